@@ -71,8 +71,8 @@ struct bench_draw {
 };
 
 /* Draws and computes a sample of `grid`. Does nothing when that is what it holds already. */
-lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw,
-                            const lr_grid *grid, struct report *report);
+lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw, const lr_grid *grid,
+                            struct report *report);
 void bench_sample_finish(struct bench_sample *sample);
 
 /* What a comparison with the kept rows gave. */
@@ -84,8 +84,7 @@ struct bench_accuracy {
 };
 
 /* The operator may be of another grid: rows are asked of it by their points. */
-lr_status bench_sample_compare(const struct bench_sample *sample, lr_operator *op,
-                               struct bench_accuracy *accuracy);
+lr_status bench_sample_compare(const struct bench_sample *sample, lr_operator *op, struct bench_accuracy *accuracy);
 
 /* --- one combination of workload, backend and mode --- */
 
@@ -93,11 +92,11 @@ enum bench_outcome { BENCH_MEASURED, BENCH_SKIPPED, BENCH_FAILED };
 
 /* Forward or back. */
 struct bench_direction {
-    int runs;             /* that the medians are of */
-    double wall_s;        /* of one projection, median */
-    double device_s;      /* the same by the device's own clock; 0 = not measured */
-    double wall_spread_s; /* longest less shortest */
-    bool first_run;       /* the one run there was time for, compiling shaders included */
+    int runs;                                     /* that the medians are of */
+    double wall_s;                                /* of one projection, median */
+    double device_s;                              /* the same by the device's own clock; 0 = not measured */
+    double wall_spread_s;                         /* longest less shortest */
+    bool first_run;                               /* the one run there was time for, compiling shaders included */
     lr_device_pass passes[LR_MOST_DEVICE_PASSES]; /* of the last run, by the device's clock */
     int num_passes;                               /* 0 = not told apart */
 };
@@ -160,8 +159,8 @@ struct bench_subject {
 
 /* Fills in `result`, whose workload, backend and mode are set.
  * errors: only LR_CANCELLED by Ctrl-C; all else is in the result. */
-lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish,
-                        struct report *report, struct bench_result *result);
+lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *report,
+                        struct bench_result *result);
 
 /* How updates of OSEM are timed. */
 struct bench_updates_wish {
@@ -226,8 +225,7 @@ struct bench_report {
     int num_results;
 };
 
-void bench_report_init(struct bench_report *report, const struct cli_args *args,
-                       const struct bench_wish *wish);
+void bench_report_init(struct bench_report *report, const struct cli_args *args, const struct bench_wish *wish);
 
 /* Markdown: who measured, one table a workload, one or two lines a combination. */
 void bench_table_begin(const struct bench_report *report);

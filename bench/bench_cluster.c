@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const scheme_names[CLUSTER_NUM_SCHEMES + 1] = {"exact", "paper", "distributed",
-                                                                  NULL};
+static const char *const scheme_names[CLUSTER_NUM_SCHEMES + 1] = {"exact", "paper", "distributed", NULL};
 
 /* --- the problem --- */
 
@@ -24,16 +23,12 @@ static lr_status list_pairs(struct cluster_bench *bench, int32_t *rank_of)
     const lr_lors *all = bench->all;
     lr_selection own = {.pairs = bench->pairs};
     if (bench->cluster.size > all->num_pairs) {
-        return report_error(bench->report, LR_USAGE,
-                            "%d ranks for %lld pairs of modules: start fewer ranks",
+        return report_error(bench->report, LR_USAGE, "%d ranks for %lld pairs of modules: start fewer ranks",
                             bench->cluster.size, (long long)all->num_pairs);
     }
     CLI_TRY(lr_osem_subsets(all, bench->cluster.size, rank_of, &bench->report->log));
-    for (int64_t pair = 0; pair < all->num_pairs; pair++) {
-        if (rank_of[pair] == bench->cluster.rank) {
-            bench->pairs[own.num_pairs++] = (int32_t)pair;
-        }
-    }
+    for (int64_t pair = 0; pair < all->num_pairs; pair++)
+        if (rank_of[pair] == bench->cluster.rank) bench->pairs[own.num_pairs++] = (int32_t)pair;
     bench->lors = lr_lors_create_part(all, &own, &bench->report->log);
     return bench->lors != NULL ? LR_OK : report_reason(bench->report);
 }
@@ -44,9 +39,8 @@ static lr_status share_pairs(struct cluster_bench *bench)
     int32_t *rank_of = calloc(num_pairs, sizeof(*rank_of));
     bench->pairs = calloc(num_pairs, sizeof(*bench->pairs));
     const bool has_all = rank_of != NULL && bench->pairs != NULL;
-    const lr_status status =
-        has_all ? list_pairs(bench, rank_of)
-                : report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
+    const lr_status status = has_all ? list_pairs(bench, rank_of)
+                                     : report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
     free(rank_of);
     return status;
 }
@@ -67,12 +61,9 @@ static lr_status draw_counts(struct cluster_bench *bench)
     double sum = common_sum(bench->data->values, bench->data->count);
     CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
     const double scale = sum > 0 ? bench->counts / sum : 0;
-    for (int64_t k = 0; k < bench->data->count; k++) {
-        bench->data->values[k] = (float)(scale * bench->data->values[k]);
-    }
-    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++) {
+    for (int64_t k = 0; k < bench->data->count; k++) bench->data->values[k] = (float)(scale * bench->data->values[k]);
+    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++)
         bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
-    }
     for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
         const int64_t begin = bench->lors->offsets[k];
         CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
@@ -84,13 +75,10 @@ static lr_status draw_counts(struct cluster_bench *bench)
 static lr_status make_data(struct cluster_bench *bench)
 {
     const lr_log *log = &bench->report->log;
-    bench->truth =
-        lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
+    bench->truth = lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
     bench->data = lr_lor_data_create(bench->lors, log);
     bench->image = lr_image_create(&bench->grid, log);
-    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) {
-        return report_reason(bench->report);
-    }
+    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) return report_reason(bench->report);
     const lr_vector truth = lr_image_vector(bench->truth);
     lr_vector values = lr_lor_data_vector(bench->data);
     CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
@@ -127,10 +115,8 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct cluster_bench *bench = user;
     bench->at_hand->project_s += done->project_seconds;
-    return keep(
-        bench,
-        (struct cluster_step){.number = done->number, .log_likelihood = done->log_likelihood},
-        done->image);
+    return keep(bench, (struct cluster_step){.number = done->number, .log_likelihood = done->log_likelihood},
+                done->image);
 }
 
 /* Of a guess: this rank's own. */
@@ -145,26 +131,20 @@ static lr_status on_composed(void *user, const lr_composition *done)
 {
     struct cluster_bench *bench = user;
     bench->at_hand->combine_s += done->compose_seconds;
-    return keep(bench,
-                (struct cluster_step){.number = done->iterations,
-                                      .log_likelihood = done->fit.log_likelihood},
+    return keep(bench, (struct cluster_step){.number = done->iterations, .log_likelihood = done->fit.log_likelihood},
                 done->image);
 }
 
 /* What every rank found, as the means and the largest over them. */
 static lr_status gather(struct cluster_bench *bench, struct cluster_outcome *outcome)
 {
-    double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s,
-                             &outcome->combine_s, &outcome->sent_bytes};
+    double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s, &outcome->combine_s,
+                             &outcome->sent_bytes};
     double numbers[5], most[5];
-    for (int k = 0; k < 5; k++) {
-        numbers[k] = most[k] = *found[k];
-    }
+    for (int k = 0; k < 5; k++) numbers[k] = most[k] = *found[k];
     CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, numbers, 5));
     CLI_TRY(lr_comm_most(bench->cluster.comm, most, 5));
-    for (int k = 0; k < 5; k++) {
-        *found[k] = numbers[k] / bench->cluster.size;
-    }
+    for (int k = 0; k < 5; k++) *found[k] = numbers[k] / bench->cluster.size;
     outcome->most_project_s = most[0];
     outcome->memory_bytes = (double)common_peak_memory();
     CLI_TRY(lr_comm_most(bench->cluster.comm, &outcome->memory_bytes, 1));
@@ -184,10 +164,8 @@ static lr_status call(struct cluster_bench *bench, const lr_recon_params *params
         all.local.iteration = on_local;
         return lr_compose(&all, &image);
     }
-    const lr_distributed_params all = {.recon = *params,
-                                       .local_iterations = bench->local_iterations};
-    return outcome->scheme == CLUSTER_EXACT ? lr_recon(params, &image)
-                                            : lr_recon_distributed(&all, &image);
+    const lr_distributed_params all = {.recon = *params, .local_iterations = bench->local_iterations};
+    return outcome->scheme == CLUSTER_EXACT ? lr_recon(params, &image) : lr_recon_distributed(&all, &image);
 }
 
 static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme)
@@ -205,9 +183,7 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
                                     .progress = &bench->report->progress};
     *outcome = (struct cluster_outcome){.scheme = scheme};
     outcome->steps = calloc((size_t)bench->iterations, sizeof(*outcome->steps));
-    if (outcome->steps == NULL) {
-        return report_error(bench->report, LR_FAILED, "no memory for the figures");
-    }
+    if (outcome->steps == NULL) return report_error(bench->report, LR_FAILED, "no memory for the figures");
     bench->num_outcomes++;
     bench->at_hand = outcome;
     CLI_TRY(lr_comm_barrier(bench->cluster.comm));
@@ -227,16 +203,14 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
 static void print(const struct cluster_bench *bench)
 {
     char bytes[32], memory[32];
-    printf(
-        "| ranks | scheme | iterations | seconds | project | exchange | wait | compose | sent by a "
-        "rank | memory | image error |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("| ranks | scheme | iterations | seconds | project | exchange | wait | compose | sent by a "
+           "rank | memory | image error |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct cluster_outcome *outcome = &bench->outcomes[k];
         const struct cluster_step *last = &outcome->steps[outcome->num_steps - 1];
-        printf("| %d | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %s | %s | %.4f |\n",
-               bench->cluster.size, scheme_names[outcome->scheme], last->number, outcome->seconds,
-               outcome->project_s, outcome->exchange_s, outcome->waiting_s, outcome->combine_s,
-               common_bytes(bytes, (int64_t)outcome->sent_bytes),
+        printf("| %d | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %s | %s | %.4f |\n", bench->cluster.size,
+               scheme_names[outcome->scheme], last->number, outcome->seconds, outcome->project_s, outcome->exchange_s,
+               outcome->waiting_s, outcome->combine_s, common_bytes(bytes, (int64_t)outcome->sent_bytes),
                common_bytes(memory, (int64_t)outcome->memory_bytes), last->image_error);
     }
 }
@@ -284,9 +258,7 @@ static void print_json(const struct cluster_bench *bench)
     cluster_json(&bench->cluster, &json);
     json_number(&json, "setup_seconds", bench->setup_s);
     json_open(&json, "schemes", '[');
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        outcome_json(&bench->outcomes[k], &json);
-    }
+    for (int k = 0; k < bench->num_outcomes; k++) outcome_json(&bench->outcomes[k], &json);
     json_close(&json, ']');
     common_json_end(&json);
 }
@@ -300,9 +272,7 @@ static void read_wish(struct cluster_bench *bench, struct cli_args *args)
     const int voxels = (int)args_int(args, "--voxels", 32, at_least_one);
     const int scheme = args_word(args, "--combine", scheme_names, -1);
     const double voxel_mm = args_number(args, "--voxel-mm", 64.0 / voxels, true);
-    for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) {
-        bench->schemes[k] = scheme < 0 || k == scheme;
-    }
+    for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) bench->schemes[k] = scheme < 0 || k == scheme;
     bench->is_weak = args_has(args, "--weak");
     bench->iterations = (int)args_int(args, "--iterations", 8, at_least_one);
     bench->local_iterations = (int)args_int(args, "--local-iterations", 4, at_least_one);
@@ -330,11 +300,8 @@ static void choose_grid(struct cluster_bench *bench)
 static lr_status open_all(struct cluster_bench *bench, const char *name)
 {
     bench->scanner = lr_scanner_read(name, &bench->report->log);
-    bench->all =
-        bench->scanner != NULL ? lr_lors_create(bench->scanner, &bench->report->log) : NULL;
-    if (bench->all == NULL) {
-        return report_reason(bench->report);
-    }
+    bench->all = bench->scanner != NULL ? lr_lors_create(bench->scanner, &bench->report->log) : NULL;
+    if (bench->all == NULL) return report_reason(bench->report);
     choose_grid(bench);
     CLI_TRY(share_pairs(bench));
     CLI_TRY(open_operator(bench));
@@ -361,9 +328,7 @@ static lr_status measure_all(struct cluster_bench *bench, const struct cli_args 
 
 static void finish(struct cluster_bench *bench)
 {
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        free(bench->outcomes[k].steps);
-    }
+    for (int k = 0; k < bench->num_outcomes; k++) free(bench->outcomes[k].steps);
     lr_image_destroy(bench->truth);
     lr_image_destroy(bench->image);
     lr_lor_data_destroy(bench->data);

@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "native", "cpu",
-                                                            NULL};
+const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "native", "cpu", NULL};
 const char *const bench_modes[BENCH_NUM_MODES + 1] = {"sampled", "exact", NULL};
 static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
 
@@ -28,8 +27,7 @@ const char *bench_mode_name(lr_mode mode)
 
 /* --- command line --- */
 
-static void complain_word(struct cli_args *args, const char *name, const char *word,
-                          const char *const *words)
+static void complain_word(struct cli_args *args, const char *name, const char *word, const char *const *words)
 {
     char list[256] = "";
     for (int k = 0; words[k] != NULL; k++) {
@@ -37,23 +35,19 @@ static void complain_word(struct cli_args *args, const char *name, const char *w
         snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? ", " : "", words[k]);
     }
     const char *nearest = args_nearest(word, words);
-    args_complain(args, "%s %s: must be one or more of %s, with commas between%s%s%s", name, word,
-                  list, nearest ? ": did you mean " : "", nearest ? nearest : "",
-                  nearest ? "?" : "");
+    args_complain(args, "%s %s: must be one or more of %s, with commas between%s%s%s", name, word, list,
+                  nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* Marks each word of "A,B" in `chosen`. */
-static void read_words(struct cli_args *args, const char *name, const char *const *words,
-                       bool *chosen)
+static void read_words(struct cli_args *args, const char *name, const char *const *words, bool *chosen)
 {
     char word[64];
     for (const char *at = args_text(args, name); at != NULL;) {
         const size_t length = strcspn(at, ",");
         int found = -1;
         snprintf(word, sizeof(word), "%.*s", (int)length, at);
-        for (int k = 0; words[k] != NULL; k++) {
-            found = strcmp(words[k], word) == 0 ? k : found;
-        }
+        for (int k = 0; words[k] != NULL; k++) found = strcmp(words[k], word) == 0 ? k : found;
         if (found < 0) {
             complain_word(args, name, word, words);
             return;
@@ -66,13 +60,10 @@ static void read_words(struct cli_args *args, const char *name, const char *cons
 static void read_workloads(struct cli_args *args, struct bench_wish *wish)
 {
     const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
-    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) {
-        names[k] = bench_workloads[k].name;
-    }
+    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) names[k] = bench_workloads[k].name;
     read_words(args, "--workload", names, wish->workloads);
-    for (int k = 0; k < 4 && !args_has(args, "--workload"); k++) {
+    for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
         wish->workloads[k] = true; /* pair, angled, tilted, vista */
-    }
 }
 
 static void read_backends(struct cli_args *args, struct bench_wish *wish)
@@ -81,35 +72,26 @@ static void read_backends(struct cli_args *args, struct bench_wish *wish)
     wish->names_modes = args_has(args, "--mode");
     read_words(args, "--backend", bench_backends, wish->backends);
     read_words(args, "--mode", bench_modes, wish->modes);
-    for (int k = 0; k < BENCH_NUM_BACKENDS && !wish->names_backends; k++) {
-        wish->backends[k] = true;
-    }
-    for (int k = 0; k < BENCH_NUM_MODES && !wish->names_modes; k++) {
-        wish->modes[k] = true;
-    }
+    for (int k = 0; k < BENCH_NUM_BACKENDS && !wish->names_backends; k++) wish->backends[k] = true;
+    for (int k = 0; k < BENCH_NUM_MODES && !wish->names_modes; k++) wish->modes[k] = true;
 }
 
 /* A part must lie within every workload that is asked for. */
 static void read_grid(struct cli_args *args, struct bench_wish *wish)
 {
     const int count = args_sizes(args, "--grid", wish->grid);
-    if (count == 1) {
-        args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16",
-                      args_text(args, "--grid"));
-    }
+    if (count == 1)
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16", args_text(args, "--grid"));
     for (int w = 0; w < BENCH_NUM_WORKLOADS && count == 3; w++) {
         const struct bench_workload *workload = &bench_workloads[w];
         for (int k = 0; k < 3 && wish->workloads[w]; k++) {
             if (wish->grid[k] > workload->size[k]) {
-                args_complain(args, "--grid %s is no part of the %d x %d x %d voxels of %s",
-                              args_text(args, "--grid"), workload->size[0], workload->size[1],
-                              workload->size[2], workload->name);
+                args_complain(args, "--grid %s is no part of the %d x %d x %d voxels of %s", args_text(args, "--grid"),
+                              workload->size[0], workload->size[1], workload->size[2], workload->name);
             }
         }
     }
-    if (count > 0 && args_has(args, "--size")) {
-        args_complain(args, "--grid and --size exclude each other");
-    }
+    if (count > 0 && args_has(args, "--size")) args_complain(args, "--grid and --size exclude each other");
 }
 
 static struct bench_wish read_wish(struct cli_args *args)
@@ -143,21 +125,15 @@ struct bench {
     bool prints; /* a table on standard output */
 };
 
-static lr_status open_subject(struct bench *bench, const struct bench_workload *workload,
-                              struct bench_subject *subject)
+static lr_status open_subject(struct bench *bench, const struct bench_workload *workload, struct bench_subject *subject)
 {
     const lr_log *log = &bench->report->log;
     const lr_grid grid = lr_grid_centred(workload->size, workload->voxel_mm);
     subject->workload = workload;
     subject->scanner = bench_scanner(workload, log);
-    subject->lors = subject->scanner
-                        ? lr_lors_create_watched(subject->scanner, &bench->report->progress, log)
-                        : NULL;
-    if (subject->lors == NULL) {
-        return report_reason(bench->report);
-    }
-    const struct bench_draw draw = {subject->lors, workload->error_voxels, bench->wish.seed,
-                                    bench->wish.threads};
+    subject->lors = subject->scanner ? lr_lors_create_watched(subject->scanner, &bench->report->progress, log) : NULL;
+    if (subject->lors == NULL) return report_reason(bench->report);
+    const struct bench_draw draw = {subject->lors, workload->error_voxels, bench->wish.seed, bench->wish.threads};
     return bench_sample_take(&subject->whole, &draw, &grid, bench->report);
 }
 
@@ -171,36 +147,28 @@ static void add_heading(struct bench *bench, const struct bench_subject *subject
     heading->elements_voxels = subject->whole.num_voxels;
     snprintf(heading->scanner, sizeof(heading->scanner), "%s", subject->scanner->name);
     report_clear(bench->report);
-    if (bench->prints) {
-        bench_table_heading(heading);
-    }
+    if (bench->prints) bench_table_heading(heading);
 }
 
 /* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
 static void reconsider(const struct bench *bench, struct bench_result *result)
 {
     const struct bench_result *before = result - 1;
-    if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED &&
-        before->workload == result->workload && before->backend == result->backend &&
-        before->outcome == BENCH_FAILED && before->status == result->status) {
+    if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED && before->workload == result->workload &&
+        before->backend == result->backend && before->outcome == BENCH_FAILED && before->status == result->status)
         result->outcome = BENCH_FAILED;
-    }
 }
 
-static lr_status measure_one(struct bench *bench, struct bench_subject *subject, int backend,
-                             int mode)
+static lr_status measure_one(struct bench *bench, struct bench_subject *subject, int backend, int mode)
 {
     struct bench_result *result = &bench->found.results[bench->found.num_results];
-    *result = (struct bench_result){.workload = subject->workload,
-                                    .backend = bench_backends[backend],
-                                    .mode = mode_values[mode]};
+    *result = (struct bench_result){
+        .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
     CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
     reconsider(bench, result);
     bench->found.num_results++;
     report_clear(bench->report);
-    if (bench->prints) {
-        bench_table_result(result);
-    }
+    if (bench->prints) bench_table_result(result);
     return LR_OK;
 }
 
@@ -208,11 +176,9 @@ static lr_status measure_subject(struct bench *bench, struct bench_subject *subj
 {
     add_heading(bench, subject);
     for (int backend = 0; backend < BENCH_NUM_BACKENDS; backend++) {
-        for (int mode = 0; mode < BENCH_NUM_MODES; mode++) {
-            if (bench->wish.backends[backend] && bench->wish.modes[mode]) {
+        for (int mode = 0; mode < BENCH_NUM_MODES; mode++)
+            if (bench->wish.backends[backend] && bench->wish.modes[mode])
                 CLI_TRY(measure_one(bench, subject, backend, mode));
-            }
-        }
     }
     return LR_OK;
 }
@@ -221,9 +187,7 @@ static lr_status measure_workload(struct bench *bench, const struct bench_worklo
 {
     struct bench_subject subject = {0};
     lr_status status = open_subject(bench, workload, &subject);
-    if (status == LR_OK) {
-        status = measure_subject(bench, &subject);
-    }
+    if (status == LR_OK) status = measure_subject(bench, &subject);
     bench_sample_finish(&subject.whole);
     bench_sample_finish(&subject.part);
     lr_lors_destroy(subject.lors);
@@ -271,17 +235,13 @@ static lr_status conclude(const struct bench *bench)
             failed++;
         }
     }
-    if (failed == 0 && measured > 0) {
-        return LR_OK;
-    }
-    if (last == NULL) {
-        return report_error(bench->report, LR_NO_DEVICE, "nothing could be measured here: %s",
-                            results[0].reason);
-    }
+    if (failed == 0 && measured > 0) return LR_OK;
+    if (last == NULL)
+        return report_error(bench->report, LR_NO_DEVICE, "nothing could be measured here: %s", results[0].reason);
     return report_error(bench->report, same && measured == 0 ? last->status : LR_FAILED,
                         "%d of %d combinations could not be measured; %s, %s on %s: %s", failed,
-                        bench->found.num_results, last->workload->name, bench_mode_name(last->mode),
-                        last->backend, last->reason);
+                        bench->found.num_results, last->workload->name, bench_mode_name(last->mode), last->backend,
+                        last->reason);
 }
 
 static lr_status run_all(struct bench *bench, struct cli_args *args)
@@ -292,14 +252,9 @@ static lr_status run_all(struct bench *bench, struct cli_args *args)
     bench->wish = read_wish(args);
     CLI_TRY(args->status);
     bench_report_init(&bench->found, args, &bench->wish);
-    if (bench->prints) {
-        bench_table_begin(&bench->found);
-    }
-    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) {
-        if (bench->wish.workloads[k]) {
-            CLI_TRY(measure_workload(bench, &bench_workloads[k]));
-        }
-    }
+    if (bench->prints) bench_table_begin(&bench->found);
+    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++)
+        if (bench->wish.workloads[k]) CLI_TRY(measure_workload(bench, &bench_workloads[k]));
     CLI_TRY(write_results(bench, path));
     return conclude(bench);
 }
@@ -307,17 +262,14 @@ static lr_status run_all(struct bench *bench, struct cli_args *args)
 static lr_status run(struct cli_args *args)
 {
     struct bench *bench = calloc(1, sizeof(*bench));
-    if (bench == NULL) {
-        return report_error(args->report, LR_FAILED, "no memory for the figures");
-    }
+    if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
     const lr_status status = run_all(bench, args);
     free(bench);
     return status;
 }
 
 static const struct cli_option options[] = {
-    {"--workload", "NAME[,NAME]", "pair, angled, tilted, vista, penn, mmr; default the first four",
-     false},
+    {"--workload", "NAME[,NAME]", "pair, angled, tilted, vista, penn, mmr; default the first four", false},
     {"--backend", "NAME[,NAME]", "compute, raster, native, cpu; default all that work here", false},
     {"--mode", "NAME[,NAME]", "sampled, exact; default both where there are", false},
     {"--rays", "R", "R x R lines over each crystal face; default 4", false},
@@ -329,8 +281,7 @@ static const struct cli_option options[] = {
 static const struct cli_option clock_options[] = {
     {"--repeat", "N", "projections that the median is of; default 5", false},
     {"--updates", "M", "also time updates of OSEM with M subsets; default: not", false},
-    {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10",
-     false},
+    {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10", false},
     {"--seed", "N", "of the images, the data and the voxels looked at; default 1", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--threads", "N", "default: all processors", false},

@@ -12,17 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLINICAL(model_, edge_s)                                                                   \
-    {                                                                                              \
-        "clinical", NULL, {144, 144, 48}, 4, {.tof_ps = 400, .model = model_}, 40, 3, {0, 0},      \
-            edge_s                                                                                 \
+#define CLINICAL(model_, edge_s)                                                                                       \
+    {                                                                                                                  \
+        "clinical", NULL, {144, 144, 48}, 4, {.tof_ps = 400, .model = model_}, 40, 3, {0, 0}, edge_s                   \
     }
 /* The caption of figure 4 keeps 144 x 144 x 48 voxels of any size; its text has eight times as many of
  * 2 mm as of 4, without which it could not find 64 times the work: the same extent here. */
-#define FIGURE4(name_, voxel, tof, radial, axial)                                                  \
-    {                                                                                              \
-        "figure4", name_, {576 / (voxel), 576 / (voxel), 192 / (voxel)}, voxel,                    \
-            {.tof_ps = tof, .radial_mm = radial, .axial_mm = axial}, 40, 1, {0, 0}, 0              \
+#define FIGURE4(name_, voxel, tof, radial, axial)                                                                      \
+    {                                                                                                                  \
+        "figure4", name_, {576 / (voxel), 576 / (voxel), 192 / (voxel)}, voxel,                                        \
+            {.tof_ps = tof, .radial_mm = radial, .axial_mm = axial}, 40, 1, {0, 0}, 0                                  \
     }
 
 static const struct direct_case cases[DIRECT_NUM_CASES] = {
@@ -43,11 +42,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
      "900 ps, 10 to 100 mm, axial 10 mm",
      {144, 144, 48},
      4,
-     {.tof_ps = 900,
-      .model = LR_RADIAL_LINEAR,
-      .radial_mm = 10,
-      .radial_edge_mm = 100,
-      .axial_mm = 10},
+     {.tof_ps = 900, .model = LR_RADIAL_LINEAR, .radial_mm = 10, .radial_edge_mm = 100, .axial_mm = 10},
      40,
      1,
      {2.59, 2.56},
@@ -68,8 +63,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
-static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2",
-                                          "variant 3"};
+static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2", "variant 3"};
 
 const char *direct_case_name(const struct direct_case *what)
 {
@@ -87,8 +81,8 @@ static int compare_seconds(const void *a, const void *b)
 }
 
 /* The median of as many runs as there is time for. */
-static lr_status measure(const struct direct_bench *bench, lr_operator *op,
-                         const lr_direct_task *task, struct direct_measured *measured)
+static lr_status measure(const struct direct_bench *bench, lr_operator *op, const lr_direct_task *task,
+                         struct direct_measured *measured)
 {
     lr_direct_timing timings[DIRECT_MOST_REPEATS];
     double spent_s = 0;
@@ -107,19 +101,17 @@ static lr_status measure(const struct direct_bench *bench, lr_operator *op,
 }
 
 /* One view; the first run counts where there is no time for others. */
-static lr_status measure_one(const struct direct_bench *bench, lr_operator *op,
-                             const lr_direct_task *task, struct direct_measured *measured)
+static lr_status measure_one(const struct direct_bench *bench, lr_operator *op, const lr_direct_task *task,
+                             struct direct_measured *measured)
 {
     lr_direct_timing first;
     CLI_TRY(lr_direct_time(op, task, &first));
-    *measured =
-        (struct direct_measured){1, first.wall_s, first.device_s, (double)first.num_offsets};
+    *measured = (struct direct_measured){1, first.wall_s, first.device_s, (double)first.num_offsets};
     return first.wall_s < bench->seconds ? measure(bench, op, task, measured) : LR_OK;
 }
 
 /* How many views a batch may have within the time. */
-static int batch_size(const struct direct_bench *bench, const struct direct_measured *single,
-                      int views)
+static int batch_size(const struct direct_bench *bench, const struct direct_measured *single, int views)
 {
     const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
     return fit < 1 ? 1 : fit < views ? (int)fit : views;
@@ -130,30 +122,23 @@ static lr_status take_image(lr_operator *op, const float *image)
 {
     static const int first_view = 0;
     const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
-    return lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x},
-                          &(lr_direct_timing){0});
+    return lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &(lr_direct_timing){0});
 }
 
-static lr_status measure_works(const struct direct_bench *bench, lr_operator *op,
-                               struct direct_outcome *outcome)
+static lr_status measure_works(const struct direct_bench *bench, lr_operator *op, struct direct_outcome *outcome)
 {
     const int num_views = lr_direct_get_info(op)->num_views;
     int *views = calloc((size_t)num_views, sizeof(*views));
     lr_status status = views != NULL ? LR_OK : LR_FAILED;
-    for (int k = 0; status == LR_OK && k < num_views; k++) {
-        views[k] = k;
-    }
+    for (int k = 0; status == LR_OK && k < num_views; k++) views[k] = k;
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
         status = measure_one(bench, op, &task, &outcome->single[work]);
         task.num_views = batch_size(bench, &outcome->single[work], num_views);
         outcome->batch[work] = outcome->single[work];
-        if (status == LR_OK && task.num_views > 1) { /* once to build its tables */
+        if (status == LR_OK && task.num_views > 1) /* once to build its tables */
             status = lr_direct_time(op, &task, &(lr_direct_timing){0});
-        }
-        if (status == LR_OK && task.num_views > 1) {
-            status = measure(bench, op, &task, &outcome->batch[work]);
-        }
+        if (status == LR_OK && task.num_views > 1) status = measure(bench, op, &task, &outcome->batch[work]);
     }
     free(views);
     return status;
@@ -163,9 +148,8 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
 static lr_status keep_seconds(void *user, const lr_iteration *done)
 {
     struct direct_outcome *outcome = user;
-    if (done->number == 1) { /* load_s was when it began */
+    if (done->number == 1) /* load_s was when it began */
         outcome->load_s = report_seconds() - done->seconds - outcome->load_s;
-    }
     outcome->ramla_s = done->seconds;
     outcome->ramla_device_s = done->device_seconds;
     return LR_OK;
@@ -177,27 +161,24 @@ static lr_status iterate(const struct direct_bench *bench, lr_operator *op, lr_l
     const int num_views = lr_direct_get_info(op)->num_views;
     int32_t *subset_of = calloc((size_t)num_views, sizeof(*subset_of));
     lr_vector image = {0};
-    lr_status status = lr_vector_create(
-        &(lr_vector_params){.count = data->count / num_views, .log = &bench->report->log}, &image);
-    for (int view = 0; subset_of != NULL && view < num_views; view++) {
-        subset_of[view] = view;
-    }
+    lr_status status =
+        lr_vector_create(&(lr_vector_params){.count = data->count / num_views, .log = &bench->report->log}, &image);
+    for (int view = 0; subset_of != NULL && view < num_views; view++) subset_of[view] = view;
     outcome->load_s = report_seconds();
     if (status == LR_OK) {
-        status = subset_of != NULL
-                     ? lr_recon(&(lr_recon_params){.op = op,
-                                                   .data = data,
-                                                   .iterations = 2,
-                                                   .subsets = num_views,
-                                                   .subset_of = subset_of,
-                                                   .algorithm = LR_ALGORITHM_RAMLA,
-                                                   .without_fit = true,
-                                                   .iteration = keep_seconds,
-                                                   .user = outcome,
-                                                   .log = &bench->report->log,
-                                                   .progress = &bench->report->progress},
-                                &image)
-                     : LR_FAILED;
+        status = subset_of != NULL ? lr_recon(&(lr_recon_params){.op = op,
+                                                                 .data = data,
+                                                                 .iterations = 2,
+                                                                 .subsets = num_views,
+                                                                 .subset_of = subset_of,
+                                                                 .algorithm = LR_ALGORITHM_RAMLA,
+                                                                 .without_fit = true,
+                                                                 .iteration = keep_seconds,
+                                                                 .user = outcome,
+                                                                 .log = &bench->report->log,
+                                                                 .progress = &bench->report->progress},
+                                              &image)
+                                   : LR_FAILED;
     }
     lr_vector_destroy(&image);
     free(subset_of);
@@ -205,31 +186,25 @@ static lr_status iterate(const struct direct_bench *bench, lr_operator *op, lr_l
 }
 
 /* Two iterations of all views, each with the same counts, where there is time for them. */
-static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op,
-                               const float *image, struct direct_outcome *outcome)
+static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op, const float *image,
+                               struct direct_outcome *outcome)
 {
     const int num_views = lr_direct_get_info(op)->num_views;
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     const double view_s = outcome->single[0].wall_s + outcome->single[1].wall_s;
-    if (!(outcome->what->paper_ramla_s > 0) || 2 * view_s * num_views > 2 * bench->seconds) {
-        return LR_OK;
-    }
+    if (!(outcome->what->paper_ramla_s > 0) || 2 * view_s * num_views > 2 * bench->seconds) return LR_OK;
     lr_lor_data data = {.count = count * num_views,
                         .values = common_floats(bench->report, count * num_views, "counts")};
-    if (data.values == NULL) {
-        return LR_FAILED;
-    }
-    for (int view = 0; view < num_views; view++) {
+    if (data.values == NULL) return LR_FAILED;
+    for (int view = 0; view < num_views; view++)
         memcpy(data.values + view * count, image, (size_t)count * sizeof(*image));
-    }
     const lr_status status = iterate(bench, op, &data, outcome);
     free(data.values);
     return status;
 }
 
-lr_operator *direct_open_case(const struct direct_bench *bench,
-                              const struct direct_outcome *outcome, const lr_resolution *resolution,
-                              int view)
+lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
+                              const lr_resolution *resolution, int view)
 {
     const struct direct_case *what = outcome->what;
     const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
@@ -237,33 +212,26 @@ lr_operator *direct_open_case(const struct direct_bench *bench,
     lr_view views[120];
     lr_view_set set;
     const lr_view_set wanted = {what->azimuths, what->tilts, 0};
-    if (lr_view_set_complete(&wanted, &set, &bench->report->log) != LR_OK) {
-        return NULL;
-    }
-    for (int k = 0; k < lr_view_set_count(&set); k++) {
-        views[k] = lr_view_set_at(&set, k);
-    }
-    return lr_direct_create(&(lr_direct_params){
-        .grid = &grid,
-        .views = view < 0 ? views : views + view,
-        .num_views = view < 0 ? lr_view_set_count(&set) : 1,
-        .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-        .backend = outcome->variant->backend,
-        .threads = bench->threads,
-        .device = bench->device,
-        .storage = outcome->variant->storage,
-        .variant = outcome->variant->way,
-        .log = &bench->report->log});
+    if (lr_view_set_complete(&wanted, &set, &bench->report->log) != LR_OK) return NULL;
+    for (int k = 0; k < lr_view_set_count(&set); k++) views[k] = lr_view_set_at(&set, k);
+    return lr_direct_create(
+        &(lr_direct_params){.grid = &grid,
+                            .views = view < 0 ? views : views + view,
+                            .num_views = view < 0 ? lr_view_set_count(&set) : 1,
+                            .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
+                            .backend = outcome->variant->backend,
+                            .threads = bench->threads,
+                            .device = bench->device,
+                            .storage = outcome->variant->storage,
+                            .variant = outcome->variant->way,
+                            .log = &bench->report->log});
 }
 
 /* Fourier transforms are measured once a case. */
 static bool was_measured(const struct direct_bench *bench, const struct direct_case *what)
 {
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        if (bench->outcomes[k].what == what) {
-            return true;
-        }
-    }
+    for (int k = 0; k < bench->num_outcomes; k++)
+        if (bench->outcomes[k].what == what) return true;
     return false;
 }
 
@@ -271,37 +239,23 @@ static bool was_measured(const struct direct_bench *bench, const struct direct_c
 static lr_status measure_more(const struct direct_bench *bench, lr_operator *op, float *image,
                               struct direct_outcome *outcome)
 {
-    if (bench->has_peers && !was_measured(bench, outcome->what)) {
-        CLI_TRY(direct_measure_peers(bench, image, outcome));
-    }
+    if (bench->has_peers && !was_measured(bench, outcome->what)) CLI_TRY(direct_measure_peers(bench, image, outcome));
     CLI_TRY(measure_ramla(bench, op, image, outcome));
-    const bool has_stages =
-        outcome->what->paper_ramla_s > 0 && outcome->what->resolution.model <= LR_RADIAL_VARIANT1;
+    const bool has_stages = outcome->what->paper_ramla_s > 0 && outcome->what->resolution.model <= LR_RADIAL_VARIANT1;
     return bench->is_paper && has_stages ? direct_measure_stages(bench, op, image, outcome) : LR_OK;
 }
 
-static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
-                              struct direct_outcome *outcome)
+static lr_status measure_open(const struct direct_bench *bench, lr_operator *op, struct direct_outcome *outcome)
 {
     const lr_operator_info *info = lr_operator_get_info(op);
     float *image = malloc((size_t)info->num_voxels * sizeof(*image));
-    if (image == NULL) {
-        return report_error(bench->report, LR_FAILED, "no memory for an image");
-    }
+    if (image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
-    for (int64_t k = 0; k < info->num_voxels; k++) {
-        image[k] = (float)(0.5 + common_random(1, k));
-    }
+    for (int64_t k = 0; k < info->num_voxels; k++) image[k] = (float)(0.5 + common_random(1, k));
     lr_status status = take_image(op, image);
-    if (status == LR_OK) {
-        status = measure_works(bench, op, outcome);
-    }
-    if (status == LR_OK) {
-        status = measure_more(bench, op, image, outcome);
-    }
-    if (status == LR_OK && bench->is_paper) {
-        status = direct_measure_attributes(op, image, outcome);
-    }
+    if (status == LR_OK) status = measure_works(bench, op, outcome);
+    if (status == LR_OK) status = measure_more(bench, op, image, outcome);
+    if (status == LR_OK && bench->is_paper) status = direct_measure_attributes(op, image, outcome);
     free(image);
     return status;
 }
@@ -313,8 +267,7 @@ double direct_seconds(const struct direct_measured *measured)
     return measured->device_s > 0 ? measured->device_s : measured->wall_s;
 }
 
-static double flop_share(const struct direct_outcome *outcome,
-                         const struct direct_measured *measured)
+static double flop_share(const struct direct_outcome *outcome, const struct direct_measured *measured)
 {
     const struct direct_case *what = outcome->what;
     const double ceiling = bench_flop_ceiling(outcome->device);
@@ -327,21 +280,18 @@ static void print_heading(const struct direct_outcome *outcome)
     printf("Backend on %s, commit %s. Times are the device's where it has a clock; ms a view; "
            "share: of the fused multiply-add ceiling, 2 operations an offset and voxel.\n\n",
            outcome->device, bench_commit);
-    printf(
-        "| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
-        "| of a batch | RAMLA iteration, device / wall | paper |\n"
-        "|---|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
+           "| of a batch | RAMLA iteration, device / wall | paper |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void print_outcome(const struct direct_outcome *outcome)
 {
     const struct direct_case *what = outcome->what;
     for (int work = 0; work < 2; work++) {
-        const struct direct_measured *single = &outcome->single[work],
-                                     *batch = &outcome->batch[work];
-        printf("| %s, %s; %s | %.0f | %s | %.4g | %.4g (%d) | ", what->workload,
-               direct_case_name(what), outcome->variant->name, batch->offsets,
-               work == 0 ? "forward" : "back", 1e3 * direct_seconds(single),
+        const struct direct_measured *single = &outcome->single[work], *batch = &outcome->batch[work];
+        printf("| %s, %s; %s | %.0f | %s | %.4g | %.4g (%d) | ", what->workload, direct_case_name(what),
+               outcome->variant->name, batch->offsets, work == 0 ? "forward" : "back", 1e3 * direct_seconds(single),
                1e3 * direct_seconds(batch), batch->views);
         const double share = flop_share(outcome, batch);
         printf(share > 0 ? "%.3f | " : "| ", share);
@@ -362,8 +312,7 @@ static void print_outcome(const struct direct_outcome *outcome)
     fflush(stdout);
 }
 
-static void json_measured(struct json *json, const char *key,
-                          const struct direct_measured *measured)
+static void json_measured(struct json *json, const char *key, const struct direct_measured *measured)
 {
     json_open(json, key, '{');
     json_int(json, "views", measured->views);
@@ -402,9 +351,8 @@ static void json_outcome(struct json *json, const struct direct_outcome *outcome
 static bool is_variant(const lr_operator *op, const struct direct_variant *variant)
 {
     const char *backend = lr_operator_get_info(op)->backend;
-    return variant->backend != NULL
-               ? strcmp(backend, variant->backend) == 0
-               : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
+    return variant->backend != NULL ? strcmp(backend, variant->backend) == 0
+                                    : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
 }
 
 static bool is_cuda(const struct direct_variant *variant)
@@ -412,8 +360,7 @@ static bool is_cuda(const struct direct_variant *variant)
     return variant->backend != NULL && strcmp(variant->backend, "cuda") == 0;
 }
 
-static void tell_skipped(const struct direct_bench *bench, const struct direct_variant *variant,
-                         lr_status status)
+static void tell_skipped(const struct direct_bench *bench, const struct direct_variant *variant, lr_status status)
 {
     const char *lacks = is_cuda(variant) ? "no CUDA device" : "no device";
     report_info(bench->report, "%s is skipped: %s", variant->name,
@@ -425,9 +372,7 @@ static bool is_skipped(const struct direct_bench *bench, const struct direct_cas
                        const struct direct_variant *variant)
 {
     const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
-    if (lacks && bench->without_cuda == what) {
-        tell_skipped(bench, variant, LR_NO_DEVICE);
-    }
+    if (lacks && bench->without_cuda == what) tell_skipped(bench, variant, LR_NO_DEVICE);
     return lacks;
 }
 
@@ -445,11 +390,10 @@ static double expect_cpu_s(const struct direct_bench *bench, const struct direct
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct direct_outcome *outcome = &bench->outcomes[k];
         const char *backend = outcome->variant->backend;
-        if (backend != NULL && strcmp(backend, "cpu") == 0) {
+        if (backend != NULL && strcmp(backend, "cpu") == 0)
             second_work = direct_seconds(&outcome->single[0]) / work_of(outcome);
-        } else if (outcome->what == what) {
+        else if (outcome->what == what)
             work = work_of(outcome);
-        }
     }
     return second_work * work;
 }
@@ -462,8 +406,7 @@ static bool is_too_long(const struct direct_bench *bench, const struct direct_ca
     const double expected_s = is_cpu ? expect_cpu_s(bench, what) : 0;
     const bool is_long = expected_s > MOST_CPU_TIMES * bench->seconds;
     if (is_long) {
-        report_info(bench->report,
-                    "%s, cpu is skipped: a view would take about %.0f s (--backend cpu times it)",
+        report_info(bench->report, "%s, cpu is skipped: a view would take about %.0f s (--backend cpu times it)",
                     direct_case_name(what), expected_s);
     }
     return is_long;
@@ -482,17 +425,13 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
     lr_operator_destroy(op);
     if ((status == LR_NO_DEVICE || status == LR_USAGE) && (is_other || bench->num_variants > 1)) {
         tell_skipped(bench, variant, status);
-        if (status == LR_NO_DEVICE && is_cuda(variant)) {
-            bench->without_cuda = what;
-        }
+        if (status == LR_NO_DEVICE && is_cuda(variant)) bench->without_cuda = what;
         return LR_OK;
     }
     CLI_TRY(status);
     report_clear(bench->report);
     if (!bench->report->json) {
-        if (bench->num_outcomes == 0) {
-            print_heading(outcome);
-        }
+        if (bench->num_outcomes == 0) print_heading(outcome);
         print_outcome(outcome);
     }
     bench->num_outcomes++;
@@ -501,14 +440,9 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
 
 static bool is_chosen(const struct direct_bench *bench, const struct direct_case *what)
 {
-    if (bench->name != NULL && strstr(direct_case_name(what), bench->name) == NULL) {
-        return false;
-    }
-    for (int w = 0; workload_names[w] != NULL; w++) {
-        if (bench->chosen[w] && strcmp(what->workload, workload_names[w]) == 0) {
-            return true;
-        }
-    }
+    if (bench->name != NULL && strstr(direct_case_name(what), bench->name) == NULL) return false;
+    for (int w = 0; workload_names[w] != NULL; w++)
+        if (bench->chosen[w] && strcmp(what->workload, workload_names[w]) == 0) return true;
     return false;
 }
 
@@ -518,13 +452,9 @@ static void write_json(const struct direct_bench *bench, FILE *stream)
     common_json_open(&json, "bench direct");
     json_text(&json, "commit", bench_commit);
     json_open(&json, "cases", '[');
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        json_outcome(&json, &bench->outcomes[k]);
-    }
+    for (int k = 0; k < bench->num_outcomes; k++) json_outcome(&json, &bench->outcomes[k]);
     json_close(&json, ']');
-    if (bench->is_paper) {
-        direct_json_paper(bench, &json);
-    }
+    if (bench->is_paper) direct_json_paper(bench, &json);
     common_json_end(&json);
 }
 
@@ -532,9 +462,7 @@ static lr_status write_file(const struct direct_bench *bench)
 {
     struct common_text text;
     common_text_begin(&text);
-    if (text.stream != NULL) {
-        write_json(bench, text.stream);
-    }
+    if (text.stream != NULL) write_json(bench, text.stream);
     return common_text_write(&text, bench->report, bench->path);
 }
 
@@ -543,19 +471,15 @@ static lr_status run_bench(struct direct_bench *bench)
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
             const struct direct_variant *variant = bench->variants[n];
-            if (!is_skipped(bench, &cases[k], variant) && !is_too_long(bench, &cases[k], variant)) {
+            if (!is_skipped(bench, &cases[k], variant) && !is_too_long(bench, &cases[k], variant))
                 CLI_TRY(measure_case(bench, &cases[k], variant));
-            }
         }
     }
-    if (bench->report->json) {
+    if (bench->report->json)
         write_json(bench, stdout);
-    } else {
+    else
         direct_print_peers(bench);
-    }
-    if (bench->is_paper && !bench->report->json) {
-        direct_print_paper(bench);
-    }
+    if (bench->is_paper && !bench->report->json) direct_print_paper(bench);
     return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
@@ -565,15 +489,10 @@ static void choose_cases(struct direct_bench *bench, struct cli_args *args)
     const int only = args_word(args, "--workload", workload_names, -1);
     bool has_any = false;
     bench->name = args_text(args, "--case");
-    if (bench->name != NULL && bench->is_paper) {
+    if (bench->name != NULL && bench->is_paper)
         args_complain(args, "--paper needs all cases of a workload: leave --case out");
-    }
-    for (int w = 0; w < 4; w++) {
-        bench->chosen[w] = only < 0 ? w < 3 || bench->is_paper : w == only;
-    }
-    for (int k = 0; k < DIRECT_NUM_CASES; k++) {
-        has_any = has_any || is_chosen(bench, &cases[k]);
-    }
+    for (int w = 0; w < 4; w++) bench->chosen[w] = only < 0 ? w < 3 || bench->is_paper : w == only;
+    for (int k = 0; k < DIRECT_NUM_CASES; k++) has_any = has_any || is_chosen(bench, &cases[k]);
     if (!has_any) {
         args_complain(args,
                       "--case %s: no name of a case has this in it; loraster bench direct "
@@ -603,9 +522,7 @@ static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
 static lr_status run(struct cli_args *args)
 {
     struct direct_bench *bench = calloc(1, sizeof(*bench));
-    if (bench == NULL) {
-        return report_error(args->report, LR_FAILED, "no memory for the figures");
-    }
+    if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
     const lr_status status = run_chosen(bench, args);
     free(bench);
     return status;
@@ -626,8 +543,7 @@ static const struct cli_option options[] = {
      "texture-cache (from buffers or textures); default all that the storage can have",
      false},
     {"--repeat", "N", "runs that the median is of; default 11", false},
-    {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10",
-     false},
+    {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--threads", "N", "default: all processors", false},
     {"-o", "FILE", "JSON of all figures, beside the tables", false},

@@ -59,7 +59,7 @@ struct direct_outcome {
     char device[160];
     struct direct_measured single[DIRECT_NUM_WORKS], batch[DIRECT_NUM_WORKS];
     double ramla_s, ramla_device_s; /* 0 = not done */
-    double load_s; /* of all views' data and their sensitivities, before iterations */
+    double load_s;                  /* of all views' data and their sensitivities, before iterations */
     struct direct_stages stages;
     struct fft_result peers[DIRECT_MOST_PEERS]; /* of the first variant of a case */
     int num_peers;
@@ -78,8 +78,7 @@ struct direct_bench {
     bool has_peers;   /* Fourier transforms too */
     int device, threads, repeat;
     double seconds;
-    const struct direct_case
-        *without_cuda; /* where CUDA turned out to lack: its variants are skipped from then
+    const struct direct_case *without_cuda; /* where CUDA turned out to lack: its variants are skipped from then
                                                on, and are named with this case; NULL = not yet */
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
@@ -95,21 +94,18 @@ double direct_seconds(const struct direct_measured *measured);
 
 /* An operator of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
  * the case's. NULL, logged. */
-lr_operator *direct_open_case(const struct direct_bench *bench,
-                              const struct direct_outcome *outcome, const lr_resolution *resolution,
-                              int view);
+lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
+                              const lr_resolution *resolution, int view);
 
 /* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
-lr_status direct_measure_peers(const struct direct_bench *bench, const float *image,
-                               struct direct_outcome *outcome);
+lr_status direct_measure_peers(const struct direct_bench *bench, const float *image, struct direct_outcome *outcome);
 
 /* Fills outcome->stages by as many views as there is time for. image: changed. */
 lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
                                 struct direct_outcome *outcome);
 
 /* Fills outcome->attributes where the backend knows them. */
-lr_status direct_measure_attributes(lr_operator *op, const float *image,
-                                    struct direct_outcome *outcome);
+lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome);
 
 /* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */
 void direct_print_peers(const struct direct_bench *bench);

@@ -18,18 +18,14 @@ static const struct {
 
 static const char *const directions[2] = {"forward", "back"};
 
-lr_status direct_measure_attributes(lr_operator *op, const float *image,
-                                    struct direct_outcome *outcome)
+lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome)
 {
     static const int first_view = 0;
     const lr_operator_info *info = lr_operator_get_info(op);
     const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
-    if (strcmp(info->backend, "cuda") != 0) {
-        return LR_OK;
-    }
+    if (strcmp(info->backend, "cuda") != 0) return LR_OK;
     for (int back = 0; back < 2; back++) {
-        const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD,
-                                     &first_view, 1, &x};
+        const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD, &first_view, 1, &x};
         lr_direct_timing timing;
         CLI_TRY(lr_direct_time(op, &task, &timing));
         CLI_TRY(lr_direct_device_attributes(op, &outcome->attributes[back]));
@@ -41,10 +37,9 @@ lr_status direct_measure_attributes(lr_operator *op, const float *image,
 static void print_row(const struct direct_outcome *outcome, int back)
 {
     const lr_direct_attributes *found = &outcome->attributes[back];
-    printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name,
-           directions[back], (long long)found->constant_bytes, (long long)found->local_bytes,
-           (long long)found->shared_bytes, found->threads, found->registers,
-           100.0 * found->occupancy);
+    printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
+           (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
+           found->threads, found->registers, 100.0 * found->occupancy);
 }
 
 void direct_print_attributes(const struct direct_bench *bench)
@@ -55,17 +50,14 @@ void direct_print_attributes(const struct direct_bench *bench)
            "block, bytes | threads of a block | registers of a thread | occupancy, %% |\n"
            "|---|---|---|---|---|---|---|\n");
     for (int k = 0; k < 2; k++) {
-        printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name,
-               table2[k].constant_bytes, table2[k].local_bytes, table2[k].shared_bytes,
-               table2[k].threads, table2[k].registers[0], table2[k].registers[1],
-               table2[k].occupancy_percent);
+        printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name, table2[k].constant_bytes,
+               table2[k].local_bytes, table2[k].shared_bytes, table2[k].threads, table2[k].registers[0],
+               table2[k].registers[1], table2[k].occupancy_percent);
     }
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct direct_outcome *outcome = &bench->outcomes[k];
         const bool is_case = strcmp(outcome->what->workload, "large") == 0;
-        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) {
-            print_row(outcome, back);
-        }
+        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) print_row(outcome, back);
     }
 }
 

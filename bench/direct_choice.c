@@ -9,16 +9,15 @@
 
 #include <string.h>
 
-#define ON_BUFFERS(name_, backend_, way_)                                                          \
-    {                                                                                              \
-        name_ ", buffers", backend_, LR_DIRECT_BUFFERS, way_                                       \
+#define ON_BUFFERS(name_, backend_, way_)                                                                              \
+    {                                                                                                                  \
+        name_ ", buffers", backend_, LR_DIRECT_BUFFERS, way_                                                           \
     }
-#define ON_TEXTURES(name_, backend_, way_)                                                         \
-    {                                                                                              \
-        name_ ", textures", backend_, LR_DIRECT_TEXTURES, way_                                     \
+#define ON_TEXTURES(name_, backend_, way_)                                                                             \
+    {                                                                                                                  \
+        name_ ", textures", backend_, LR_DIRECT_TEXTURES, way_                                                         \
     }
-#define ON_BOTH(name_, backend_, way_)                                                             \
-    ON_BUFFERS(name_, backend_, way_), ON_TEXTURES(name_, backend_, way_)
+#define ON_BOTH(name_, backend_, way_) ON_BUFFERS(name_, backend_, way_), ON_TEXTURES(name_, backend_, way_)
 
 static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     ON_BOTH("auto", NULL, LR_DIRECT_FASTEST),
@@ -51,8 +50,7 @@ static bool is_one_of(const char *word, const char *first, const char *second)
 static void check(const struct wish *wish, struct cli_args *args)
 {
     const bool has_textures_alone = wish->storage == (int)LR_DIRECT_TEXTURES;
-    const bool is_on_buffers =
-        wish->way >= LR_DIRECT_BANDS && wish->way <= LR_DIRECT_COLUMNS; /* and there alone */
+    const bool is_on_buffers = wish->way >= LR_DIRECT_BANDS && wish->way <= LR_DIRECT_COLUMNS; /* and there alone */
     if (wish->way != LR_DIRECT_FASTEST && !is_one_of(wish->backend, "cuda", "all")) {
         args_complain(args, "--variant is for --backend cuda or all");
     } else if (is_on_buffers && has_textures_alone) {
@@ -62,17 +60,15 @@ static void check(const struct wish *wish, struct cli_args *args)
                       args_text(args, "--variant"));
     }
     if (args_has(args, "--storage") && strcmp(wish->backend, "cpu") == 0) {
-        args_complain(args,
-                      "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
-                      "in memory of its own");
+        args_complain(args, "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
+                            "in memory of its own");
     }
 }
 
 static bool has_backend(const struct wish *wish, const struct direct_variant *variant)
 {
     const char *backend = variant->backend != NULL ? variant->backend : "auto";
-    return strcmp(wish->backend, backend) == 0 ||
-           (strcmp(wish->backend, "all") == 0 && variant->backend != NULL);
+    return strcmp(wish->backend, backend) == 0 || (strcmp(wish->backend, "all") == 0 && variant->backend != NULL);
 }
 
 static bool has_storage(const struct wish *wish, const struct direct_variant *variant)
@@ -83,8 +79,7 @@ static bool has_storage(const struct wish *wish, const struct direct_variant *va
 
 static bool has_way(const struct wish *wish, const struct direct_variant *variant)
 {
-    return wish->way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST ||
-           wish->way == variant->way;
+    return wish->way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || wish->way == variant->way;
 }
 
 void direct_choose_variants(struct direct_bench *bench, struct cli_args *args)
@@ -97,8 +92,7 @@ void direct_choose_variants(struct direct_bench *bench, struct cli_args *args)
     check(&wish, args);
     for (int k = 0; k < DIRECT_NUM_VARIANTS; k++) {
         const struct direct_variant *variant = &variants[k];
-        if (has_backend(&wish, variant) && has_storage(&wish, variant) && has_way(&wish, variant)) {
+        if (has_backend(&wish, variant) && has_storage(&wish, variant) && has_way(&wish, variant))
             bench->variants[bench->num_variants++] = variant;
-        }
     }
 }

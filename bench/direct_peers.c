@@ -36,9 +36,8 @@ static lr_status compare_all(const struct direct_bench *bench, const struct fft_
             CLI_TRY(fft_compare(library, what, padded != 0, &outcome->peers[outcome->num_peers]));
             outcome->num_peers++;
         }
-        if (missing != NULL && bench->num_outcomes == 0) {
+        if (missing != NULL && bench->num_outcomes == 0)
             report_info(bench->report, "%s is left out: %s", library->name, missing);
-        }
     }
     return LR_OK;
 }
@@ -50,13 +49,12 @@ static lr_status compare_with(const struct direct_bench *bench, lr_operator *op,
     const lr_direct_info *family = lr_direct_get_info(op);
     const lr_log *log = &bench->report->log;
     const lr_direct_kernel kernel = {.resolution = flatten(&outcome->what->resolution)};
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &family->grid, .view = family->views[0], .kernel = kernel, .log = log});
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &family->grid, .view = family->views[0], .kernel = kernel, .log = log});
     float *projected = common_floats(bench->report, info->num_voxels, "a projection");
     const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
     lr_vector y = lr_vector_of_floats(projected, info->num_voxels);
-    lr_status status =
-        tables != NULL && projected != NULL ? lr_operator_forward(op, NULL, &x, &y) : LR_FAILED;
+    lr_status status = tables != NULL && projected != NULL ? lr_operator_forward(op, NULL, &x, &y) : LR_FAILED;
     const int views = outcome->what->azimuths * outcome->what->tilts;
     const int64_t fit = BATCH_BYTES / (info->num_voxels * 2 * (int64_t)sizeof(float));
     if (status == LR_OK) {
@@ -76,13 +74,11 @@ static lr_status compare_with(const struct direct_bench *bench, lr_operator *op,
     return status;
 }
 
-lr_status direct_measure_peers(const struct direct_bench *bench, const float *image,
-                               struct direct_outcome *outcome)
+lr_status direct_measure_peers(const struct direct_bench *bench, const float *image, struct direct_outcome *outcome)
 {
     const lr_resolution flat = flatten(&outcome->what->resolution);
     lr_operator *op = direct_open_case(bench, outcome, &flat, choose_view(outcome->what));
-    const lr_status status =
-        op != NULL ? compare_with(bench, op, image, outcome) : report_reason(bench->report);
+    const lr_status status = op != NULL ? compare_with(bench, op, image, outcome) : report_reason(bench->report);
     lr_operator_destroy(op);
     return status;
 }
@@ -97,8 +93,7 @@ struct trip {
     double to_host_s; /* what an image takes */
 };
 
-static lr_status go(const struct trip *trip, const float *in, float *out,
-                    struct direct_stages *stages)
+static lr_status go(const struct trip *trip, const float *in, float *out, struct direct_stages *stages)
 {
     const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
     const lr_selection part = {.pairs = &trip->view, .num_pairs = 1};
@@ -120,9 +115,7 @@ static lr_status go(const struct trip *trip, const float *in, float *out,
 static double find_discrepancy(float *histo, int64_t count)
 {
     const double begin = report_seconds();
-    for (int64_t k = 0; k < count; k++) {
-        histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
-    }
+    for (int64_t k = 0; k < count; k++) histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
     return report_seconds() - begin;
 }
 
@@ -136,8 +129,7 @@ static double update(float *image, const float *correction, int64_t count)
     return report_seconds() - begin;
 }
 
-static lr_status visit(const struct trip *trip, float *image, float *work[2],
-                       struct direct_stages *stages)
+static lr_status visit(const struct trip *trip, float *image, float *work[2], struct direct_stages *stages)
 {
     const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
     struct trip back = *trip;
@@ -164,16 +156,13 @@ static lr_status time_reading(lr_operator *op, const float *image, double *secon
 
 static void divide(struct direct_stages *stages)
 {
-    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],
-                            &stages->project[1],   &stages->to_host[0],   &stages->to_host[1],
-                            &stages->discrepancy,  &stages->update};
-    for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) {
-        *sums[k] /= stages->views;
-    }
+    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
+                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
+    for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) *sums[k] /= stages->views;
 }
 
-static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image,
-                             float *work[2], struct direct_stages *stages)
+static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image, float *work[2],
+                             struct direct_stages *stages)
 {
     const int num_views = lr_direct_get_info(op)->num_views;
     struct trip trip = {.op = op};
@@ -181,8 +170,7 @@ static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, 
     CLI_TRY(time_reading(op, image, &trip.to_host_s));
     CLI_TRY(visit(&trip, image, work, &warm));
     const double begin = report_seconds();
-    while (stages->views < 20 * num_views &&
-           (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
+    while (stages->views < 20 * num_views && (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
         trip.view = stages->views % num_views;
         CLI_TRY(visit(&trip, image, work, stages));
         stages->views++;
@@ -197,9 +185,8 @@ lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *o
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     float *work[2] = {common_floats(bench->report, count, "a projection"),
                       common_floats(bench->report, count, "a projection")};
-    const lr_status status = work[0] != NULL && work[1] != NULL
-                                 ? visit_views(bench, op, image, work, &outcome->stages)
-                                 : LR_FAILED;
+    const lr_status status =
+        work[0] != NULL && work[1] != NULL ? visit_views(bench, op, image, work, &outcome->stages) : LR_FAILED;
     free(work[1]);
     free(work[0]);
     return status;

@@ -60,8 +60,8 @@ static bool load(struct nvml *nvml, const char *name)
 static bool is_named(const struct nvml *nvml, unsigned number, const char *device, void **card)
 {
     char name[NAME_BYTES] = "";
-    return nvml->handle(number, card) == 0 && nvml->name(*card, name, sizeof(name)) == 0 &&
-           name[0] != '\0' && strstr(device, name) != NULL;
+    return nvml->handle(number, card) == 0 && nvml->name(*card, name, sizeof(name)) == 0 && name[0] != '\0' &&
+           strstr(device, name) != NULL;
 }
 
 /* The card of that number, if it has the name; else the only one that has. */
@@ -69,13 +69,10 @@ static bool find_card(struct energy_meter *meter, const struct energy_params *pa
 {
     unsigned count = 0, found = 0;
     void *card = NULL;
-    if (params->device == NULL || meter->nvml.count(&count) != 0) {
-        return false;
-    }
+    if (params->device == NULL || meter->nvml.count(&count) != 0) return false;
     if ((unsigned)params->number < count &&
-        is_named(&meter->nvml, (unsigned)params->number, params->device, &meter->card)) {
+        is_named(&meter->nvml, (unsigned)params->number, params->device, &meter->card))
         return true;
-    }
     for (unsigned k = 0; k < count && k < MOST_CARDS; k++) {
         if (is_named(&meter->nvml, k, params->device, &card)) {
             meter->card = card;
@@ -96,12 +93,8 @@ static bool read_card(const struct energy_meter *meter, double *mj)
 static bool open_card(struct energy_meter *meter, const struct energy_params *params)
 {
     const char *name = params->library != NULL ? params->library : "libnvidia-ml.so.1";
-    if (!load(&meter->nvml, name) || meter->nvml.init() != 0) {
-        return false;
-    }
-    if (find_card(meter, params) && read_card(meter, &meter->first_mj)) {
-        return true;
-    }
+    if (!load(&meter->nvml, name) || meter->nvml.init() != 0) return false;
+    if (find_card(meter, params) && read_card(meter, &meter->first_mj)) return true;
     meter->nvml.shutdown();
     return false;
 }
@@ -112,9 +105,7 @@ static bool read_number(const char *path, double *number)
 {
     FILE *file = fopen(path, "r");
     const bool is_read = file != NULL && fscanf(file, "%lf", number) == 1;
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
     return is_read;
 }
 
@@ -125,9 +116,7 @@ static bool is_package(const char *folder, int number)
     snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, number);
     FILE *file = fopen(path, "r");
     const bool is_named = file != NULL && fgets(name, sizeof(name), file) != NULL;
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
     return is_named && strncmp(name, "package", 7) == 0;
 }
 
@@ -137,15 +126,10 @@ static bool open_counters(struct energy_meter *meter, const struct energy_params
     for (int k = 0; k < MOST_COUNTERS; k++) {
         struct counter *counter = &meter->counters[meter->num_counters];
         char range[PATH_BYTES];
-        if (!is_package(folder, k)) {
-            continue;
-        }
+        if (!is_package(folder, k)) continue;
         snprintf(counter->path, sizeof(counter->path), "%s/intel-rapl:%d/energy_uj", folder, k);
         snprintf(range, sizeof(range), "%s/intel-rapl:%d/max_energy_range_uj", folder, k);
-        if (!read_number(counter->path, &counter->last_uj) ||
-            !read_number(range, &counter->range_uj)) {
-            return false;
-        }
+        if (!read_number(counter->path, &counter->last_uj) || !read_number(range, &counter->range_uj)) return false;
         meter->num_counters++;
     }
     return meter->num_counters > 0;
@@ -156,9 +140,7 @@ static bool read_counters(struct energy_meter *meter, double *joules)
     for (int k = 0; k < meter->num_counters; k++) {
         struct counter *counter = &meter->counters[k];
         double now_uj;
-        if (!read_number(counter->path, &now_uj)) {
-            return false;
-        }
+        if (!read_number(counter->path, &now_uj)) return false;
         const double more_uj = now_uj - counter->last_uj;
         meter->joules += 1e-6 * (more_uj < 0 ? more_uj + counter->range_uj : more_uj);
         counter->last_uj = now_uj;
@@ -172,16 +154,10 @@ static bool read_counters(struct energy_meter *meter, double *joules)
 struct energy_meter *energy_open(const struct energy_params *params)
 {
     struct energy_meter *meter = calloc(1, sizeof(*meter));
-    if (meter == NULL) {
-        return NULL;
-    }
+    if (meter == NULL) return NULL;
     meter->is_gpu = params->is_gpu;
-    if (params->is_gpu ? open_card(meter, params) : open_counters(meter, params)) {
-        return meter;
-    }
-    if (meter->nvml.library != NULL) {
-        dlclose(meter->nvml.library);
-    }
+    if (params->is_gpu ? open_card(meter, params) : open_counters(meter, params)) return meter;
+    if (meter->nvml.library != NULL) dlclose(meter->nvml.library);
     free(meter);
     return NULL;
 }
@@ -198,12 +174,8 @@ void energy_close(struct energy_meter *meter)
 bool energy_read(struct energy_meter *meter, double *joules)
 {
     double mj;
-    if (!meter->is_gpu) {
-        return read_counters(meter, joules);
-    }
-    if (!read_card(meter, &mj)) {
-        return false;
-    }
+    if (!meter->is_gpu) return read_counters(meter, joules);
+    if (!read_card(meter, &mj)) return false;
     *joules = 1e-3 * (mj - meter->first_mj);
     return true;
 }

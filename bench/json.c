@@ -29,9 +29,8 @@ static void tell_date(char *text, size_t size)
 {
     const time_t now = time(NULL);
     struct tm utc;
-    if (gmtime_r(&now, &utc) == NULL || strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0) {
+    if (gmtime_r(&now, &utc) == NULL || strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
         snprintf(text, size, "unknown");
-    }
 }
 
 /* Linux's name for it. */
@@ -48,9 +47,7 @@ static void tell_processor(char *text, size_t size)
             break;
         }
     }
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
 }
 
 /* The usable device of that number. */
@@ -67,8 +64,7 @@ static bool find_device(int wanted, lr_device *device, const lr_log *log)
     return found;
 }
 
-void bench_report_init(struct bench_report *report, const struct cli_args *args,
-                       const struct bench_wish *wish)
+void bench_report_init(struct bench_report *report, const struct cli_args *args, const struct bench_wish *wish)
 {
     report->wish = wish;
     tell_command(args, report->command, sizeof(report->command));
@@ -208,11 +204,10 @@ static void result_json(struct json *json, const struct bench_result *result)
     json_text(json, "backend", result->backend);
     json_text(json, "mode", bench_mode_name(result->mode));
     json_text(json, "outcome", outcomes[result->outcome]);
-    if (result->outcome == BENCH_MEASURED) {
+    if (result->outcome == BENCH_MEASURED)
         figures_json(json, result);
-    } else {
+    else
         json_text(json, "reason", result->reason);
-    }
     json_close(json, '}');
 }
 
@@ -228,13 +223,9 @@ void bench_json(const struct bench_report *report, struct json *json)
     json_int(json, "repeat", report->wish->repeat);
     json_int(json, "peak_memory_bytes", peak_memory());
     json_open(json, "workloads", '[');
-    for (int k = 0; k < report->num_headings; k++) {
-        heading_json(json, &report->headings[k]);
-    }
+    for (int k = 0; k < report->num_headings; k++) heading_json(json, &report->headings[k]);
     json_close(json, ']');
     json_open(json, "results", '[');
-    for (int k = 0; k < report->num_results; k++) {
-        result_json(json, &report->results[k]);
-    }
+    for (int k = 0; k < report->num_results; k++) result_json(json, &report->results[k]);
     json_close(json, ']');
 }

@@ -12,23 +12,18 @@
 #include <string.h>
 
 const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
-const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute",
-                                                                  "cuda", NULL};
+const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute", "cuda", NULL};
 
 /* That of a case, where it is not the one at hand. */
 static lr_status open_scanner(struct listmode_bench *bench, const struct listmode_case *what)
 {
-    if (bench->lors != NULL && bench->preset == what->preset) {
-        return LR_OK;
-    }
+    if (bench->lors != NULL && bench->preset == what->preset) return LR_OK;
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);
     bench->lors = NULL;
     bench->preset = what->preset;
     bench->scanner = listmode_scanner(what->preset, bench->tof_ps, &bench->report->log);
-    if (bench->scanner == NULL) {
-        return report_reason(bench->report);
-    }
+    if (bench->scanner == NULL) return report_reason(bench->report);
     bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
     return bench->lors != NULL ? LR_OK : report_reason(bench->report);
 }
@@ -37,9 +32,7 @@ static lr_status open_scanner(struct listmode_bench *bench, const struct listmod
 static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
 {
     struct listmode_outcome *outcome = &bench->outcomes[bench->num_outcomes];
-    if (bench->num_outcomes == LISTMODE_MOST_OUTCOMES) {
-        return LR_OK;
-    }
+    if (bench->num_outcomes == LISTMODE_MOST_OUTCOMES) return LR_OK;
     CLI_TRY(open_scanner(bench, way->what));
     *outcome = (struct listmode_outcome){.way = *way};
     const lr_status status = listmode_measure(bench, outcome);
@@ -53,12 +46,8 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     }
     CLI_TRY(status);
     report_clear(bench->report);
-    if (!bench->report->json && bench->num_outcomes == 0) {
-        listmode_print_heading(bench);
-    }
-    if (!bench->report->json) {
-        listmode_print(bench, outcome);
-    }
+    if (!bench->report->json && bench->num_outcomes == 0) listmode_print_heading(bench);
+    if (!bench->report->json) listmode_print(bench, outcome);
     bench->num_outcomes++;
     return LR_OK;
 }
@@ -78,11 +67,10 @@ static void set_blocks(const char *name, int count)
 {
     char text[16];
     snprintf(text, sizeof(text), "%d", count);
-    if (count > 0) {
+    if (count > 0)
         (void)setenv(name, text, 1);
-    } else {
+    else
         (void)unsetenv(name);
-    }
 }
 
 /* Blocks of several sizes, several of them for each multiprocessor: cuda reads how many when an operator is
@@ -108,12 +96,10 @@ static lr_status measure_blocks(struct listmode_bench *bench, struct listmode_wa
 /* The paper's steps are ways of cuda. */
 static lr_status measure_variants(struct listmode_bench *bench, struct listmode_way *way)
 {
-    if (way->what->has_fastmath || way->what->has_blocks) {
+    if (way->what->has_fastmath || way->what->has_blocks)
         return way->what->has_fastmath ? measure_fastmath(bench, way) : measure_blocks(bench, way);
-    }
     const bool is_ladder = way->what->has_ladder && bench->variant == LR_LISTMODE_FASTEST;
-    for (int variant = LR_LISTMODE_SIMPLE; is_ladder && variant <= LR_LISTMODE_FASTMATH;
-         variant++) {
+    for (int variant = LR_LISTMODE_SIMPLE; is_ladder && variant <= LR_LISTMODE_FASTMATH; variant++) {
         way->variant = (lr_listmode_variant)variant;
         CLI_TRY(measure(bench, way));
     }
@@ -123,18 +109,16 @@ static lr_status measure_variants(struct listmode_bench *bench, struct listmode_
 
 /* Exact elements, which know no width and take long on processors, come in the first table unless they are
  * asked for. */
-static bool has_kernel(const struct listmode_bench *bench, int kernel,
-                       const struct listmode_case *what)
+static bool has_kernel(const struct listmode_bench *bench, int kernel, const struct listmode_case *what)
 {
-    const bool is_usual = kernel != LR_LISTMODE_EXACT || bench->is_exact_alone ||
-                          strcmp(what->table, listmode_tables[0]) == 0;
+    const bool is_usual =
+        kernel != LR_LISTMODE_EXACT || bench->is_exact_alone || strcmp(what->table, listmode_tables[0]) == 0;
     const bool is_tube_alone = what->has_fastmath || what->has_blocks || what->has_collisions;
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
 /* The paper tells what fast math does with time of flight. */
-static bool has_time(const struct listmode_bench *bench, bool has_tof,
-                     const struct listmode_case *what)
+static bool has_time(const struct listmode_bench *bench, bool has_tof, const struct listmode_case *what)
 {
     return has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
 }
@@ -152,9 +136,7 @@ static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_w
         for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way->what); has_tof++) {
             way->kernel = (lr_listmode_kernel)kernel;
             way->has_tof = has_tof != 0;
-            if (has_time(bench, way->has_tof, way->what)) {
-                CLI_TRY(measure_variants(bench, way));
-            }
+            if (has_time(bench, way->has_tof, way->what)) CLI_TRY(measure_variants(bench, way));
         }
     }
     return LR_OK;
@@ -162,11 +144,8 @@ static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_w
 
 static bool is_chosen(const struct listmode_bench *bench, const struct listmode_case *what)
 {
-    for (int k = 0; k < LISTMODE_NUM_TABLES; k++) {
-        if (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0) {
-            return true;
-        }
-    }
+    for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
+        if (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0) return true;
     return false;
 }
 
@@ -174,8 +153,7 @@ static lr_status measure_cases(struct listmode_bench *bench)
 {
     for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
         struct listmode_way way = {.what = what, .backend = bench->backend};
-        for (int k = 0; is_chosen(bench, what) &&
-                        k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
+        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
              k++) {
             way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
             way.backend = is_of_cuda(what) ? "cuda" : way.backend;
@@ -199,9 +177,7 @@ static lr_status write_file(const struct listmode_bench *bench)
 {
     struct common_text text;
     common_text_begin(&text);
-    if (text.stream != NULL) {
-        write_json(bench, text.stream);
-    }
+    if (text.stream != NULL) write_json(bench, text.stream);
     return common_text_write(&text, bench->report, bench->path);
 }
 
@@ -225,26 +201,19 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
     const int table = args_word(args, "--table", listmode_tables, -1);
     const int kernel = args_word(args, "--kernel", listmode_kernels, -1);
     const int backend = args_word(args, "--backend", backends, -1);
-    for (int k = 0; k < LISTMODE_NUM_TABLES; k++) {
-        bench->tables[k] =
-            table < 0 ? k >= LISTMODE_FIRST_DEFAULT && k <= LISTMODE_LAST_DEFAULT : k == table;
-    }
-    for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) {
-        bench->kernels[k] = kernel < 0 || k == kernel;
-    }
+    for (int k = 0; k < LISTMODE_NUM_TABLES; k++)
+        bench->tables[k] = table < 0 ? k >= LISTMODE_FIRST_DEFAULT && k <= LISTMODE_LAST_DEFAULT : k == table;
+    for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) bench->kernels[k] = kernel < 0 || k == kernel;
     bench->is_exact_alone = kernel == LR_LISTMODE_EXACT;
     bench->is_all = backend == LISTMODE_NUM_BACKENDS;
     bench->backend = backend >= 0 && !bench->is_all ? backends[backend] : NULL;
     bench->without_tof = !args_has(args, "--only-tof");
     bench->with_tof = !args_has(args, "--without-tof");
     bench->variant = common_listmode_variant(args);
-    if (bench->variant != LR_LISTMODE_FASTEST &&
-        (bench->backend == NULL || strcmp(bench->backend, "cuda") != 0)) {
+    if (bench->variant != LR_LISTMODE_FASTEST && (bench->backend == NULL || strcmp(bench->backend, "cuda") != 0))
         args_complain(args, "--variant is for --backend cuda");
-    }
-    if (!bench->with_tof && !bench->without_tof) {
+    if (!bench->with_tof && !bench->without_tof)
         args_complain(args, "--only-tof and --without-tof contradict each other");
-    }
 }
 
 static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
@@ -277,13 +246,9 @@ static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
 static lr_status run(struct cli_args *args)
 {
     struct listmode_bench *bench = calloc(1, sizeof(*bench));
-    if (bench == NULL) {
-        return report_error(args->report, LR_FAILED, "no memory for the figures");
-    }
+    if (bench == NULL) return report_error(args->report, LR_FAILED, "no memory for the figures");
     const lr_status status = run_chosen(bench, args);
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        free(bench->outcomes[k].image);
-    }
+    for (int k = 0; k < bench->num_outcomes; k++) free(bench->outcomes[k].image);
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);
     free(bench);

@@ -52,8 +52,7 @@ struct listmode_way {
     bool has_tof;
     const char *backend; /* NULL = auto */
     lr_listmode_variant variant;
-    int threads,
-        blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
+    int threads, blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
 };
 
 /* By the wall clock, and by the device's own (0 = it has none). */
@@ -112,8 +111,7 @@ lr_grid listmode_grid(const struct listmode_case *what);
 
 /* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
  * alike along what lies in it. */
-void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events,
-                   int64_t count);
+void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events, int64_t count);
 
 /* --- figures --- */
 
@@ -129,9 +127,8 @@ lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr
 double listmode_deviation(const float *image, const float *other, int64_t count);
 
 /* An operator of backend native, of the first `count` events. NULL, logged. */
-lr_operator *listmode_make_native(const struct listmode_bench *bench,
-                                  const struct listmode_way *way, const lr_event *events,
-                                  int64_t count);
+lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
+                                  const lr_event *events, int64_t count);
 
 /* Of an iteration. */
 int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what);

@@ -5,17 +5,17 @@
  * and 6; more lines than it has, and the image of a public data set. */
 #include "listmode.h"
 
-const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {
-    "first",  "lines",  "widths",   "voxels", "both",       "linear",
-    "ladder", "public", "fastmath", "blocks", "collisions", NULL};
+const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {"first",    "lines",  "widths",     "voxels",
+                                                              "both",     "linear", "ladder",     "public",
+                                                              "fastmath", "blocks", "collisions", NULL};
 
-#define WHOLE_BODY                                                                                 \
-    {                                                                                              \
-        75, 75, 26                                                                                 \
+#define WHOLE_BODY                                                                                                     \
+    {                                                                                                                  \
+        75, 75, 26                                                                                                     \
     }
-#define CUBE(n)                                                                                    \
-    {                                                                                              \
-        n, n, n                                                                                    \
+#define CUBE(n)                                                                                                        \
+    {                                                                                                                  \
+        n, n, n                                                                                                        \
     }
 
 const struct listmode_case listmode_cases[] = {
@@ -54,14 +54,7 @@ const struct listmode_case listmode_cases[] = {
     /* figure 5: each step with those before it */
     {"ladder", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_ladder = true},
     /* the public NEMA data set's image, subsets and iterations (Zenodo 8404015) */
-    {"public",
-     {215, 215, 71},
-     3,
-     10,
-     .preset = "ge-discovery-mi",
-     .voxel_mm = 2.78,
-     .subsets = 34,
-     .iterations = 2},
+    {"public", {215, 215, 71}, 3, 10, .preset = "ge-discovery-mi", .voxel_mm = 2.78, .subsets = 34, .iterations = 2},
     /* table II: with time of flight, the step before fast math and the last one */
     {"fastmath", WHOLE_BODY, 3, 1, .paper_ms = {0, 61}, .has_fastmath = true},
     {"fastmath", WHOLE_BODY, 5, 1, .paper_ms = {0, 128}, .has_fastmath = true},

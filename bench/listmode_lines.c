@@ -81,19 +81,16 @@ static double length_mm(const struct chord *chord)
 }
 
 /* false: that LOR does not count, or misses the image. */
-static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw,
-                       lr_event *event)
+static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw, lr_event *event)
 {
-    const int64_t number =
-        (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
+    const int64_t number = (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
     struct chord chord;
     *event = (lr_event){.weight = 1};
     lr_lors_crystals(bench->lors, number, event->crystals);
     lr_scanner_hit_centre(bench->scanner, event->crystals[0], chord.begin_mm);
     lr_scanner_hit_centre(bench->scanner, event->crystals[1], chord.end_mm);
     clip(&chord, grid);
-    const double t =
-        chord.from + common_random(bench->seed, 2 * draw + 1) * (chord.to - chord.from);
+    const double t = chord.from + common_random(bench->seed, 2 * draw + 1) * (chord.to - chord.from);
     event->tof_mm = (float)((t - 0.5) * length_mm(&chord));
     return chord.from < chord.to && lr_lors_in_coincidence(bench->lors, number);
 }
@@ -115,35 +112,28 @@ static void draw_part(const struct drawing *drawing, int64_t part)
     const int64_t begin = part * PART_LINES, left = drawing->count - begin;
     const int64_t end = begin + (left < PART_LINES ? left : PART_LINES);
     int64_t at = begin;
-    for (int64_t draw = part * PART_DRAWS; at < end; draw++) {
+    for (int64_t draw = part * PART_DRAWS; at < end; draw++)
         at += draw_event(drawing->bench, drawing->grid, draw, &drawing->events[at]);
-    }
 }
 
 static int draw_parts(void *user)
 {
     struct drawing *drawing = user;
     for (int64_t part = atomic_fetch_add(&drawing->next, 1); part * PART_LINES < drawing->count;
-         part = atomic_fetch_add(&drawing->next, 1)) {
+         part = atomic_fetch_add(&drawing->next, 1))
         draw_part(drawing, part);
-    }
     return 0;
 }
 
-void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events,
-                   int64_t count)
+void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events, int64_t count)
 {
     struct drawing drawing = {.bench = bench, .grid = grid, .events = events, .count = count};
     const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
     thrd_t threads[MOST_THREADS];
     int started = 0;
-    while (started + 1 < processors && started < MOST_THREADS &&
-           (started + 1) * (int64_t)PART_LINES < count &&
-           thrd_create(&threads[started], draw_parts, &drawing) == thrd_success) {
+    while (started + 1 < processors && started < MOST_THREADS && (started + 1) * (int64_t)PART_LINES < count &&
+           thrd_create(&threads[started], draw_parts, &drawing) == thrd_success)
         started++;
-    }
     (void)draw_parts(&drawing);
-    for (int k = 0; k < started; k++) {
-        thrd_join(threads[k], NULL);
-    }
+    for (int k = 0; k < started; k++) thrd_join(threads[k], NULL);
 }

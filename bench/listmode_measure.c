@@ -34,35 +34,31 @@ int listmode_subsets(const struct listmode_bench *bench, const struct listmode_c
     return bench->subsets > 0 ? bench->subsets : own;
 }
 
-static lr_operator *make_operator(const struct listmode_bench *bench,
-                                  const struct listmode_way *way, const lr_event *events,
-                                  int64_t count)
+static lr_operator *make_operator(const struct listmode_bench *bench, const struct listmode_way *way,
+                                  const lr_event *events, int64_t count)
 {
     const lr_grid grid = listmode_grid(way->what);
-    const lr_events_info info = {
-        .has_tof = true, .tof_resolution_ps = way->what->preset != NULL ? 0 : bench->tof_ps};
-    return lr_listmode_create(
-        &(lr_listmode_params){.lors = bench->lors,
-                              .grid = &grid,
-                              .events = events,
-                              .count = count,
-                              .info = way->has_tof ? &info : NULL,
-                              .kernel = way->kernel,
-                              .tube = {.width_mm = way->what->width * grid.voxel_mm[0],
-                                       .fwhm_mm = 0.5 * way->what->width * grid.voxel_mm[0]},
-                              .backend = way->backend,
-                              .threads = bench->threads,
-                              .device = bench->device,
-                              .variant = way->variant,
-                              .num_ranges = listmode_subsets(bench, way->what),
-                              .max_memory_bytes = bench->max_memory_bytes,
-                              .log = &bench->report->log,
-                              .progress = &bench->report->progress});
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = way->what->preset != NULL ? 0 : bench->tof_ps};
+    return lr_listmode_create(&(lr_listmode_params){
+        .lors = bench->lors,
+        .grid = &grid,
+        .events = events,
+        .count = count,
+        .info = way->has_tof ? &info : NULL,
+        .kernel = way->kernel,
+        .tube = {.width_mm = way->what->width * grid.voxel_mm[0], .fwhm_mm = 0.5 * way->what->width * grid.voxel_mm[0]},
+        .backend = way->backend,
+        .threads = bench->threads,
+        .device = bench->device,
+        .variant = way->variant,
+        .num_ranges = listmode_subsets(bench, way->what),
+        .max_memory_bytes = bench->max_memory_bytes,
+        .log = &bench->report->log,
+        .progress = &bench->report->progress});
 }
 
-lr_operator *listmode_make_native(const struct listmode_bench *bench,
-                                  const struct listmode_way *way, const lr_event *events,
-                                  int64_t count)
+lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
+                                  const lr_event *events, int64_t count)
 {
     struct listmode_way native = *way;
     native.backend = "native";
@@ -84,17 +80,14 @@ static lr_status count_visits(const struct listmode_bench *bench, const lr_event
                               struct listmode_outcome *outcome)
 {
     const lr_grid grid = listmode_grid(outcome->way.what);
-    const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS /
-                        ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
-    const int64_t usual =
-        outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
+    const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS / ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
+    const int64_t usual = outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
     const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
     const int64_t count = outcome->lines < most ? outcome->lines : most;
     double elements = 0;
     lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
     const lr_row_sink sink = {.take = add_elements, .user = &elements};
-    const lr_status status =
-        op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
+    const lr_status status = op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
     lr_operator_destroy(op);
     outcome->visits = elements / (double)count;
     return status;
@@ -131,8 +124,7 @@ static lr_status take_subset(struct running *running, int32_t subset)
     const lr_vector ones = lr_vector_part(&running->ones, begin, count);
     lr_vector values = lr_vector_part(&running->values, begin, count);
     CLI_TRY(lr_operator_forward(running->op, part, &running->image, &values));
-    CLI_TRY(
-        lr_vector_divide_counts(&(lr_poisson_ratio){.measured = &ones, .values = &values}, NULL));
+    CLI_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){.measured = &ones, .values = &values}, NULL));
     CLI_TRY(lr_operator_back(running->op, part, &values, &running->correction));
     return lr_vector_update_em(&(lr_em_update){.x = &running->image,
                                                .correction = &running->correction,
@@ -142,9 +134,7 @@ static lr_status take_subset(struct running *running, int32_t subset)
 
 static lr_status iterate(struct running *running)
 {
-    for (int32_t subset = 0; subset < running->subsets; subset++) {
-        CLI_TRY(take_subset(running, subset));
-    }
+    for (int32_t subset = 0; subset < running->subsets; subset++) CLI_TRY(take_subset(running, subset));
     return LR_OK;
 }
 
@@ -156,14 +146,11 @@ static lr_status finish(struct running *running)
     return lr_vector_add_up(&running->values, NULL, &sums);
 }
 
-static lr_status time_once(struct running *running, work_fn *work, int times,
-                           struct listmode_seconds *seconds)
+static lr_status time_once(struct running *running, work_fn *work, int times, struct listmode_seconds *seconds)
 {
     CLI_TRY(finish(running));
     const double start = report_seconds();
-    for (int k = 0; k < times; k++) {
-        CLI_TRY(work(running));
-    }
+    for (int k = 0; k < times; k++) CLI_TRY(work(running));
     seconds->device = work == iterate ? 0 : lr_operator_device_seconds(running->op);
     if (work == iterate) {
         lr_vector_sums sums;
@@ -189,9 +176,7 @@ static lr_status warm_up(const struct listmode_bench *bench, struct running *run
                          struct listmode_seconds *last)
 {
     const double start = report_seconds(), enough_s = fmin(warm_s, warm_share * bench->seconds);
-    while (report_seconds() - start + last->wall < enough_s) {
-        CLI_TRY(time_once(running, work, 1, last));
-    }
+    while (report_seconds() - start + last->wall < enough_s) CLI_TRY(time_once(running, work, 1, last));
     return LR_OK;
 }
 
@@ -204,8 +189,8 @@ static int runs_in_a_row(const struct listmode_bench *bench, double each_s)
 
 /* The median of as many looks at the clock as there is time for, after one run that counts only where it
  * took all; the device's clock tells the last run of each. */
-static lr_status time_work(const struct listmode_bench *bench, struct running *running,
-                           work_fn *work, struct listmode_seconds *median)
+static lr_status time_work(const struct listmode_bench *bench, struct running *running, work_fn *work,
+                           struct listmode_seconds *median)
 {
     struct listmode_seconds all[LISTMODE_MOST_REPEATS];
     int runs = 0;
@@ -214,9 +199,8 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
     const double each_s = median->wall > 0 ? median->wall : 1e-9, limit_s = bench->seconds;
     const int times = runs_in_a_row(bench, each_s);
     const double start = report_seconds();
-    while (runs < bench->repeat && report_seconds() - start < limit_s - each_s) {
+    while (runs < bench->repeat && report_seconds() - start < limit_s - each_s)
         CLI_TRY(time_once(running, work, times, &all[runs++]));
-    }
     if (runs > 0) {
         qsort(all, (size_t)runs, sizeof(all[0]), compare_seconds);
         *median = all[runs / 2];
@@ -231,21 +215,17 @@ static double num_iterations(const struct listmode_outcome *outcome)
     return fmax(1.0, ceil(ENERGY_SECONDS / fmax(outcome->iteration.wall, 1e-6)));
 }
 
-static lr_status read_energy(struct running *running, struct energy_meter *meter,
-                             struct listmode_outcome *outcome)
+static lr_status read_energy(struct running *running, struct energy_meter *meter, struct listmode_outcome *outcome)
 {
     const double times = num_iterations(outcome);
     double before, after;
     CLI_TRY(finish(running));
     const bool is_told = energy_read(meter, &before);
-    for (double k = 0; is_told && k < times; k++) {
-        CLI_TRY(iterate(running));
-    }
+    for (double k = 0; is_told && k < times; k++) CLI_TRY(iterate(running));
     CLI_TRY(finish(running));
     if (is_told && energy_read(meter, &after) && after > before) {
         outcome->joules = (after - before) / times;
-        snprintf(outcome->energy_source, sizeof(outcome->energy_source), "%s",
-                 energy_source(meter));
+        snprintf(outcome->energy_source, sizeof(outcome->energy_source), "%s", energy_source(meter));
     }
     return LR_OK;
 }
@@ -254,10 +234,8 @@ static lr_status read_energy(struct running *running, struct energy_meter *meter
 static lr_status measure_energy(const struct listmode_bench *bench, struct running *running,
                                 struct listmode_outcome *outcome)
 {
-    struct energy_meter *meter =
-        energy_open(&(struct energy_params){.is_gpu = lr_operator_get_info(running->op)->is_gpu,
-                                            .device = outcome->device,
-                                            .number = bench->device});
+    struct energy_meter *meter = energy_open(&(struct energy_params){
+        .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
     const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
     energy_close(meter);
     return status;
@@ -271,9 +249,7 @@ static lr_status keep_image(const struct listmode_bench *bench, struct running *
 {
     const int64_t count = running->image.count;
     outcome->image = malloc((size_t)count * sizeof(*outcome->image));
-    if (outcome->image == NULL) {
-        return report_error(bench->report, LR_FAILED, "no memory for an image");
-    }
+    if (outcome->image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
     lr_vector host = lr_vector_of_floats(outcome->image, count);
     CLI_TRY(iterate(running));
     return lr_vector_copy(&running->image, &host);
@@ -282,8 +258,8 @@ static lr_status keep_image(const struct listmode_bench *bench, struct running *
 static lr_status make_vectors(const struct listmode_bench *bench, struct running *running)
 {
     const lr_operator_info *info = lr_operator_get_info(running->op);
-    lr_vector *const vectors[] = {&running->image, &running->correction, &running->sensitivity,
-                                  &running->ones, &running->values};
+    lr_vector *const vectors[] = {&running->image, &running->correction, &running->sensitivity, &running->ones,
+                                  &running->values};
     for (int k = 0; k < 5; k++) {
         const lr_vector_params params = {.place = lr_operator_place(running->op),
                                          .count = k < 3 ? info->num_voxels : info->num_lors,
@@ -324,9 +300,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     const double start = report_seconds();
     struct running running = {.op = make_operator(bench, &outcome->way, events, outcome->lines),
                               .subsets = listmode_subsets(bench, outcome->way.what)};
-    if (running.op == NULL) {
-        return report_reason(bench->report);
-    }
+    if (running.op == NULL) return report_reason(bench->report);
     const lr_operator_info *info = lr_operator_get_info(running.op);
     outcome->prepare_s = report_seconds() - start;
     outcome->partition_s = lr_listmode_get_info(running.op)->partition_seconds;
@@ -341,21 +315,17 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     lr_vector_destroy(&running.values);
     lr_operator_destroy(running.op);
     CLI_TRY(status);
-    CLI_TRY(outcome->way.what->has_collisions ? listmode_count_collisions(bench, events, outcome)
-                                              : LR_OK);
+    CLI_TRY(outcome->way.what->has_collisions ? listmode_count_collisions(bench, events, outcome) : LR_OK);
     return count_visits(bench, events, outcome);
 }
 
 lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
 {
     const lr_grid grid = listmode_grid(outcome->way.what);
-    outcome->lines =
-        bench->all_lines > 0 ? bench->all_lines : bench->lines * outcome->way.what->millions;
+    outcome->lines = bench->all_lines > 0 ? bench->all_lines : bench->lines * outcome->way.what->millions;
     lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
-    if (events == NULL) {
-        return report_error(bench->report, LR_FAILED, "no memory for %lld events",
-                            (long long)outcome->lines);
-    }
+    if (events == NULL)
+        return report_error(bench->report, LR_FAILED, "no memory for %lld events", (long long)outcome->lines);
     listmode_draw(bench, &grid, events, outcome->lines);
     const lr_status status = measure_events(bench, events, outcome);
     free(events);

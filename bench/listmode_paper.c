@@ -32,11 +32,9 @@ static const struct listmode_outcome *find_plain(const struct listmode_bench *be
     const struct listmode_outcome *fast = &bench->outcomes[number];
     for (int k = 0; k < number; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
-        if (fast->way.variant == LR_LISTMODE_FASTMATH && fast->image != NULL &&
-            outcome->image != NULL && outcome->way.what == fast->way.what &&
-            outcome->way.variant == LR_LISTMODE_SORTED) {
+        if (fast->way.variant == LR_LISTMODE_FASTMATH && fast->image != NULL && outcome->image != NULL &&
+            outcome->way.what == fast->way.what && outcome->way.variant == LR_LISTMODE_SORTED)
             return outcome;
-        }
     }
     return NULL;
 }
@@ -47,18 +45,15 @@ static void print_fastmath(const struct listmode_bench *bench, int number)
     static const double paper[3][3] = {{27, 30.7, 1.7e-6}, {56, 30.4, 1.3e-6}, {106, 31.9, 0.7e-6}};
     const struct listmode_outcome *fast = &bench->outcomes[number];
     const struct listmode_outcome *plain = find_plain(bench, number);
-    if (plain == NULL) {
-        return;
-    }
+    if (plain == NULL) return;
     const struct listmode_case *what = fast->way.what;
     const double *known = paper[(what->width - 3) / 2];
     const int64_t count = (int64_t)what->size[0] * what->size[1] * what->size[2];
     const double saved = plain->iteration.wall - fast->iteration.wall;
-    printf(
-        "\nFast math (table II), tube of %d voxels: %.3g ms of an iteration saved, %.1f %%; images "
-        "%.2g apart (the paper: %.0f ms, %.1f %%, %.2g).\n",
-        what->width, 1e3 * saved, 100 * saved / plain->iteration.wall,
-        listmode_deviation(plain->image, fast->image, count), known[0], known[1], known[2]);
+    printf("\nFast math (table II), tube of %d voxels: %.3g ms of an iteration saved, %.1f %%; images "
+           "%.2g apart (the paper: %.0f ms, %.1f %%, %.2g).\n",
+           what->width, 1e3 * saved, 100 * saved / plain->iteration.wall,
+           listmode_deviation(plain->image, fast->image, count), known[0], known[1], known[2]);
 }
 
 /* --- figure 6: blocks --- */
@@ -71,16 +66,13 @@ static void print_peak(const struct listmode_bench *bench, int has_tof)
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
         const bool is_meant = outcome->way.threads > 0 && outcome->way.has_tof == (has_tof != 0);
-        if (is_meant && (best == NULL || outcome->iteration.wall < best->iteration.wall)) {
-            best = outcome;
-        }
+        if (is_meant && (best == NULL || outcome->iteration.wall < best->iteration.wall)) best = outcome;
     }
     if (best != NULL) {
-        printf(
-            "\nBlocks (figure 6), %s TOF: the most are %.4g million lines a second, with blocks of "
-            "%d threads, about %d for each multiprocessor (the paper: %.1f).\n",
-            has_tof ? "with" : "without", 1e-6 * (double)best->lines / best->iteration.wall,
-            best->way.threads, best->way.blocks, paper[has_tof]);
+        printf("\nBlocks (figure 6), %s TOF: the most are %.4g million lines a second, with blocks of "
+               "%d threads, about %d for each multiprocessor (the paper: %.1f).\n",
+               has_tof ? "with" : "without", 1e-6 * (double)best->lines / best->iteration.wall, best->way.threads,
+               best->way.blocks, paper[has_tof]);
     }
 }
 
@@ -112,14 +104,10 @@ static lr_status take_line(void *user, const lr_row *row)
     struct counting *counting = user;
     for (int64_t k = 0; k < row->count; k++) {
         const int64_t voxel = row->lor[k];
-        if (counting->lines[voxel]++ == 0) {
-            counting->voxels[counting->num_voxels++] = voxel;
-        }
+        if (counting->lines[voxel]++ == 0) counting->voxels[counting->num_voxels++] = voxel;
     }
     counting->rows++;
-    if (counting->rows % WARP == 0) {
-        end_warp(counting);
-    }
+    if (counting->rows % WARP == 0) end_warp(counting);
     return LR_OK;
 }
 
@@ -141,9 +129,8 @@ lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr
                                 .voxels = calloc((size_t)voxels, sizeof(*counting.voxels))};
     lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
     lr_status status = op != NULL ? LR_OK : report_reason(bench->report);
-    if (status == LR_OK && (counting.lines == NULL || counting.voxels == NULL)) {
+    if (status == LR_OK && (counting.lines == NULL || counting.voxels == NULL))
         status = report_error(bench->report, LR_FAILED, "no memory for counts of voxels");
-    }
     status = status == LR_OK ? count_rows(op, &counting) : status;
     outcome->collisions.share = counting.writes > 0 ? counting.collisions / counting.writes : 0.0;
     outcome->collisions.most = counting.most;
@@ -156,14 +143,12 @@ lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr
 static void print_collisions(const struct listmode_outcome *outcome)
 {
     if (outcome->collisions.most > 0) {
-        printf(
-            "\nCollisions (figure 3), %s, %s TOF: of 32 lines drawn one after the other %.2g %% of "
-            "the writes are to a voxel that another one of them writes to, at most %d of them to "
-            "one (the paper: 0.2 %% at the same time, at most 3); back takes %.3g times as long as "
-            "forward (the paper: atomic writes cost less than 10 %%).\n",
-            outcome->backend, outcome->way.has_tof ? "with" : "without",
-            100 * outcome->collisions.share, outcome->collisions.most,
-            listmode_best(&outcome->back) / listmode_best(&outcome->forward));
+        printf("\nCollisions (figure 3), %s, %s TOF: of 32 lines drawn one after the other %.2g %% of "
+               "the writes are to a voxel that another one of them writes to, at most %d of them to "
+               "one (the paper: 0.2 %% at the same time, at most 3); back takes %.3g times as long as "
+               "forward (the paper: atomic writes cost less than 10 %%).\n",
+               outcome->backend, outcome->way.has_tof ? "with" : "without", 100 * outcome->collisions.share,
+               outcome->collisions.most, listmode_best(&outcome->back) / listmode_best(&outcome->forward));
     }
 }
 

@@ -29,8 +29,7 @@ enum { NUM_PEERS = sizeof(peers) / sizeof(peers[0]) };
 static bool is_of_peers(const struct listmode_outcome *outcome)
 {
     static const int size[3] = {75, 75, 26};
-    return strcmp(outcome->way.what->table, "first") == 0 &&
-           memcmp(outcome->way.what->size, size, sizeof(size)) == 0;
+    return strcmp(outcome->way.what->table, "first") == 0 && memcmp(outcome->way.what->size, size, sizeof(size)) == 0;
 }
 
 static double ms_a_million(const struct listmode_outcome *outcome, double seconds)
@@ -43,9 +42,7 @@ void listmode_print_peers(const struct listmode_bench *bench)
     bool has_heading = false;
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
-        if (!is_of_peers(outcome)) {
-            continue;
-        }
+        if (!is_of_peers(outcome)) continue;
         if (!has_heading) {
             printf("\nPeers (%s), and ours here; ms for a million lines.\n\n"
                    "| projector | TOF | voxels a line | forward | back | iteration |\n"
@@ -53,17 +50,15 @@ void listmode_print_peers(const struct listmode_bench *bench)
                    PEERS_SOURCE);
             for (int p = 0; p < 2 * NUM_PEERS; p++) {
                 const double *ms = peers[p / 2].ms[p % 2];
-                printf("| %s | %s | %.0f | %.3g | %.3g | %.3g |\n", peers[p / 2].name,
-                       p % 2 ? "yes" : "no", peers[p / 2].visits[p % 2], ms[0], ms[1], ms[2]);
+                printf("| %s | %s | %.0f | %.3g | %.3g | %.3g |\n", peers[p / 2].name, p % 2 ? "yes" : "no",
+                       peers[p / 2].visits[p % 2], ms[0], ms[1], ms[2]);
             }
             has_heading = true;
         }
-        printf("| LORaster, %s, %s | %s | %.0f | %.3g | %.3g | %.3g |\n",
-               listmode_kernels[outcome->way.kernel], outcome->backend,
-               outcome->way.has_tof ? "yes" : "no", outcome->visits,
+        printf("| LORaster, %s, %s | %s | %.0f | %.3g | %.3g | %.3g |\n", listmode_kernels[outcome->way.kernel],
+               outcome->backend, outcome->way.has_tof ? "yes" : "no", outcome->visits,
                ms_a_million(outcome, listmode_best(&outcome->forward)),
-               ms_a_million(outcome, listmode_best(&outcome->back)),
-               ms_a_million(outcome, outcome->iteration.wall));
+               ms_a_million(outcome, listmode_best(&outcome->back)), ms_a_million(outcome, outcome->iteration.wall));
     }
 }
 

@@ -19,16 +19,15 @@ static double paper_ms(const struct listmode_outcome *outcome)
 
 void listmode_print_heading(const struct listmode_bench *bench)
 {
-    printf(
-        "Commit %s. Random lines, %lld for each million of the paper's; times are for the "
-        "paper's number of them. ms: forward and back by the device's clock where it has one; "
-        "iteration (both, ratio and update) by the wall; events partitioned (the paper: 12 ms a "
-        "million) and sorted where they have TOF (64 ms, and 262 ms for 5 million) once. Loads and "
-        "adds: "
-        "voxels of lines, forward as a share of the loads of shared memory that the device "
-        "reaches, back of its integer atomics there. J: of an iteration, where a driver tells it "
-        "(NVML: the card; RAPL: the processors).\n\n",
-        bench_commit, (long long)bench->lines);
+    printf("Commit %s. Random lines, %lld for each million of the paper's; times are for the "
+           "paper's number of them. ms: forward and back by the device's clock where it has one; "
+           "iteration (both, ratio and update) by the wall; events partitioned (the paper: 12 ms a "
+           "million) and sorted where they have TOF (64 ms, and 262 ms for 5 million) once. Loads and "
+           "adds: "
+           "voxels of lines, forward as a share of the loads of shared memory that the device "
+           "reaches, back of its integer atomics there. J: of an iteration, where a driver tells it "
+           "(NVML: the card; RAPL: the processors).\n\n",
+           bench_commit, (long long)bench->lines);
     printf("| table | image | width | lines | kernel | backend | forward | back | iteration | "
            "paper | 10^6 lines/s | 10^9 voxels/s | loads | adds | J | partition | sort | prepared, "
            "s |\n"
@@ -47,9 +46,7 @@ static void print_backend(const struct listmode_outcome *outcome)
 static void print_kernel(const struct listmode_way *way)
 {
     printf("%s%s", listmode_kernels[way->kernel], way->has_tof ? ", TOF" : "");
-    if (way->threads > 0) {
-        printf(", %d x %d threads", way->blocks, way->threads);
-    }
+    if (way->threads > 0) printf(", %d x %d threads", way->blocks, way->threads);
     printf(" | ");
 }
 
@@ -58,23 +55,19 @@ static void print_rates(const struct listmode_outcome *outcome)
     struct bench_ceiling ceilings[3];
     const double rate = (double)outcome->lines / outcome->iteration.wall;
     printf("%.4g | %.4g | ", 1e-6 * rate, 2e-9 * rate * outcome->visits);
-    if (listmode_ceilings(outcome, ceilings) > 0) {
+    if (listmode_ceilings(outcome, ceilings) > 0)
         printf("%.2g %% | %.2g %% | ", 100 * ceilings[0].fraction, 100 * ceilings[1].fraction);
-    } else {
+    else
         printf("not known | not known | ");
-    }
-    if (outcome->joules > 0) {
+    if (outcome->joules > 0)
         printf("%.3g, %s | ", outcome->joules, outcome->energy_source);
-    } else {
+    else
         printf("not told | ");
-    }
 }
 
 static void print_paper(const struct listmode_outcome *outcome)
 {
-    if (paper_ms(outcome) > 0) {
-        printf("%.0f", paper_ms(outcome));
-    }
+    if (paper_ms(outcome) > 0) printf("%.0f", paper_ms(outcome));
     printf(" | ");
 }
 
@@ -82,13 +75,12 @@ void listmode_print(const struct listmode_bench *bench, const struct listmode_ou
 {
     const struct listmode_case *what = outcome->way.what;
     (void)bench;
-    printf("| %s | %d x %d x %d | %d | %lld | ", what->table, what->size[0], what->size[1],
-           what->size[2], what->width, (long long)outcome->lines);
+    printf("| %s | %d x %d x %d | %d | %lld | ", what->table, what->size[0], what->size[1], what->size[2], what->width,
+           (long long)outcome->lines);
     print_kernel(&outcome->way);
     print_backend(outcome);
     printf("%.4g | %.4g | %.4g | ", ms_a_million(outcome, listmode_best(&outcome->forward)),
-           ms_a_million(outcome, listmode_best(&outcome->back)),
-           ms_a_million(outcome, outcome->iteration.wall));
+           ms_a_million(outcome, listmode_best(&outcome->back)), ms_a_million(outcome, outcome->iteration.wall));
     print_paper(outcome);
     print_rates(outcome);
     printf("%.3g | %.3g | %.3g |\n", ms_a_million(outcome, outcome->partition_s),
@@ -126,24 +118,20 @@ static bool fit_line(const struct listmode_bench *bench, int first, double *slop
 
 static bool is_first(const struct listmode_bench *bench, int number)
 {
-    for (int k = 0; k < number; k++) {
-        if (is_alike(&bench->outcomes[k], &bench->outcomes[number])) {
-            return false;
-        }
-    }
+    for (int k = 0; k < number; k++)
+        if (is_alike(&bench->outcomes[k], &bench->outcomes[number])) return false;
     return true;
 }
 
 /* A reconstruction's iterations, where one is meant. */
-static void print_reconstruction(const struct listmode_bench *bench,
-                                 const struct listmode_outcome *outcome)
+static void print_reconstruction(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
 {
     const struct listmode_case *what = outcome->way.what;
     if (what->iterations > 0) {
         printf("\n%s%s, %s: %d iterations of %d subsets of %lld events take %.4g s.\n",
-               listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
-               outcome->backend, what->iterations, listmode_subsets(bench, what),
-               (long long)outcome->lines, what->iterations * outcome->iteration.wall);
+               listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "", outcome->backend,
+               what->iterations, listmode_subsets(bench, what), (long long)outcome->lines,
+               what->iterations * outcome->iteration.wall);
     }
 }
 
@@ -156,12 +144,10 @@ void listmode_print_fits(const struct listmode_bench *bench)
         double slope, constant;
         print_reconstruction(bench, outcome);
         if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
-            printf(
-                "\n%s%s, %s: T = %.4g ms N %c %.3g ms, N million lines (the paper: about %.0f ms "
-                "N).\n",
-                listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
-                outcome->backend, slope, constant < 0 ? '-' : '+', fabs(constant),
-                paper[outcome->way.has_tof]);
+            printf("\n%s%s, %s: T = %.4g ms N %c %.3g ms, N million lines (the paper: about %.0f ms "
+                   "N).\n",
+                   listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "", outcome->backend,
+                   slope, constant < 0 ? '-' : '+', fabs(constant), paper[outcome->way.has_tof]);
         }
     }
 }
@@ -176,8 +162,7 @@ static void json_seconds(struct json *json, const char *key, const struct listmo
     json_close(json, '}');
 }
 
-static void json_outcome(const struct listmode_bench *bench, struct json *json,
-                         const struct listmode_outcome *outcome)
+static void json_outcome(const struct listmode_bench *bench, struct json *json, const struct listmode_outcome *outcome)
 {
     struct bench_ceiling ceilings[3];
     json_open(json, NULL, '{');
@@ -201,8 +186,7 @@ static void json_outcome(const struct listmode_bench *bench, struct json *json,
     json_seconds(json, "back", &outcome->back);
     json_seconds(json, "iteration", &outcome->iteration);
     json_number(json, "visits_a_line", outcome->visits);
-    json_number(json, "voxels_per_s",
-                2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
+    json_number(json, "voxels_per_s", 2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
     bench_ceilings_json(json, ceilings, listmode_ceilings(outcome, ceilings));
     json_number(json, "joules", outcome->joules);
     json_text(json, "energy_source", outcome->joules > 0 ? outcome->energy_source : NULL);
@@ -219,9 +203,7 @@ void listmode_json(const struct listmode_bench *bench, struct json *json)
     json_text(json, "commit", bench_commit);
     json_number(json, "tof_ps", bench->tof_ps);
     json_open(json, "cases", '[');
-    for (int k = 0; k < bench->num_outcomes; k++) {
-        json_outcome(bench, json, &bench->outcomes[k]);
-    }
+    for (int k = 0; k < bench->num_outcomes; k++) json_outcome(bench, json, &bench->outcomes[k]);
     json_close(json, ']');
     listmode_json_peers(bench, json);
 }

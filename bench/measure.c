@@ -67,9 +67,8 @@ static bool pass_progress(void *user, const char *what, double done, double tota
 static lr_status project(struct attempt *attempt, bool forward, double seconds[2])
 {
     attempt->start_s = report_seconds();
-    const lr_status status =
-        forward ? lr_operator_forward(attempt->op, NULL, &attempt->image, &attempt->data)
-                : lr_operator_back(attempt->op, NULL, &attempt->data, &attempt->back);
+    const lr_status status = forward ? lr_operator_forward(attempt->op, NULL, &attempt->image, &attempt->data)
+                                     : lr_operator_back(attempt->op, NULL, &attempt->data, &attempt->back);
     /* The device's clock waits for the device: what is at its place may be under way yet. */
     seconds[1] = status == LR_OK ? lr_operator_device_seconds(attempt->op) : 0;
     seconds[0] = report_seconds() - attempt->start_s;
@@ -101,8 +100,8 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
     found->runs = found->first_run ? 1 : 0;
     wall[0] = seconds[0];
     device[0] = seconds[1];
-    while (found->runs == 0 || (found->runs < attempt->wish->repeat &&
-                                report_seconds() - start_s < attempt->wish->seconds)) {
+    while (found->runs == 0 ||
+           (found->runs < attempt->wish->repeat && report_seconds() - start_s < attempt->wish->seconds)) {
         CLI_TRY(project(attempt, forward, seconds));
         wall[found->runs] = seconds[0];
         device[found->runs++] = seconds[1];
@@ -127,25 +126,21 @@ static lr_status fill(const struct attempt *attempt, const lr_vector *vector, ui
     for (int64_t at = 0; at < vector->count; at += CHUNK) {
         lr_vector part = lr_vector_part(vector, at, CHUNK);
         const lr_vector random = lr_vector_of_floats(attempt->scratch, part.count);
-        for (int64_t k = 0; k < part.count; k++) {
-            attempt->scratch[k] = (float)common_random(seed, at + k);
-        }
+        for (int64_t k = 0; k < part.count; k++) attempt->scratch[k] = (float)common_random(seed, at + k);
         CLI_TRY(lr_vector_copy(&random, &part));
     }
     return LR_OK;
 }
 
-static lr_status dot_with_random(const struct attempt *attempt, const lr_vector *vector,
-                                 uint64_t seed, double *sum)
+static lr_status dot_with_random(const struct attempt *attempt, const lr_vector *vector, uint64_t seed, double *sum)
 {
     *sum = 0;
     for (int64_t at = 0; at < vector->count; at += CHUNK) {
         const lr_vector part = lr_vector_part(vector, at, CHUNK);
         lr_vector host = lr_vector_of_floats(attempt->scratch, part.count);
         CLI_TRY(lr_vector_copy(&part, &host));
-        for (int64_t k = 0; k < part.count; k++) {
+        for (int64_t k = 0; k < part.count; k++)
             *sum += attempt->scratch[k] * (double)(float)common_random(seed, at + k);
-        }
     }
     return LR_OK;
 }
@@ -191,8 +186,7 @@ static lr_status time_both(struct attempt *attempt)
                                             .repeat = attempt->wish->repeat,
                                             .log = &attempt->report.log,
                                             .progress = &attempt->report.progress};
-    return wish.subsets > 0 ? bench_time_updates(&wish, &attempt->data, &attempt->result->updates)
-                            : LR_OK;
+    return wish.subsets > 0 ? bench_time_updates(&wish, &attempt->data, &attempt->result->updates) : LR_OK;
 }
 
 /* --- one grid --- */
@@ -215,9 +209,7 @@ static lr_status create_operator(struct attempt *attempt, const lr_lors *lors)
         .log = &attempt->report.log,
         .progress = &attempt->report.progress,
     });
-    if (attempt->op == NULL) {
-        return report_reason(&attempt->report);
-    }
+    if (attempt->op == NULL) return report_reason(&attempt->report);
     const lr_operator_info *info = lr_operator_get_info(attempt->op);
     snprintf(result->device, sizeof(result->device), "%s", info->device);
     result->rays = info->rays;
@@ -247,13 +239,9 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
 static lr_status try_grid(struct attempt *attempt, struct bench_subject *subject)
 {
     lr_status status = create_operator(attempt, subject->lors);
-    if (status == LR_OK) {
-        status = time_both(attempt);
-    }
+    if (status == LR_OK) status = time_both(attempt);
     attempt->is_limited = false;
-    if (status == LR_OK) {
-        status = judge(attempt, subject);
-    }
+    if (status == LR_OK) status = judge(attempt, subject);
     lr_vector_destroy(&attempt->image);
     lr_vector_destroy(&attempt->back);
     lr_vector_destroy(&attempt->data);
@@ -281,14 +269,13 @@ static bool shrink(lr_grid *grid)
         size[k] = half < LEAST_EDGE ? grid->size[k] : half;
         smaller = smaller || size[k] < grid->size[k];
     }
-    *grid = lr_grid_centred(
-        size, (const double[3]){grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]});
+    *grid = lr_grid_centred(size, (const double[3]){grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]});
     return smaller;
 }
 
 /* Tries smaller and smaller central parts where the size is left to us. */
-static lr_status measure(struct bench_subject *subject, const struct bench_wish *wish,
-                         struct report *outer, struct bench_result *result)
+static lr_status measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *outer,
+                         struct bench_result *result)
 {
     const bool free_size = wish->size == BENCH_SIZE_AUTO && wish->grid[0] == 0;
     lr_grid next = result->grid;
@@ -298,9 +285,7 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
         attempt.report.progress = (lr_progress){pass_progress, &attempt};
         attempt.is_limited = shrink(&next) && free_size;
         const lr_status status = try_grid(&attempt, subject);
-        if (status != LR_CANCELLED || !attempt.too_slow || stop_is_asked()) {
-            return status;
-        }
+        if (status != LR_CANCELLED || !attempt.too_slow || stop_is_asked()) return status;
         result->grid = next;
     }
 }
@@ -311,31 +296,24 @@ static bool serves_other_scanners(const struct bench_result *result)
     return strcmp(result->backend, "native") == 0 && result->status == LR_USAGE;
 }
 
-static enum bench_outcome judge_status(const struct bench_wish *wish,
-                                       const struct bench_result *result)
+static enum bench_outcome judge_status(const struct bench_wish *wish, const struct bench_result *result)
 {
-    const bool lacks_mode =
-        result->status == LR_USAGE && result->mode == LR_MODE_EXACT && !wish->names_modes;
+    const bool lacks_mode = result->status == LR_USAGE && result->mode == LR_MODE_EXACT && !wish->names_modes;
     const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
     const bool lacks_scanner = serves_other_scanners(result) && !wish->names_backends;
-    if (result->status == LR_OK) {
-        return BENCH_MEASURED;
-    }
+    if (result->status == LR_OK) return BENCH_MEASURED;
     return lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED : BENCH_FAILED;
 }
 
-lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish,
-                        struct report *report, struct bench_result *result)
+lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *report,
+                        struct bench_result *result)
 {
     start_grid(wish, result);
     result->is_oracle = strcmp(result->backend, "cpu") == 0 && result->mode == LR_MODE_EXACT;
     result->status = measure(subject, wish, report, result);
     result->outcome = judge_status(wish, result);
-    for (int k = 0; k < 3; k++) {
-        result->is_part = result->is_part || result->grid.size[k] < result->workload->size[k];
-    }
-    if (result->status != LR_OK && result->reason[0] == '\0') {
+    for (int k = 0; k < 3; k++) result->is_part = result->is_part || result->grid.size[k] < result->workload->size[k];
+    if (result->status != LR_OK && result->reason[0] == '\0')
         snprintf(result->reason, sizeof(result->reason), "%s", lr_status_name(result->status));
-    }
     return result->status == LR_CANCELLED ? LR_CANCELLED : LR_OK;
 }

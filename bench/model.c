@@ -42,11 +42,8 @@ static const struct device_ceilings known_ceilings[] = {
 
 static const struct device_ceilings *find_ceilings(const char *device)
 {
-    for (size_t k = 0; k < sizeof(known_ceilings) / sizeof(known_ceilings[0]); k++) {
-        if (strstr(device, known_ceilings[k].name) != NULL) {
-            return &known_ceilings[k];
-        }
-    }
+    for (size_t k = 0; k < sizeof(known_ceilings) / sizeof(known_ceilings[0]); k++)
+        if (strstr(device, known_ceilings[k].name) != NULL) return &known_ceilings[k];
     return NULL;
 }
 
@@ -70,13 +67,9 @@ int bench_visit_ceilings(const char *device, const struct bench_visits *visits,
                          struct bench_ceiling ceilings[BENCH_MAX_CEILINGS])
 {
     const struct device_ceilings *known = find_ceilings(device);
-    if (known == NULL) {
-        return 0;
-    }
-    ceilings[0] =
-        share("forward, loads", "loads/s", visits->forward_per_s, known->window_loads_per_s);
-    ceilings[1] =
-        share("back, integer atomics", "adds/s", visits->back_per_s, known->whole_adds_per_s);
+    if (known == NULL) return 0;
+    ceilings[0] = share("forward, loads", "loads/s", visits->forward_per_s, known->window_loads_per_s);
+    ceilings[1] = share("back, integer atomics", "adds/s", visits->back_per_s, known->whole_adds_per_s);
     ceilings[2] = share("memory", "bytes/s", visits->bytes_per_s, known->copy_bytes_per_s);
     return 3;
 }
@@ -86,18 +79,16 @@ int bench_model_ceilings(const struct bench_result *result, int direction,
 {
     const struct device_ceilings *known = find_ceilings(result->device);
     const double seconds = bench_seconds(&result->directions[direction]);
-    if (known == NULL || result->outcome != BENCH_MEASURED || !(seconds > 0)) {
-        return 0;
-    }
+    if (known == NULL || result->outcome != BENCH_MEASURED || !(seconds > 0)) return 0;
     const double voxels = (double)result->num_voxels;
     const double elements = voxels * result->elements * result->accuracy.kept;
-    const double flop = result->mode == LR_MODE_EXACT ? elements * flop_per_element
-                                                      : voxels * result->lines * flop_per_line;
+    const double flop =
+        result->mode == LR_MODE_EXACT ? elements * flop_per_element : voxels * result->lines * flop_per_line;
     const double arrays = 4 * (voxels + (double)result->num_lors); /* each once */
     ceilings[0] = share("fp32", "FLOP/s", flop / seconds, known->flop_per_s);
-    ceilings[1] = direction == 0 ? share("atomics", "adds/s", elements / seconds, known->adds_per_s)
-                                 : share("L2", "bytes/s", elements * bytes_per_lor_value / seconds,
-                                         known->l2_bytes_per_s);
+    ceilings[1] = direction == 0
+                      ? share("atomics", "adds/s", elements / seconds, known->adds_per_s)
+                      : share("L2", "bytes/s", elements * bytes_per_lor_value / seconds, known->l2_bytes_per_s);
     ceilings[2] = share("memory", "bytes/s", arrays / seconds, known->copy_bytes_per_s);
     return 3;
 }

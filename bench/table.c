@@ -12,13 +12,12 @@
 /* "12.3", "0.0079", "1.2e-05": three significant digits; "-" for what is not known. */
 static const char *number(char text[32], double value)
 {
-    if (!isfinite(value)) {
+    if (!isfinite(value))
         snprintf(text, 32, "-");
-    } else if (fabs(value) >= 1000 && fabs(value) < 1e7) {
+    else if (fabs(value) >= 1000 && fabs(value) < 1e7)
         snprintf(text, 32, "%.0f", value);
-    } else {
+    else
         snprintf(text, 32, "%.3g", value);
-    }
     return text;
 }
 
@@ -30,11 +29,10 @@ static const char *positive(char text[32], double value)
 
 static const char *with_error(char text[48], double mean, double error)
 {
-    if (!(error > 0)) {
+    if (!(error > 0))
         snprintf(text, 48, "%.1f", mean);
-    } else {
+    else
         snprintf(text, 48, "%.0f +- %.0f", mean, error);
-    }
     return text;
 }
 
@@ -46,22 +44,20 @@ static const char *grid_text(char text[48], const lr_grid *grid)
 
 static const char *who(char text[64], const struct bench_result *result)
 {
-    if (result->mode == LR_MODE_EXACT) {
+    if (result->mode == LR_MODE_EXACT)
         snprintf(text, 64, "%s, exact", result->backend);
-    } else if (result->rays > 0) {
+    else if (result->rays > 0)
         snprintf(text, 64, "%s, sampled R = %d", result->backend, result->rays);
-    } else {
+    else
         snprintf(text, 64, "%s, sampled", result->backend);
-    }
     return text;
 }
 
 void bench_table_begin(const struct bench_report *report)
 {
     const lr_device *device = report->has_device ? &report->device : NULL;
-    printf("`%s`\n\nLORaster %s, commit %s, %s; processor %s; device %s%s%s\n\n", report->command,
-           lr_version(), bench_commit, report->date, report->processor,
-           device ? device->renderer : "none", device ? ", OpenGL " : "",
+    printf("`%s`\n\nLORaster %s, commit %s, %s; processor %s; device %s%s%s\n\n", report->command, lr_version(),
+           bench_commit, report->date, report->processor, device ? device->renderer : "none", device ? ", OpenGL " : "",
            device ? device->version : "");
     puts("ms, us/voxel: wall clock of one projection, median. device us: the same a voxel by the "
          "device's own clock. Rates and shares of a ceiling are of the device's time where it has "
@@ -70,8 +66,7 @@ void bench_table_begin(const struct bench_report *report)
     fflush(stdout);
 }
 
-static const char row_format[] =
-    "| %-22s | %-11s | %-7s | %8s | %8s | %9s | %8s | %12s | %9s | %-12s | %8s | %8s |\n";
+static const char row_format[] = "| %-22s | %-11s | %-7s | %8s | %8s | %9s | %8s | %12s | %9s | %-12s | %8s | %8s |\n";
 
 void bench_table_heading(const struct bench_heading *heading)
 {
@@ -81,17 +76,15 @@ void bench_table_heading(const struct bench_heading *heading)
     const lr_grid whole = lr_grid_centred(workload->size, voxel);
     printf("\n### %s\n\n%s; %s voxels of %g x %g x %g mm; %lld LORs; %s exact elements a voxel "
            "(mean of %d)\n\n",
-           workload->name, workload->description, grid_text(grid, &whole), voxel[0], voxel[1],
-           voxel[2], (long long)heading->num_lors,
-           with_error(elements, heading->elements, heading->elements_error),
+           workload->name, workload->description, grid_text(grid, &whole), voxel[0], voxel[1], voxel[2],
+           (long long)heading->num_lors, with_error(elements, heading->elements, heading->elements_error),
            heading->elements_voxels);
-    printf(row_format, "backend, mode", "voxels", "", "ms", "us/voxel", "device us", "Glines/s",
-           "elements", "Gelem./s", "of ceiling", "error", "adjoint");
+    printf(row_format, "backend, mode", "voxels", "", "ms", "us/voxel", "device us", "Glines/s", "elements", "Gelem./s",
+           "of ceiling", "error", "adjoint");
     static const char dashes[] = "----------------------";
     printf("|-%.22s-|-%.11s-|-%.7s-|-%.8s:|-%.8s:|-%.9s:|-%.8s:|-%.12s:|-%.9s:|-%.12s-|-%.8s:|"
            "-%.8s:|\n",
-           dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes,
-           dashes);
+           dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes, dashes);
     fflush(stdout);
 }
 
@@ -101,13 +94,9 @@ static const char *nearest_ceiling(char text[32], const struct bench_result *res
     struct bench_ceiling ceilings[BENCH_MAX_CEILINGS];
     const int count = bench_model_ceilings(result, direction, ceilings);
     int nearest = 0;
-    for (int k = 1; k < count; k++) {
-        nearest = ceilings[k].fraction > ceilings[nearest].fraction ? k : nearest;
-    }
+    for (int k = 1; k < count; k++) nearest = ceilings[k].fraction > ceilings[nearest].fraction ? k : nearest;
     snprintf(text, 32, "-");
-    if (count > 0) {
-        snprintf(text, 32, "%.2g %% %s", 100 * ceilings[nearest].fraction, ceilings[nearest].what);
-    }
+    if (count > 0) snprintf(text, 32, "%.2g %% %s", 100 * ceilings[nearest].fraction, ceilings[nearest].what);
     return text;
 }
 
@@ -116,14 +105,11 @@ static void print_direction(const struct bench_result *result, int direction)
     const struct bench_direction *found = &result->directions[direction];
     const double voxels = (double)result->num_voxels, rate = voxels / bench_seconds(found);
     char name[64], grid[48], elements[48], text[8][32];
-    printf(row_format, who(name, result), grid_text(grid, &result->grid),
-           direction == 0 ? "forward" : "back", number(text[0], 1e3 * found->wall_s),
-           number(text[1], 1e6 * found->wall_s / voxels),
-           positive(text[2], 1e6 * found->device_s / voxels),
-           positive(text[3], 1e-9 * rate * result->lines),
+    printf(row_format, who(name, result), grid_text(grid, &result->grid), direction == 0 ? "forward" : "back",
+           number(text[0], 1e3 * found->wall_s), number(text[1], 1e6 * found->wall_s / voxels),
+           positive(text[2], 1e6 * found->device_s / voxels), positive(text[3], 1e-9 * rate * result->lines),
            with_error(elements, result->elements, result->elements_error),
-           number(text[4], 1e-9 * rate * result->elements),
-           nearest_ceiling(text[5], result, direction),
+           number(text[4], 1e-9 * rate * result->elements), nearest_ceiling(text[5], result, direction),
            result->is_oracle ? "oracle" : number(text[6], result->accuracy.error),
            number(text[7], result->adjoint_error));
 }
@@ -135,8 +121,8 @@ static void print_passes(const struct bench_result *result, int direction)
     char text[32];
     for (int k = 0; k < found->num_passes; k++) {
         const double us = 1e6 * found->passes[k].seconds / (double)result->num_voxels;
-        printf(row_format, found->passes[k].name, "", direction == 0 ? "forward" : "back", "", "",
-               number(text, us), "", "", "", "", "", "");
+        printf(row_format, found->passes[k].name, "", direction == 0 ? "forward" : "back", "", "", number(text, us), "",
+               "", "", "", "", "");
     }
 }
 
@@ -162,8 +148,8 @@ void bench_table_result(const struct bench_result *result)
         }
         print_updates(result);
     } else {
-        printf("| %-22s | %s: %s |\n", who(name, result),
-               result->outcome == BENCH_SKIPPED ? "not here" : "FAILED", result->reason);
+        printf("| %-22s | %s: %s |\n", who(name, result), result->outcome == BENCH_SKIPPED ? "not here" : "FAILED",
+               result->reason);
     }
     fflush(stdout);
 }

@@ -38,8 +38,8 @@ static double median(double *values, int count)
     return values[1 + (count - 1) / 2];
 }
 
-static lr_status run(const struct bench_updates_wish *wish, const lr_lor_data *data,
-                     lr_vector *image, struct iterations *kept)
+static lr_status run(const struct bench_updates_wish *wish, const lr_lor_data *data, lr_vector *image,
+                     struct iterations *kept)
 {
     return lr_recon(&(lr_recon_params){.op = wish->op,
                                        .data = data,

@@ -14,31 +14,12 @@
 #define PAIR_GRID {128, 128, 128}, {0.45, 1, 0.45}, {8, 8, 8}, 12
 
 const struct bench_workload bench_workloads[BENCH_NUM_WORKLOADS + 1] = {
-    {"pair", "two parallel modules of 32 x 32 crystals of 2 mm, 400 mm apart", NULL, 0, 0,
-     PAIR_GRID},
-    {"angled", "the same, one module turned by 20 degrees about the axial direction", NULL, 20, 0,
-     PAIR_GRID},
-    {"tilted", "the same, then turned by 7 degrees about (1, 1, 1) out of the axial direction",
-     NULL, 20, 7, PAIR_GRID},
-    {"vista",
-     "whole eXplore Vista DR",
-     "ge-explore-vista-dr",
-     0,
-     0,
-     {64, 64, 64},
-     {0.8, 0.8, 0.65},
-     {6, 6, 6},
-     12},
+    {"pair", "two parallel modules of 32 x 32 crystals of 2 mm, 400 mm apart", NULL, 0, 0, PAIR_GRID},
+    {"angled", "the same, one module turned by 20 degrees about the axial direction", NULL, 20, 0, PAIR_GRID},
+    {"tilted", "the same, then turned by 7 degrees about (1, 1, 1) out of the axial direction", NULL, 20, 7, PAIR_GRID},
+    {"vista", "whole eXplore Vista DR", "ge-explore-vista-dr", 0, 0, {64, 64, 64}, {0.8, 0.8, 0.65}, {6, 6, 6}, 12},
     {"penn", "whole Penn LaBr3", "penn-labr3", 0, 0, {144, 144, 48}, {4, 4, 4}, {4, 4, 4}, 6},
-    {"mmr",
-     "whole Biograph mMR",
-     "siemens-mmr",
-     0,
-     0,
-     {172, 172, 127},
-     {2.086, 2.086, 2.031},
-     {2, 2, 2},
-     3},
+    {"mmr", "whole Biograph mMR", "siemens-mmr", 0, 0, {172, 172, 127}, {2.086, 2.086, 2.031}, {2, 2, 2}, 3},
     {0},
 };
 
@@ -59,9 +40,7 @@ static void turn(double vector[3], const double axis[3], double angle_deg)
     const double along = axis[0] * vector[0] + axis[1] * vector[1] + axis[2] * vector[2];
     double side[3];
     cross(axis, vector, side);
-    for (int k = 0; k < 3; k++) {
-        vector[k] = cosine * vector[k] + sine * side[k] + (1 - cosine) * along * axis[k];
-    }
+    for (int k = 0; k < 3; k++) vector[k] = cosine * vector[k] + sine * side[k] + (1 - cosine) * along * axis[k];
 }
 
 static lr_scanner *make_pair(const struct bench_workload *workload, const lr_log *log)
@@ -82,12 +61,11 @@ static lr_scanner *make_pair(const struct bench_workload *workload, const lr_log
         turn(axes[k], axial, workload->turn_deg);
         turn(axes[k], diagonal, workload->tilt_deg);
     }
-    return lr_scanner_create(&(lr_scanner_params){
-        .name = workload->description, .modules = modules, .num_modules = 2, .log = log});
+    return lr_scanner_create(
+        &(lr_scanner_params){.name = workload->description, .modules = modules, .num_modules = 2, .log = log});
 }
 
 lr_scanner *bench_scanner(const struct bench_workload *workload, const lr_log *log)
 {
-    return workload->preset != NULL ? lr_scanner_read(workload->preset, log)
-                                    : make_pair(workload, log);
+    return workload->preset != NULL ? lr_scanner_read(workload->preset, log) : make_pair(workload, log);
 }

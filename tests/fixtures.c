@@ -54,12 +54,10 @@ static lr_scanner *create_pair(enum fixture_kind kind, const lr_log *log)
         modules[1].face_mm[0] = 5.5;
         modules[1].face_mm[1] = 2.9;
     } else if (kind == FIXTURE_GAPPED) {
-        for (int k = 0; k < 4; k++) {
-            modules[k / 2].face_mm[k % 2] = 2.5;
-        }
+        for (int k = 0; k < 4; k++) modules[k / 2].face_mm[k % 2] = 2.5;
     }
-    return lr_scanner_create(&(lr_scanner_params){
-        .name = names[kind], .modules = modules, .num_modules = 2, .log = log});
+    return lr_scanner_create(
+        &(lr_scanner_params){.name = names[kind], .modules = modules, .num_modules = 2, .log = log});
 }
 
 static lr_scanner *create_ring(enum fixture_kind kind, const lr_log *log)
@@ -80,8 +78,8 @@ static lr_scanner *create_ring(enum fixture_kind kind, const lr_log *log)
     if (kind == FIXTURE_TWO_RINGS) {
         ring.modules = 6;
         ring.rings = 2;
-        params.coincidence = (lr_coincidence){
-            .min_module_difference = 2, .limits_ring_difference = true, .max_ring_difference = 5};
+        params.coincidence =
+            (lr_coincidence){.min_module_difference = 2, .limits_ring_difference = true, .max_ring_difference = 5};
         params.detection_depth_mm = 2.0;
     }
     return lr_scanner_create_ring(&params, &ring);
@@ -92,15 +90,10 @@ void fixture_init(struct fixture *fixture, enum fixture_kind kind)
     struct test_log log;
     test_log_init(&log);
     *fixture = (struct fixture){.name = names[kind]};
-    fixture->scanner =
-        kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind, &log.log);
-    if (fixture->scanner == NULL) {
-        fail_msg("fixture %s: %s", names[kind], log.error);
-    }
+    fixture->scanner = kind < FIXTURE_RING ? create_pair(kind, &log.log) : create_ring(kind, &log.log);
+    if (fixture->scanner == NULL) fail_msg("fixture %s: %s", names[kind], log.error);
     fixture->lors = lr_lors_create(fixture->scanner, &log.log);
-    if (fixture->lors == NULL) {
-        fail_msg("fixture %s: %s", names[kind], log.error);
-    }
+    if (fixture->lors == NULL) fail_msg("fixture %s: %s", names[kind], log.error);
     fixture->grid = lr_grid_centred((const int[3]){6, 7, 5}, (const double[3]){2.5, 3.0, 3.2});
     if (kind == FIXTURE_OBLIQUE) { /* half-way between the two */
         fixture->grid.origin_mm[0] -= 10.0;
@@ -117,8 +110,7 @@ void fixture_finish(struct fixture *fixture)
     lr_scanner_destroy(fixture->scanner);
 }
 
-lr_operator_params fixture_params(const struct fixture *fixture, const char *backend,
-                                  const lr_log *log)
+lr_operator_params fixture_params(const struct fixture *fixture, const char *backend, const lr_log *log)
 {
     return (lr_operator_params){
         .lors = fixture->lors,
@@ -138,13 +130,9 @@ lr_operator *fixture_operator(const lr_operator_params *params)
     struct test_log log;
     test_log_init(&log);
     lr_operator_params logged = *params;
-    if (logged.log == NULL) {
-        logged.log = &log.log;
-    }
+    if (logged.log == NULL) logged.log = &log.log;
     lr_operator *op = lr_operator_create(&logged);
-    if (op == NULL) {
-        fail_msg("no operator: %s", log.error);
-    }
+    if (op == NULL) fail_msg("no operator: %s", log.error);
     return op;
 }
 
@@ -157,9 +145,7 @@ bool fixture_backend_is_usable(const char *backend)
     const lr_operator_params params = fixture_params(&fixture, backend, &log.log);
     lr_operator *op = lr_operator_create(&params);
     const bool is_missing = op == NULL && log.status == LR_NO_DEVICE;
-    if (is_missing) {
-        printf("skipped: backend %s: %s\n", backend, log.error);
-    }
+    if (is_missing) printf("skipped: backend %s: %s\n", backend, log.error);
     lr_operator_destroy(op);
     fixture_finish(&fixture);
     return !is_missing;
@@ -167,9 +153,7 @@ bool fixture_backend_is_usable(const char *backend)
 
 void fixture_fill(double *values, int64_t count, const double range[2], uint64_t *state)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = range[0] + (range[1] - range[0]) * test_random(state);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = range[0] + (range[1] - range[0]) * test_random(state);
 }
 
 double *fixture_doubles(int64_t count)
@@ -187,11 +171,9 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets)
     assert_int_equal(lr_osem_interleave(lors, subsets, &interleave, NULL), LR_OK);
     assert_true(of_pair != NULL && of_lor != NULL && interleave > 0);
     assert_int_equal(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL), LR_OK);
-    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
-        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++)
+        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++)
             of_lor[l] = of_pair[pair] * interleave + lr_lors_angle(lors, l) % interleave;
-        }
-    }
     free(of_pair);
     return of_lor;
 }

@@ -30,8 +30,7 @@ void fixture_init(struct fixture *fixture, enum fixture_kind kind);
 void fixture_finish(struct fixture *fixture);
 
 /* Parameters for an operator on the fixture: sampled, 2 rays, 1 sample per voxel, not stored, 2 threads. */
-lr_operator_params fixture_params(const struct fixture *fixture, const char *backend,
-                                  const lr_log *log);
+lr_operator_params fixture_params(const struct fixture *fixture, const char *backend, const lr_log *log);
 
 /* The operator, or a failed test with the sentence. */
 lr_operator *fixture_operator(const lr_operator_params *params);

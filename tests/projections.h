@@ -19,16 +19,14 @@ static inline int64_t test_num_values(const lr_operator *op, const lr_selection 
     return part != NULL ? lr_selection_count(lors, part) : lors->count;
 }
 
-static inline lr_status array_forward_part(lr_operator *op, const lr_selection *part,
-                                           const float *image, float *values)
+static inline lr_status array_forward_part(lr_operator *op, const lr_selection *part, const float *image, float *values)
 {
     const lr_vector x = lr_vector_of_floats(image, test_num_voxels(op));
     lr_vector y = lr_vector_of_floats(values, test_num_values(op, part));
     return lr_operator_forward(op, part, &x, &y);
 }
 
-static inline lr_status array_back_part(lr_operator *op, const lr_selection *part,
-                                        const float *values, float *image)
+static inline lr_status array_back_part(lr_operator *op, const lr_selection *part, const float *values, float *image)
 {
     const lr_vector y = lr_vector_of_floats(values, test_num_values(op, part));
     lr_vector x = lr_vector_of_floats(image, test_num_voxels(op));
@@ -59,8 +57,7 @@ static inline lr_status array_back_f64(lr_operator *op, const double *data, doub
     return lr_operator_back(op, NULL, &y, &x);
 }
 
-static inline lr_status array_sensitivity_part(lr_operator *op, const lr_selection *part,
-                                               float *image)
+static inline lr_status array_sensitivity_part(lr_operator *op, const lr_selection *part, float *image)
 {
     lr_vector x = lr_vector_of_floats(image, test_num_voxels(op));
     return lr_operator_sensitivity(op, part, &x);

@@ -19,15 +19,13 @@
 #include "projections.h"
 
 /* Relative-or-absolute closeness of two doubles, with both values in the message. */
-#define assert_close(a, b, tolerance)                                                              \
-    do {                                                                                           \
-        const double close_a_ = (a), close_b_ = (b);                                               \
-        if (!(fabs(close_a_ - close_b_) <= (tolerance)*fmax(fabs(close_a_), fabs(close_b_)))) {    \
-            fail_msg("%s = %.15g, %s = %.15g: differ by %.3g of the larger, allowed %.3g", #a,     \
-                     close_a_, #b, close_b_,                                                       \
-                     fabs(close_a_ - close_b_) / fmax(fabs(close_a_), fabs(close_b_)),             \
-                     (double)(tolerance));                                                         \
-        }                                                                                          \
+#define assert_close(a, b, tolerance)                                                                                  \
+    do {                                                                                                               \
+        const double close_a_ = (a), close_b_ = (b);                                                                   \
+        if (!(fabs(close_a_ - close_b_) <= (tolerance)*fmax(fabs(close_a_), fabs(close_b_)))) {                        \
+            fail_msg("%s = %.15g, %s = %.15g: differ by %.3g of the larger, allowed %.3g", #a, close_a_, #b, close_b_, \
+                     fabs(close_a_ - close_b_) / fmax(fabs(close_a_), fabs(close_b_)), (double)(tolerance));           \
+        }                                                                                                              \
     } while (0)
 
 /* A log that keeps the last error and warning, for tests of sentences. */
@@ -39,8 +37,7 @@ struct test_log {
     int num_warnings;
 };
 
-static inline void test_log_write(void *user, lr_log_level level, lr_status status,
-                                  const char *sentence)
+static inline void test_log_write(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct test_log *test = user;
     if (level == LR_LOG_ERROR) {
@@ -50,9 +47,7 @@ static inline void test_log_write(void *user, lr_log_level level, lr_status stat
         test->num_warnings++;
         snprintf(test->warning, sizeof(test->warning), "%s", sentence);
     }
-    if (getenv("LORASTER_TEST_VERBOSE") != NULL) {
-        fprintf(stderr, "[%d] %s\n", (int)level, sentence);
-    }
+    if (getenv("LORASTER_TEST_VERBOSE") != NULL) fprintf(stderr, "[%d] %s\n", (int)level, sentence);
 }
 
 static inline void test_log_init(struct test_log *test)
@@ -87,9 +82,7 @@ static inline bool test_is_full(void)
 /* Says what is left out; use where a test meets a spread of its cases. */
 static inline bool test_takes_all(const char *left_out)
 {
-    if (!test_is_full()) {
-        print_message("left out without LORASTER_FULL: %s\n", left_out);
-    }
+    if (!test_is_full()) print_message("left out without LORASTER_FULL: %s\n", left_out);
     return test_is_full();
 }
 

@@ -27,9 +27,7 @@ const struct fft_library fft_libraries[] = {
 
 const char *fft_missing(const struct fft_library *library)
 {
-    if (library->convolve == NULL) {
-        return library->missing;
-    }
+    if (library->convolve == NULL) return library->missing;
     return library->has_device != NULL && !library->has_device() ? "no CUDA device" : NULL;
 }
 
@@ -40,9 +38,7 @@ static int find_kernel(const lr_direct_tables *tables)
     const double *first = lr_direct_tables_values(tables, 0);
     for (int k = 1; k < info->num_kernels; k++) {
         const double *other = lr_direct_tables_values(tables, k);
-        if (memcmp(first, other, (size_t)info->num_offsets * sizeof(*first)) != 0) {
-            return -1;
-        }
+        if (memcmp(first, other, (size_t)info->num_offsets * sizeof(*first)) != 0) return -1;
     }
     return 0;
 }
@@ -52,14 +48,9 @@ static int round_up(int count)
 {
     for (count += count % 2;; count += 2) {
         int rest = count;
-        for (int prime = 2; prime <= 7; prime++) {
-            while (rest % prime == 0) {
-                rest /= prime;
-            }
-        }
-        if (rest == 1) {
-            return count;
-        }
+        for (int prime = 2; prime <= 7; prime++)
+            while (rest % prime == 0) rest /= prime;
+        if (rest == 1) return count;
     }
 }
 
@@ -77,14 +68,12 @@ static int64_t voxels_of(const int size[3])
 }
 
 /* Copies rows between the grid and the corner of a transform's volume. */
-static void copy_rows(const int grid[3], const int size[3], const float *from, float *to,
-                      bool to_grid)
+static void copy_rows(const int grid[3], const int size[3], const float *from, float *to, bool to_grid)
 {
     for (int64_t row = 0; row < (int64_t)grid[1] * grid[2]; row++) {
         const int64_t wide = size[0] * (row % grid[1] + size[1] * (row / grid[1]));
         const int64_t narrow = row * grid[0];
-        memcpy(to + (to_grid ? narrow : wide), from + (to_grid ? wide : narrow),
-               (size_t)grid[0] * sizeof(float));
+        memcpy(to + (to_grid ? narrow : wide), from + (to_grid ? wide : narrow), (size_t)grid[0] * sizeof(float));
     }
 }
 
@@ -94,9 +83,7 @@ static void fill_kernel(const lr_direct_tables *tables, const int size[3], float
     const double *values = lr_direct_tables_values(tables, 0);
     for (int64_t i = 0; i < lr_direct_tables_get_info(tables)->num_offsets; i++) {
         int64_t place = 0;
-        for (int k = 2; k >= 0; k--) {
-            place = place * size[k] + (offsets[i][k] + size[k]) % size[k];
-        }
+        for (int k = 2; k >= 0; k--) place = place * size[k] + (offsets[i][k] + size[k]) % size[k];
         kernel[place] += (float)values[i];
     }
 }
@@ -117,8 +104,7 @@ struct arrays {
     float *cut;                  /* of the grid */
 };
 
-static lr_status run(const struct fft_case *what, const struct arrays *arrays,
-                     struct fft_result *result)
+static lr_status run(const struct fft_case *what, const struct arrays *arrays, struct fft_result *result)
 {
     const int *grid = lr_direct_tables_get_info(what->tables)->grid.size;
     struct fft_job job = {
@@ -138,19 +124,17 @@ static lr_status run(const struct fft_case *what, const struct arrays *arrays,
     result->error = relative_l2(arrays->cut, what->projected, voxels_of(grid));
     job.volumes = result->volumes = what->volumes > 1 ? what->volumes : 1;
     result->batch = result->single;
-    return job.volumes > 1
-               ? result->library->convolve(&job, arrays->out, &result->batch, result->name)
-               : LR_OK;
+    return job.volumes > 1 ? result->library->convolve(&job, arrays->out, &result->batch, result->name) : LR_OK;
 }
 
-lr_status fft_compare(const struct fft_library *library, const struct fft_case *what,
-                      bool is_padded, struct fft_result *result)
+lr_status fft_compare(const struct fft_library *library, const struct fft_case *what, bool is_padded,
+                      struct fft_result *result)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(what->tables);
     *result = (struct fft_result){.library = library, .is_padded = is_padded};
     if (fft_missing(library) != NULL) {
-        return lr_error(what->log, library->convolve == NULL ? LR_USAGE : LR_NO_DEVICE, "%s: %s",
-                        library->name, fft_missing(library));
+        return lr_error(what->log, library->convolve == NULL ? LR_USAGE : LR_NO_DEVICE, "%s: %s", library->name,
+                        fft_missing(library));
     }
     if (find_kernel(what->tables) < 0) {
         return lr_error(what->log, LR_USAGE,
@@ -165,9 +149,8 @@ lr_status fft_compare(const struct fft_library *library, const struct fft_case *
         .out = lr_alloc(count, sizeof(float), "an image", what->log),
         .cut = lr_alloc(voxels_of(info->grid.size), sizeof(float), "an image", what->log),
     };
-    const lr_status status = arrays.kernel && arrays.image && arrays.out && arrays.cut
-                                 ? run(what, &arrays, result)
-                                 : LR_FAILED;
+    const lr_status status =
+        arrays.kernel && arrays.image && arrays.out && arrays.cut ? run(what, &arrays, result) : LR_FAILED;
     free(arrays.cut);
     free(arrays.out);
     free(arrays.image);

@@ -26,38 +26,27 @@ struct transform {
 
 static lr_status check(const struct transform *t, int error, const char *what)
 {
-    return error == (int)cudaSuccess ? LR_OK
-                                     : lr_error(t->job->log, LR_FAILED, "%s: CUDA says %s", what,
-                                                cudaGetErrorString((enum cudaError)error));
+    return error == (int)cudaSuccess
+               ? LR_OK
+               : lr_error(t->job->log, LR_FAILED, "%s: CUDA says %s", what, cudaGetErrorString((enum cudaError)error));
 }
 
 static lr_status check_result(const struct transform *t, cufftResult result, const char *what)
 {
-    if (result == CUFFT_SUCCESS) {
-        return LR_OK;
-    }
+    if (result == CUFFT_SUCCESS) return LR_OK;
     const int *size = t->job->size;
-    return lr_error(t->job->log, LR_FAILED, "cuFFT cannot %s %d x %d x %d voxels, %d at a time%s",
-                    what, size[0], size[1], size[2], t->job->volumes,
-                    result == CUFFT_ALLOC_FAILED ? ": no memory on the device" : "");
+    return lr_error(t->job->log, LR_FAILED, "cuFFT cannot %s %d x %d x %d voxels, %d at a time%s", what, size[0],
+                    size[1], size[2], t->job->volumes, result == CUFFT_ALLOC_FAILED ? ": no memory on the device" : "");
 }
 
 /* --- plans and arrays --- */
 
 static void close_transform(struct transform *t)
 {
-    if (t->back != NO_PLAN) {
-        cufftDestroy(t->back);
-    }
-    if (t->there != NO_PLAN) {
-        cufftDestroy(t->there);
-    }
-    if (t->end != NULL) {
-        cudaEventDestroy(t->end);
-    }
-    if (t->begin != NULL) {
-        cudaEventDestroy(t->begin);
-    }
+    if (t->back != NO_PLAN) cufftDestroy(t->back);
+    if (t->there != NO_PLAN) cufftDestroy(t->there);
+    if (t->end != NULL) cudaEventDestroy(t->end);
+    if (t->begin != NULL) cudaEventDestroy(t->begin);
     cudaFree(t->spectrum);
     cudaFree(t->complex);
     cudaFree(t->real);
@@ -65,8 +54,7 @@ static void close_transform(struct transform *t)
 
 static lr_status allocate(const struct transform *t, void *array, int64_t count, size_t size)
 {
-    return check(t, (int)cudaMalloc(array, (size_t)count * size),
-                 "no memory on the device for transforms");
+    return check(t, (int)cudaMalloc(array, (size_t)count * size), "no memory on the device for transforms");
 }
 
 /* Arrays without gaps, which is what no embedding means. */
@@ -75,9 +63,8 @@ static lr_status make_plan(struct transform *t, cufftType type, cufftHandle *pla
     const int *size = t->job->size;
     int order[3] = {size[2], size[1], size[0]};
     cufftHandle made;
-    LR_TRY(check_result(
-        t, cufftPlanMany(&made, 3, order, NULL, 1, 0, NULL, 1, 0, type, t->job->volumes),
-        "plan transforms of"));
+    LR_TRY(check_result(t, cufftPlanMany(&made, 3, order, NULL, 1, 0, NULL, 1, 0, type, t->job->volumes),
+                        "plan transforms of"));
     *plan = made;
     return LR_OK;
 }
@@ -101,27 +88,23 @@ static lr_status open_transform(struct transform *t)
 static lr_status put_volume(const struct transform *t, int volume, const float *values)
 {
     return check(t,
-                 (int)cudaMemcpy(t->real + volume * t->voxels, values,
-                                 (size_t)t->voxels * sizeof(*values), cudaMemcpyHostToDevice),
+                 (int)cudaMemcpy(t->real + volume * t->voxels, values, (size_t)t->voxels * sizeof(*values),
+                                 cudaMemcpyHostToDevice),
                  "an image does not go to the device");
 }
 
 static lr_status make_spectrum(const struct transform *t)
 {
-    for (int k = 0; k < t->job->volumes; k++) {
-        LR_TRY(put_volume(t, k, t->job->kernel));
-    }
+    for (int k = 0; k < t->job->volumes; k++) LR_TRY(put_volume(t, k, t->job->kernel));
     LR_TRY(check_result(t, cufftExecR2C(t->there, t->real, t->complex), "transform"));
-    return check(t,
-                 (int)cudaMemcpy(t->spectrum, t->complex, (size_t)t->bins * sizeof(*t->complex),
-                                 cudaMemcpyDeviceToDevice),
-                 "the kernel's spectrum");
+    return check(
+        t, (int)cudaMemcpy(t->spectrum, t->complex, (size_t)t->bins * sizeof(*t->complex), cudaMemcpyDeviceToDevice),
+        "the kernel's spectrum");
 }
 
 static lr_status start(const struct transform *t)
 {
-    const fft_product product = {t->complex, t->spectrum, t->bins, t->job->volumes,
-                                 1.0f / (float)t->voxels};
+    const fft_product product = {t->complex, t->spectrum, t->bins, t->job->volumes, 1.0f / (float)t->voxels};
     LR_TRY(check(t, (int)cudaEventRecord(t->begin, NULL), "the clock"));
     LR_TRY(check_result(t, cufftExecR2C(t->there, t->real, t->complex), "transform"));
     LR_TRY(check(t, fft_launch_product(&product), "the product with the spectrum"));
@@ -147,14 +130,12 @@ static lr_status run(struct transform *t, float *out, struct fft_timing *timing)
 {
     const struct fft_job *job = t->job;
     LR_TRY(make_spectrum(t));
-    for (int k = 0; k < job->volumes; k++) {
-        LR_TRY(put_volume(t, k, job->image));
-    }
+    for (int k = 0; k < job->volumes; k++) LR_TRY(put_volume(t, k, job->image));
     LR_TRY(check(t, (int)cudaDeviceSynchronize(), "images on the device"));
     LR_TRY(convolve_once(t, timing));
     LR_TRY(check(t,
-                 (int)cudaMemcpy(out, t->real + (job->volumes - 1) * t->voxels,
-                                 (size_t)t->voxels * sizeof(*out), cudaMemcpyDeviceToHost),
+                 (int)cudaMemcpy(out, t->real + (job->volumes - 1) * t->voxels, (size_t)t->voxels * sizeof(*out),
+                                 cudaMemcpyDeviceToHost),
                  "an image does not come from the device"));
     return fft_measure(job, convolve_once, t, timing);
 }
@@ -174,24 +155,18 @@ static lr_status tell_name(const struct transform *t, char name[160])
     LR_TRY(check(t, (int)cudaGetDevice(&device), "no device"));
     LR_TRY(check(t, (int)cudaGetDeviceProperties(&properties, device), "no device"));
     LR_TRY(check_result(t, cufftGetVersion(&version), "transform"));
-    snprintf(name, 160, "cuFFT %d.%d.%d, %.120s", version / 1000, version / 100 % 10, version % 100,
-             properties.name);
+    snprintf(name, 160, "cuFFT %d.%d.%d, %.120s", version / 1000, version / 100 % 10, version % 100, properties.name);
     return LR_OK;
 }
 
-lr_status fft_cufft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing,
-                             char name[160])
+lr_status fft_cufft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing, char name[160])
 {
     struct transform transform = {.job = job, .there = NO_PLAN, .back = NO_PLAN};
-    if (!fft_cufft_has_device()) {
-        return lr_error(job->log, LR_NO_DEVICE,
-                        "no CUDA device for cuFFT: there is none, or its driver is too old");
-    }
+    if (!fft_cufft_has_device())
+        return lr_error(job->log, LR_NO_DEVICE, "no CUDA device for cuFFT: there is none, or its driver is too old");
     LR_TRY(tell_name(&transform, name));
     lr_status status = open_transform(&transform);
-    if (status == LR_OK) {
-        status = run(&transform, out, timing);
-    }
+    if (status == LR_OK) status = run(&transform, out, timing);
     close_transform(&transform);
     return status;
 }

@@ -29,8 +29,7 @@ struct fft_timing {
 
 /* out: [z][y][x], the last volume's convolution, which is cyclic. name: receives the library's
  * version and what it runs on. errors: LR_NO_DEVICE; LR_FAILED. */
-typedef lr_status fft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing,
-                               char name[160]);
+typedef lr_status fft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing, char name[160]);
 
 struct fft_library {
     const char *name;
@@ -67,7 +66,7 @@ struct fft_result {
 
 /* errors: LR_USAGE for kernels that are not the same everywhere, or a library that is not built in;
  * LR_NO_DEVICE; LR_FAILED. */
-lr_status fft_compare(const struct fft_library *library, const struct fft_case *what,
-                      bool is_padded, struct fft_result *result);
+lr_status fft_compare(const struct fft_library *library, const struct fft_case *what, bool is_padded,
+                      struct fft_result *result);
 
 #endif

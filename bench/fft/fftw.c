@@ -26,12 +26,8 @@ struct transform {
 
 static void close_transform(struct transform *t)
 {
-    if (t->back != NULL) {
-        fftwf_destroy_plan(t->back);
-    }
-    if (t->there != NULL) {
-        fftwf_destroy_plan(t->there);
-    }
+    if (t->back != NULL) fftwf_destroy_plan(t->back);
+    if (t->there != NULL) fftwf_destroy_plan(t->there);
     fftwf_free(t->spectrum);
     fftwf_free(t->complex);
     fftwf_free(t->real);
@@ -47,18 +43,16 @@ static lr_status open_transform(struct transform *t, const struct fft_job *job)
     t->real = fftwf_alloc_real((size_t)(volumes * t->voxels));
     t->complex = fftwf_alloc_complex((size_t)(volumes * t->bins));
     t->spectrum = fftwf_alloc_complex((size_t)t->bins);
-    if (t->real == NULL || t->complex == NULL || t->spectrum == NULL) {
+    if (t->real == NULL || t->complex == NULL || t->spectrum == NULL)
         return lr_error(job->log, LR_FAILED, "no memory for transforms of %d volumes", volumes);
-    }
     fftwf_plan_with_nthreads(job->threads);
-    t->there = fftwf_plan_many_dft_r2c(3, order, volumes, t->real, NULL, 1, (int)t->voxels,
-                                       t->complex, NULL, 1, (int)t->bins, FFTW_MEASURE);
-    t->back = fftwf_plan_many_dft_c2r(3, order, volumes, t->complex, NULL, 1, (int)t->bins, t->real,
-                                      NULL, 1, (int)t->voxels, FFTW_MEASURE);
+    t->there = fftwf_plan_many_dft_r2c(3, order, volumes, t->real, NULL, 1, (int)t->voxels, t->complex, NULL, 1,
+                                       (int)t->bins, FFTW_MEASURE);
+    t->back = fftwf_plan_many_dft_c2r(3, order, volumes, t->complex, NULL, 1, (int)t->bins, t->real, NULL, 1,
+                                      (int)t->voxels, FFTW_MEASURE);
     return t->there && t->back
                ? LR_OK
-               : lr_error(job->log, LR_FAILED, "FFTW has no plan for %d x %d x %d voxels", size[0],
-                          size[1], size[2]);
+               : lr_error(job->log, LR_FAILED, "FFTW has no plan for %d x %d x %d voxels", size[0], size[1], size[2]);
 }
 
 static void make_spectrum(struct transform *t)
@@ -102,22 +96,17 @@ static lr_status run(struct transform *t, float *out, struct fft_timing *timing)
 {
     const struct fft_job *job = t->job;
     const size_t bytes = (size_t)t->voxels * sizeof(float);
-    for (int k = 0; k < job->volumes; k++) {
-        memcpy(t->real + k * t->voxels, job->image, bytes);
-    }
+    for (int k = 0; k < job->volumes; k++) memcpy(t->real + k * t->voxels, job->image, bytes);
     LR_TRY(convolve_once(t, timing));
     memcpy(out, t->real + (job->volumes - 1) * t->voxels, bytes);
     return fft_measure(job, convolve_once, t, timing);
 }
 
-lr_status fft_fftw_convolve(const struct fft_job *job, float *out, struct fft_timing *timing,
-                            char name[160])
+lr_status fft_fftw_convolve(const struct fft_job *job, float *out, struct fft_timing *timing, char name[160])
 {
     static bool has_threads;
     struct transform transform = {0};
-    if (!has_threads && fftwf_init_threads() == 0) {
-        return lr_error(job->log, LR_FAILED, "FFTW cannot use threads");
-    }
+    if (!has_threads && fftwf_init_threads() == 0) return lr_error(job->log, LR_FAILED, "FFTW cannot use threads");
     has_threads = true;
     fftwf_set_timelimit(PLANNING_SHARE * job->seconds);
     snprintf(name, 160, "%s, %d threads", fftwf_version, job->threads);

@@ -20,8 +20,7 @@ static double find_median(double *runs, int count)
     return runs[count / 2];
 }
 
-lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user,
-                      struct fft_timing *timing)
+lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user, struct fft_timing *timing)
 {
     double wall_s[MOST_RUNS] = {timing->wall_s}, device_s[MOST_RUNS] = {timing->device_s};
     double spent_s = timing->wall_s;

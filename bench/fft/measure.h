@@ -12,7 +12,6 @@ typedef lr_status fft_run(void *user, struct fft_timing *taken);
 
 /* timing: the first run's, which counts only where there is no time for others; becomes medians, of
  * one volume. */
-lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user,
-                      struct fft_timing *timing);
+lr_status fft_measure(const struct fft_job *job, fft_run *run, void *user, struct fft_timing *timing);
 
 #endif

@@ -14,15 +14,11 @@ void lr_background_start(struct lr_background *background, void (*body)(void *us
     background->body = body;
     background->user = user;
     background->is_running = pthread_create(&background->thread, NULL, call, background) == 0;
-    if (!background->is_running) {
-        body(user);
-    }
+    if (!background->is_running) body(user);
 }
 
 void lr_background_wait(struct lr_background *background)
 {
-    if (background->is_running) {
-        pthread_join(background->thread, NULL);
-    }
+    if (background->is_running) pthread_join(background->thread, NULL);
     background->is_running = false;
 }

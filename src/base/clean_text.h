@@ -16,15 +16,11 @@ static inline size_t lr_character_bytes(const unsigned char *text)
                          : (text[0] & 0xf0) == 0xe0           ? 3
                          : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
                                                               : 0;
-    for (size_t k = 1; k < count; k++) {
-        if ((text[k] & 0xc0) != 0x80) { /* also the zero at the end */
+    for (size_t k = 1; k < count; k++)
+        if ((text[k] & 0xc0) != 0x80) /* also the zero at the end */
             return 0;
-        }
-    }
-    const bool too_long =
-        (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    const bool no_character =
-        (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf4 && text[1] > 0x8f);
+    const bool too_long = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    const bool no_character = (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf4 && text[1] > 0x8f);
     return too_long || no_character ? 0 : count;
 }
 
@@ -45,12 +41,8 @@ static inline void lr_clean_text_but(char *text, const char *kept)
             *at = '?';
         } else if (lr_is_control(at)) {
             bool stays = false;
-            for (const char *k = kept; *k != '\0'; k++) {
-                stays = stays || *at == (unsigned char)*k;
-            }
-            for (size_t k = 0; k < count && !stays; k++) {
-                at[k] = ' ';
-            }
+            for (const char *k = kept; *k != '\0'; k++) stays = stays || *at == (unsigned char)*k;
+            for (size_t k = 0; k < count && !stays; k++) at[k] = ' ';
         }
         at += count > 0 ? count : 1;
     }

@@ -16,9 +16,7 @@ double lr_clock_waited_seconds(void)
 {
     double ran_ns = 0.0, waited_ns = 0.0;
     FILE *file = fopen("/proc/thread-self/schedstat", "r");
-    if (file == NULL) {
-        return 0.0;
-    }
+    if (file == NULL) return 0.0;
     const int found = fscanf(file, "%lf %lf", &ran_ns, &waited_ns);
     fclose(file);
     return found == 2 ? 1e-9 * waited_ns : 0.0;

@@ -17,9 +17,7 @@ lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struc
     memcpy(&block, array, sizeof(block));
     const int64_t larger = needed + needed / 2 + LEAST;
     block = lr_resize(block, larger, items->size, items->what, items->log);
-    if (block == NULL) {
-        return LR_FAILED;
-    }
+    if (block == NULL) return LR_FAILED;
     memcpy(array, &block, sizeof(block));
     *room = larger;
     return LR_OK;

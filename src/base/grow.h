@@ -20,8 +20,7 @@ struct lr_items {
  * array: the address of the pointer to the items, which may be NULL; free it with free().
  * room: items that fit, 0 for NULL.
  * errors: LR_FAILED without memory, logged; array and room are as before. */
-static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed,
-                                const struct lr_items *items);
+static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
 /* The same where there is no room yet. */
 lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
@@ -41,8 +40,7 @@ lr_status lr_text_add(struct lr_text *text, const char *bytes, size_t length);
 /* Adds what printf would print. errors: likewise. */
 lr_status lr_text_print(struct lr_text *text, const char *format, ...) LR_PRINTF(2, 3);
 
-static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed,
-                                const struct lr_items *items)
+static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items)
 {
     return needed <= *room ? LR_OK : lr_grow_larger(array, room, needed, items);
 }

@@ -25,8 +25,7 @@ static void get_own_file(struct own_file *own)
     Dl_info info;
     struct link_map *map = NULL;
     struct stat facts;
-    const bool is_known =
-        dladdr1((const void *)(uintptr_t)&lr_part_find, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
+    const bool is_known = dladdr1((const void *)(uintptr_t)&lr_part_find, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
     const char *name = !is_known ? "" : map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
     char *path = name[0] == '/' ? realpath(name, NULL) : NULL;
     const bool is_there = path != NULL && stat(path, &facts) == 0;
@@ -43,42 +42,31 @@ static bool is_there(char path[PATH_MAX], const char *folder, const char *file)
     return length < PATH_MAX && access(path, R_OK) == 0;
 }
 
-static bool is_beside(char path[PATH_MAX], const struct own_file *own, const char *below,
-                      const char *file)
+static bool is_beside(char path[PATH_MAX], const struct own_file *own, const char *below, const char *file)
 {
-    const int length = snprintf(path, PATH_MAX, "%s/%s%s%s", own->folder, below,
-                                below[0] != '\0' ? "/" : "", file);
+    const int length = snprintf(path, PATH_MAX, "%s/%s%s%s", own->folder, below, below[0] != '\0' ? "/" : "", file);
     struct stat facts;
-    return own->folder[0] != '\0' && length < PATH_MAX && access(path, R_OK) == 0 &&
-           lstat(path, &facts) == 0 && (facts.st_uid == 0 || facts.st_uid == own->owner);
+    return own->folder[0] != '\0' && length < PATH_MAX && access(path, R_OK) == 0 && lstat(path, &facts) == 0 &&
+           (facts.st_uid == 0 || facts.st_uid == own->owner);
 }
 
 bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX])
 {
     const char *named = secure_getenv(places->variable);
     if (named != NULL && named[0] != '\0') {
-        if (named[0] == '/' && is_there(path, named, file)) {
-            return true;
-        }
+        if (named[0] == '/' && is_there(path, named, file)) return true;
         snprintf(path, PATH_MAX,
-                 named[0] == '/'
-                     ? "is not in %s"
-                     : "is not looked for in %s, which is no whole path, beginning with /",
+                 named[0] == '/' ? "is not in %s" : "is not looked for in %s, which is no whole path, beginning with /",
                  named);
         return false;
     }
     struct own_file own;
     get_own_file(&own);
-    for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]); k++) {
-        if (places->below[k] != NULL && is_beside(path, &own, places->below[k], file)) {
-            return true;
-        }
-    }
-    if (is_there(path, places->installed, file)) {
-        return true;
-    }
-    snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s",
-             own.folder, places->installed);
+    for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]); k++)
+        if (places->below[k] != NULL && is_beside(path, &own, places->below[k], file)) return true;
+    if (is_there(path, places->installed, file)) return true;
+    snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s", own.folder,
+             places->installed);
     return false;
 }
 

@@ -15,8 +15,8 @@
  * library or program that asks. What lies there is taken only if it belongs to its owner, or to root:
  * others may write to its folder. */
 struct lr_part_places {
-    const char *variable; /* names a folder by its whole path; where it is set, there is no other */
-    const char *below[4]; /* folders from that of the library or program; NULL = no more */
+    const char *variable;  /* names a folder by its whole path; where it is set, there is no other */
+    const char *below[4];  /* folders from that of the library or program; NULL = no more */
     const char *installed; /* where they were to be installed */
 };
 

@@ -8,16 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static void write_formatted(const lr_log *log, lr_log_level level, lr_status status,
-                            const char *format, va_list arguments)
+static void write_formatted(const lr_log *log, lr_log_level level, lr_status status, const char *format,
+                            va_list arguments)
 {
-    if (log == NULL || log->write == NULL) {
-        return;
-    }
+    if (log == NULL || log->write == NULL) return;
     char sentence[1024];
-    if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0) {
+    if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0)
         snprintf(sentence, sizeof(sentence), "%s", format);
-    }
     lr_clean_text_but(sentence, "\n\t"); /* what files say must not rule terminals */
     log->write(log->user, level, status, sentence);
 }
@@ -53,8 +50,7 @@ static void write_named(void *user, lr_log_level level, lr_status status, const 
 {
     const struct lr_named_log *named = user;
     const bool names = level < LR_LOG_WARNING || mentions(sentence, named->path);
-    lr_log_write(named->to, level, status, "%s%s%s", names ? "" : named->path, names ? "" : ": ",
-                 sentence);
+    lr_log_write(named->to, level, status, "%s%s%s", names ? "" : named->path, names ? "" : ": ", sentence);
 }
 
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to)
@@ -65,9 +61,7 @@ void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to)
 static void write_watched(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_watched_log *watch = user;
-    if (level == LR_LOG_ERROR) {
-        watch->status = status;
-    }
+    if (level == LR_LOG_ERROR) watch->status = status;
     lr_log_write(watch->to, level, status, "%s", sentence);
 }
 
@@ -76,30 +70,21 @@ void lr_log_watch(struct lr_watched_log *watch, const lr_log *to)
     *watch = (struct lr_watched_log){{write_watched, watch}, to, LR_FAILED};
 }
 
-lr_status lr_progress_report(const lr_progress *progress, const char *what, double done,
-                             double total)
+lr_status lr_progress_report(const lr_progress *progress, const char *what, double done, double total)
 {
-    if (progress == NULL || progress->report == NULL) {
-        return LR_OK;
-    }
+    if (progress == NULL || progress->report == NULL) return LR_OK;
     return progress->report(progress->user, what, done, total) ? LR_OK : LR_CANCELLED;
 }
 
 const char *lr_status_name(lr_status status)
 {
     switch (status) {
-    case LR_OK:
-        return "done";
-    case LR_FAILED:
-        return "failed";
-    case LR_USAGE:
-        return "usage";
-    case LR_BAD_INPUT:
-        return "bad input";
-    case LR_NO_DEVICE:
-        return "no device";
-    case LR_CANCELLED:
-        return "cancelled";
+    case LR_OK: return "done";
+    case LR_FAILED: return "failed";
+    case LR_USAGE: return "usage";
+    case LR_BAD_INPUT: return "bad input";
+    case LR_NO_DEVICE: return "no device";
+    case LR_CANCELLED: return "cancelled";
     }
     return "unknown status";
 }

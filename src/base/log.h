@@ -6,8 +6,7 @@
 #include <lr/log.h>
 
 /* Formats one sentence and hands it to the log (NULL: dropped). At most 1,023 bytes. */
-void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...)
-    LR_PRINTF(4, 5);
+void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...) LR_PRINTF(4, 5);
 
 #define lr_debug(log, ...) lr_log_write((log), LR_LOG_DEBUG, LR_OK, __VA_ARGS__)
 #define lr_info(log, ...) lr_log_write((log), LR_LOG_INFO, LR_OK, __VA_ARGS__)
@@ -37,16 +36,13 @@ struct lr_watched_log {
 void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
 
 /* Returns early from a function of type lr_status. */
-#define LR_TRY(call)                                                                               \
-    do {                                                                                           \
-        const lr_status try_status_ = (call);                                                      \
-        if (try_status_ != LR_OK) {                                                                \
-            return try_status_;                                                                    \
-        }                                                                                          \
+#define LR_TRY(call)                                                                                                   \
+    do {                                                                                                               \
+        const lr_status try_status_ = (call);                                                                          \
+        if (try_status_ != LR_OK) return try_status_;                                                                  \
     } while (0)
 
 /* LR_OK, or LR_CANCELLED when the callback asks to stop. */
-lr_status lr_progress_report(const lr_progress *progress, const char *what, double done,
-                             double total);
+lr_status lr_progress_report(const lr_progress *progress, const char *what, double done, double total);
 
 #endif

@@ -23,8 +23,7 @@ static void complain(double bytes, const char *what, const lr_log *log)
         bytes /= 1024.0;
         unit++;
     }
-    lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%.*f %s)", what, unit > 0, bytes,
-                 units[unit]);
+    lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%.*f %s)", what, unit > 0, bytes, units[unit]);
 }
 
 /* Whether count things of that size can be addressed at all. */
@@ -36,24 +35,16 @@ static bool fits(int64_t count, size_t size)
 void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log)
 {
     void *block = NULL;
-    if (fits(count, size)) {
-        block = count == 0 || size == 0 ? calloc(1, 1) : calloc((size_t)count, size);
-    }
-    if (block == NULL) {
-        complain((double)count * (double)size, what, log);
-    }
+    if (fits(count, size)) block = count == 0 || size == 0 ? calloc(1, 1) : calloc((size_t)count, size);
+    if (block == NULL) complain((double)count * (double)size, what, log);
     return block;
 }
 
 void *lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log)
 {
     void *bigger = NULL;
-    if (fits(count, size)) {
-        bigger = realloc(block, count == 0 || size == 0 ? 1 : (size_t)count * size);
-    }
-    if (bigger == NULL) {
-        complain((double)count * (double)size, what, log);
-    }
+    if (fits(count, size)) bigger = realloc(block, count == 0 || size == 0 ? 1 : (size_t)count * size);
+    if (bigger == NULL) complain((double)count * (double)size, what, log);
     return bigger;
 }
 
@@ -69,8 +60,7 @@ void lr_free_in_pieces(void *block, int64_t bytes)
     if (block != NULL && bytes > TAKEN_BACK_BYTES) {
         for (uintptr_t at = first; at < end; at += TAKEN_BACK_BYTES) {
             const uintptr_t left = end - at;
-            (void)madvise((void *)at, left < TAKEN_BACK_BYTES ? left : TAKEN_BACK_BYTES,
-                          MADV_DONTNEED);
+            (void)madvise((void *)at, left < TAKEN_BACK_BYTES ? left : TAKEN_BACK_BYTES, MADV_DONTNEED);
         }
     }
     free(block);
@@ -78,14 +68,10 @@ void lr_free_in_pieces(void *block, int64_t bytes)
 
 char *lr_copy_string(const char *string, const lr_log *log)
 {
-    if (string == NULL) {
-        return NULL;
-    }
+    if (string == NULL) return NULL;
     const size_t bytes = strlen(string) + 1;
     char *copy = lr_alloc((int64_t)bytes, 1, "a string", log);
-    if (copy != NULL) {
-        memcpy(copy, string, bytes);
-    }
+    if (copy != NULL) memcpy(copy, string, bytes);
     return copy;
 }
 
@@ -95,9 +81,8 @@ static void lower_to_limit(void *user, const char *folder)
     double limit = 0.0;
     if ((lr_cgroup_read(folder, "memory.max", 1, &limit) ||
          lr_cgroup_read(folder, "memory.limit_in_bytes", 1, &limit)) &&
-        limit > 0.0 && limit < *bytes) {
+        limit > 0.0 && limit < *bytes)
         *bytes = limit;
-    }
 }
 
 int64_t lr_physical_memory(void)
@@ -111,16 +96,11 @@ int64_t lr_physical_memory(void)
 static double read_available(void)
 {
     FILE *file = fopen("/proc/meminfo", "r");
-    if (file == NULL) {
-        return 0.0;
-    }
+    if (file == NULL) return 0.0;
     char line[256];
     double kib = 0.0;
-    while (kib == 0.0 && fgets(line, sizeof(line), file) != NULL) {
-        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1) {
-            kib = 0.0;
-        }
-    }
+    while (kib == 0.0 && fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1) kib = 0.0;
     fclose(file);
     return 1024.0 * kib;
 }
@@ -136,8 +116,7 @@ static double read_allowed(void)
         fclose(file);
     }
     const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-    return is_limited ? fmax((double)limit.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE), 0.0)
-                      : -1.0;
+    return is_limited ? fmax((double)limit.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE), 0.0) : -1.0;
 }
 
 int64_t lr_available_memory(void)

@@ -22,9 +22,7 @@ bool lr_path_ends(const char *path, const char *ending)
 
 bool lr_path_ends_in(const char *path, const char *const *endings)
 {
-    while (*endings != NULL && !lr_path_ends(path, *endings)) {
-        endings++;
-    }
+    while (*endings != NULL && !lr_path_ends(path, *endings)) endings++;
     return *endings != NULL;
 }
 
@@ -32,9 +30,7 @@ const char *lr_path_stem(const char *path, char text[128])
 {
     snprintf(text, 128, "%.100s", lr_path_name(path));
     char *dot = strrchr(text, '.');
-    if (dot != NULL && dot != text) {
-        *dot = '\0';
-    }
+    if (dot != NULL && dot != text) *dot = '\0';
     return text;
 }
 
@@ -43,9 +39,7 @@ static char *join(const char *path, size_t length, const char *name, const lr_lo
 {
     const size_t bytes = length + strlen(name) + 1;
     char *joined = lr_alloc((int64_t)bytes, 1, "a path", log);
-    if (joined != NULL) {
-        snprintf(joined, bytes, "%.*s%s", (int)length, path, name);
-    }
+    if (joined != NULL) snprintf(joined, bytes, "%.*s%s", (int)length, path, name);
     return joined;
 }
 

@@ -59,9 +59,7 @@ static bool leave(struct lr_pool_thread *thread)
     const bool may_leave = thread->is_waiting;
     if (may_leave) {
         struct lr_pool_thread **at = &waiting;
-        while (*at != thread) {
-            at = &(*at)->next;
-        }
+        while (*at != thread) at = &(*at)->next;
         *at = thread->next;
         thread->next = ended;
         ended = thread;
@@ -76,9 +74,7 @@ static void *live(void *user)
     for (;;) {
         int expected = ASKED;
         const bool is_asked = wait_a_while(thread);
-        if (atomic_load(&thread->state) == TO_END) {
-            return NULL;
-        }
+        if (atomic_load(&thread->state) == TO_END) return NULL;
         if (atomic_compare_exchange_strong(&thread->state, &expected, WORKING)) {
             thread->task.body(thread->task.user, thread->task.worker);
             sem_post(&thread->done);
@@ -168,9 +164,7 @@ static struct lr_pool_thread *take_waiting(void)
 static bool start_thread(struct lr_pool_thread *thread)
 {
     pthread_attr_t attributes;
-    if (pthread_attr_init(&attributes) != 0) {
-        return false;
-    }
+    if (pthread_attr_init(&attributes) != 0) return false;
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* or it has the usual one */
     const bool is_there = pthread_create(&thread->id, &attributes, live, thread) == 0;
     pthread_attr_destroy(&attributes);
@@ -181,9 +175,7 @@ static struct lr_pool_thread *create(void)
 {
     struct lr_pool_thread *thread = calloc(1, sizeof(*thread));
     join_ended();
-    if (thread == NULL) {
-        return NULL;
-    }
+    if (thread == NULL) return NULL;
     atomic_init(&thread->state, IDLE);
     (void)sem_init(&thread->asked, 0, 0); /* of 0 they cannot fail */
     (void)sem_init(&thread->done, 0, 0);

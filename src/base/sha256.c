@@ -44,16 +44,14 @@ static void take_block(struct lr_sha256 *sha, const unsigned char *block)
     for (int t = 0; t < 64; t++) {
         const uint32_t choice = (s[4] & s[5]) ^ (~s[4] & s[6]);
         const uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-        const uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice +
-                             constants[t] + words[t];
+        const uint32_t one =
+            s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + choice + constants[t] + words[t];
         const uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + majority;
         memmove(s + 1, s, 7 * sizeof(*s));
         s[4] += one;
         s[0] = one + two;
     }
-    for (int k = 0; k < 8; k++) {
-        sha->state[k] += s[k];
-    }
+    for (int k = 0; k < 8; k++) sha->state[k] += s[k];
 }
 
 void lr_sha256_begin(struct lr_sha256 *sha)
@@ -74,9 +72,7 @@ void lr_sha256_add(struct lr_sha256 *sha, const void *bytes, size_t count)
             take_block(sha, at);
         } else {
             memcpy(sha->block + used, at, taken);
-            if (taken == room) {
-                take_block(sha, sha->block);
-            }
+            if (taken == room) take_block(sha, sha->block);
         }
         sha->num_bytes += taken;
         at += taken;
@@ -91,14 +87,10 @@ const char *lr_sha256_end(struct lr_sha256 *sha, char text[lr_sha256_chars])
     const uint64_t num_bits = 8 * sha->num_bytes;
     const size_t used = sha->num_bytes % 64;
     unsigned char length[8];
-    for (int k = 0; k < 8; k++) {
-        length[k] = (unsigned char)(num_bits >> (56 - 8 * k));
-    }
+    for (int k = 0; k < 8; k++) length[k] = (unsigned char)(num_bits >> (56 - 8 * k));
     lr_sha256_add(sha, padding, used < 56 ? 56 - used : 120 - used);
     lr_sha256_add(sha, length, sizeof(length));
-    for (int k = 0; k < 64; k++) {
-        text[k] = digits[sha->state[k / 8] >> (28 - 4 * (k % 8)) & 15];
-    }
+    for (int k = 0; k < 64; k++) text[k] = digits[sha->state[k / 8] >> (28 - 4 * (k % 8)) & 15];
     text[64] = '\0';
     return text;
 }

@@ -29,17 +29,13 @@ static inline void vec_cross(const double a[3], const double b[3], double out[3]
 
 static inline void vec_sub(const double a[3], const double b[3], double out[3])
 {
-    for (int k = 0; k < 3; k++) {
-        out[k] = a[k] - b[k];
-    }
+    for (int k = 0; k < 3; k++) out[k] = a[k] - b[k];
 }
 
 /* out = a + t b */
 static inline void vec_add_scaled(const double a[3], double t, const double b[3], double out[3])
 {
-    for (int k = 0; k < 3; k++) {
-        out[k] = a[k] + t * b[k];
-    }
+    for (int k = 0; k < 3; k++) out[k] = a[k] + t * b[k];
 }
 
 #endif

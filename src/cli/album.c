@@ -14,12 +14,9 @@ lr_status album_add(struct album *album, lr_picture *picture, const char *format
     va_start(list, format);
     vsnprintf(text, sizeof(text), format, list);
     va_end(list);
-    if (picture == NULL) {
-        return report_reason(album->report);
-    }
+    if (picture == NULL) return report_reason(album->report);
     char *caption = malloc(strlen(text) + 1);
-    if (caption == NULL ||
-        !common_grow(&album->tiles, &album->room, album->num_tiles + 1, sizeof(*album->tiles))) {
+    if (caption == NULL || !common_grow(&album->tiles, &album->room, album->num_tiles + 1, sizeof(*album->tiles))) {
         free(caption);
         lr_picture_destroy(picture);
         return report_error(album->report, LR_FAILED, "no memory for the picture \"%s\"", text);
@@ -39,9 +36,7 @@ static lr_status write_panel(const struct album *album, const char *path, lr_mos
     params.subtitle = album->note;
     params.log = &album->report->log;
     lr_picture *sheet = lr_picture_mosaic(&params);
-    if (sheet == NULL) {
-        return report_reason(album->report);
-    }
+    if (sheet == NULL) return report_reason(album->report);
     const lr_status status = album_write_picture(album->report, path, sheet);
     lr_picture_destroy(sheet);
     return status;
@@ -49,11 +44,9 @@ static lr_status write_panel(const struct album *album, const char *path, lr_mos
 
 lr_status album_write(const struct album *album, const char *path, int columns, const char *title)
 {
-    return write_panel(album, path,
-                       (lr_mosaic_params){.tiles = album->tiles,
-                                          .num_tiles = album->num_tiles,
-                                          .columns = columns,
-                                          .title = title});
+    return write_panel(
+        album, path,
+        (lr_mosaic_params){.tiles = album->tiles, .num_tiles = album->num_tiles, .columns = columns, .title = title});
 }
 
 lr_status album_write_last(const struct album *album, const char *path)

@@ -20,8 +20,7 @@ struct album {
 
 /* Takes over the picture; NULL is passed through as the failure of who made it. The caption is
  * formatted. */
-lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...)
-    LR_PRINTF(3, 4);
+lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Writes the last picture added as a PNG of its own, with its caption and the note. */
 lr_status album_write_last(const struct album *album, const char *path);

@@ -17,9 +17,7 @@ void args_complain(struct cli_args *args, const char *format, ...)
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
-    if (args->status == LR_OK) {
-        args->status = report_error(args->report, LR_USAGE, "%s", sentence);
-    }
+    if (args->status == LR_OK) args->status = report_error(args->report, LR_USAGE, "%s", sentence);
 }
 
 /* --- nearest word --- */
@@ -39,12 +37,8 @@ static int edit_distance(const char *a, const char *b)
 {
     int row[64];
     const int columns = (int)strlen(b);
-    if (columns >= 64) {
-        return 64;
-    }
-    for (int j = 0; j <= columns; j++) {
-        row[j] = j;
-    }
+    if (columns >= 64) return 64;
+    for (int j = 0; j <= columns; j++) row[j] = j;
     for (int i = 0; a[i] != '\0'; i++) {
         int diagonal = row[0];
         row[0] = i + 1;
@@ -61,9 +55,7 @@ static int edit_distance(const char *a, const char *b)
 static bool begins_alike(const char *a, const char *b)
 {
     int same = 0;
-    while (a[same] != '\0' && lower(a[same]) == lower(b[same])) {
-        same++;
-    }
+    while (a[same] != '\0' && lower(a[same]) == lower(b[same])) same++;
     return same >= 3 && (a[same] == '\0' || b[same] == '\0');
 }
 
@@ -86,9 +78,7 @@ const char *args_nearest(const char *text, const char *const *words)
             nearest = words[k];
             least = distance;
         }
-        if (begun == NULL && begins_alike(letters, word)) {
-            begun = words[k];
-        }
+        if (begun == NULL && begins_alike(letters, word)) begun = words[k];
     }
     return nearest != NULL && (least <= 1 || begun == NULL) ? nearest : begun;
 }
@@ -99,21 +89,15 @@ const char *args_nearest(const char *text, const char *const *words)
 static const struct cli_group *groups_end(const struct cli_syntax *syntax)
 {
     int k = 0;
-    while (k < CLI_MAX_GROUPS && syntax->groups[k].title != NULL) {
-        k++;
-    }
+    while (k < CLI_MAX_GROUPS && syntax->groups[k].title != NULL) k++;
     return &syntax->groups[k];
 }
 
-static const struct cli_option *find_option(const struct cli_syntax *syntax, const char *name,
-                                            size_t length)
+static const struct cli_option *find_option(const struct cli_syntax *syntax, const char *name, size_t length)
 {
     for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
-        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
-            if (strlen(option->name) == length && strncmp(option->name, name, length) == 0) {
-                return option;
-            }
-        }
+        for (const struct cli_option *option = group->options; option->name != NULL; option++)
+            if (strlen(option->name) == length && strncmp(option->name, name, length) == 0) return option;
     }
     return NULL;
 }
@@ -171,10 +155,8 @@ static const char *find_synonym(const struct cli_syntax *syntax, const char *tex
 {
     for (size_t k = 0; k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
         const char *ours = synonyms[k].ours;
-        if (edit_distance(undashed(text), synonyms[k].other) == 0 &&
-            find_option(syntax, ours, strlen(ours)) != NULL) {
+        if (edit_distance(undashed(text), synonyms[k].other) == 0 && find_option(syntax, ours, strlen(ours)) != NULL)
             return ours;
-        }
     }
     return NULL;
 }
@@ -184,11 +166,8 @@ static const char *find_nearest_option(const struct cli_syntax *syntax, const ch
     const char *names[MAX_NAMES] = {0};
     int count = 0;
     for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
-        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
-            if (count < MAX_NAMES - 1) {
-                names[count++] = option->name;
-            }
-        }
+        for (const struct cli_option *option = group->options; option->name != NULL; option++)
+            if (count < MAX_NAMES - 1) names[count++] = option->name;
     }
     return args_nearest(text, names);
 }
@@ -199,14 +178,11 @@ static void complain_unknown(struct cli_args *args, const char *text, size_t len
     snprintf(name, sizeof(name), "%.*s", (int)length, text);
     const char *verb = args->syntax->verb;
     const char *meant = find_synonym(args->syntax, name);
-    if (meant == NULL) {
-        meant = find_nearest_option(args->syntax, name);
-    }
-    if (meant != NULL) {
+    if (meant == NULL) meant = find_nearest_option(args->syntax, name);
+    if (meant != NULL)
         args_complain(args, "%s has no option %s: did you mean %s?", verb, name, meant);
-    } else {
+    else
         args_complain(args, "%s has no option %s: see loraster %s --help", verb, name, verb);
-    }
 }
 
 static void add_given(struct cli_args *args, const struct cli_option *option, const char *value)
@@ -216,9 +192,8 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
     } else if (args->num_given == CLI_MAX_GIVEN) {
         args_complain(args, "more than %d options", CLI_MAX_GIVEN);
     } else if (value != NULL && value[0] == '\0') {
-        args_complain(args,
-                      "%s is followed by nothing: give %s %s (is a variable of the shell empty?)",
-                      option->name, option->name, option->metavar);
+        args_complain(args, "%s is followed by nothing: give %s %s (is a variable of the shell empty?)", option->name,
+                      option->name, option->metavar);
     } else {
         args->given[args->num_given++] = (struct cli_given){option, value};
     }
@@ -236,9 +211,7 @@ static int take_option(struct cli_args *args, char *const *argv)
         return 1;
     }
     if (option->metavar == NULL) {
-        if (equals != NULL) {
-            args_complain(args, "%s takes no value", option->name);
-        }
+        if (equals != NULL) args_complain(args, "%s takes no value", option->name);
         add_given(args, option, NULL);
         return 1;
     }
@@ -271,18 +244,15 @@ static bool complain_blanks(struct cli_args *args, char *const *rest)
 {
     const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
     if (last == NULL || last->value == NULL || !is_number(rest[0]) || !is_number(last->value) ||
-        strchr(last->option->metavar, ',') == NULL) {
+        strchr(last->option->metavar, ',') == NULL)
         return false;
-    }
     char list[160];
     size_t used = (size_t)snprintf(list, sizeof(list), "%.30s", last->value);
     for (int k = 0; k < 3 && rest[k] != NULL && is_number(rest[k]); k++) {
         const bool has_comma = list[used - 1] == ',';
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",",
-                                 rest[k]);
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",", rest[k]);
     }
-    args_complain(args,
-                  "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
+    args_complain(args, "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
                   last->option->name, last->value, rest[0], last->option->name, list);
     return true;
 }
@@ -292,18 +262,16 @@ static const char *option_of_file(const struct cli_syntax *syntax, const char *n
 {
     static const struct {
         const char *ending, *option;
-    } known[] = {{".yaml", "--scanner"},  {".yml", "--scanner"},    {".geom", "--scanner"},
-                 {".hscan", "--scanner"}, {".petsird", "--events"}, {".Cdh", "--events"},
-                 {".l", "--events"},      {".safir", "--events"},   {".BLF", "--events"},
-                 {".nii", "--image"},     {".nii.gz", "--image"},   {".h5", "--data"},
-                 {".h5", "--histo"},      {".hs", "--data"}};
+    } known[] = {{".yaml", "--scanner"},   {".yml", "--scanner"}, {".geom", "--scanner"}, {".hscan", "--scanner"},
+                 {".petsird", "--events"}, {".Cdh", "--events"},  {".l", "--events"},     {".safir", "--events"},
+                 {".BLF", "--events"},     {".nii", "--image"},   {".nii.gz", "--image"}, {".h5", "--data"},
+                 {".h5", "--histo"},       {".hs", "--data"}};
     const size_t length = strlen(name);
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
         const size_t tail = strlen(known[k].ending);
         if (length > tail && strcmp(name + length - tail, known[k].ending) == 0 &&
-            find_option(syntax, known[k].option, strlen(known[k].option)) != NULL) {
+            find_option(syntax, known[k].option, strlen(known[k].option)) != NULL)
             return known[k].option;
-        }
     }
     return NULL;
 }
@@ -311,26 +279,21 @@ static const char *option_of_file(const struct cli_syntax *syntax, const char *n
 static void complain_stray(struct cli_args *args, char *const *rest)
 {
     const char *option = option_of_file(args->syntax, rest[0]);
-    if (complain_blanks(args, rest)) {
-        return;
-    }
-    if (option != NULL && !args_has(args, option)) {
+    if (complain_blanks(args, rest)) return;
+    if (option != NULL && !args_has(args, option))
         args_complain(args, "what is \"%s\" for? Did you mean %s %s?", rest[0], option, rest[0]);
-    } else {
-        args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0],
-                      args->syntax->verb);
-    }
+    else
+        args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0], args->syntax->verb);
 }
 
 static void take_positional(struct cli_args *args, char *const *rest)
 {
     const int asked = args->syntax->most_positionals;
     const int most = asked > 0 && asked <= CLI_MAX_POSITIONAL ? asked : FEW_POSITIONALS;
-    if (args->syntax->positionals == NULL || args->num_positional == most) {
+    if (args->syntax->positionals == NULL || args->num_positional == most)
         complain_stray(args, rest);
-    } else {
+    else
         args->positional[args->num_positional++] = rest[0];
-    }
 }
 
 static bool asks_for_help(const char *text)
@@ -338,24 +301,17 @@ static bool asks_for_help(const char *text)
     return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
 }
 
-lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report,
-                     char *const *argv)
+lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv)
 {
     *args = (struct cli_args){.syntax = syntax, .report = report};
     args->given = calloc(CLI_MAX_GIVEN, sizeof(*args->given));
-    if (args->given == NULL) {
-        return args->status = report_error(report, LR_FAILED, "no memory for the command line");
-    }
-    for (int k = 0; argv[k] != NULL; k++) {
-        args->help = args->help || asks_for_help(argv[k]);
-    }
-    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK;) {
-        if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k])) {
+    if (args->given == NULL) return args->status = report_error(report, LR_FAILED, "no memory for the command line");
+    for (int k = 0; argv[k] != NULL; k++) args->help = args->help || asks_for_help(argv[k]);
+    for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK;)
+        if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k]))
             k += take_option(args, argv + k);
-        } else {
+        else
             take_positional(args, argv + k++);
-        }
-    }
     return args->status;
 }
 
@@ -381,9 +337,7 @@ void args_print_help(const struct cli_syntax *syntax)
            syntax->positionals ? syntax->positionals : "", syntax->summary);
     for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
         printf("\n%s\n", group->title);
-        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
-            print_option(option);
-        }
+        for (const struct cli_option *option = group->options; option->name != NULL; option++) print_option(option);
     }
     printf("\nexample\n  %s\n", syntax->example);
 }
@@ -392,11 +346,8 @@ void args_print_help(const struct cli_syntax *syntax)
 
 static const struct cli_given *find_given(const struct cli_args *args, const char *name, int k)
 {
-    for (int n = 0; n < args->num_given; n++) {
-        if (strcmp(args->given[n].option->name, name) == 0 && k-- == 0) {
-            return &args->given[n];
-        }
-    }
+    for (int n = 0; n < args->num_given; n++)
+        if (strcmp(args->given[n].option->name, name) == 0 && k-- == 0) return &args->given[n];
     return NULL;
 }
 
@@ -419,9 +370,7 @@ const char *args_nth(const struct cli_args *args, const char *name, int k)
 int args_count(const struct cli_args *args, const char *name)
 {
     int count = 0;
-    while (find_given(args, name, count) != NULL) {
-        count++;
-    }
+    while (find_given(args, name, count) != NULL) count++;
     return count;
 }
 

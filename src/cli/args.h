@@ -38,15 +38,14 @@ struct cli_output {
 
 /* What a verb accepts. Groups end at the first NULL title, or where the array does. */
 struct cli_syntax {
-    const char *verb;        /* "recon" */
-    const char *positionals; /* "NAME|FILE"; NULL = none taken */
-    int most_positionals;    /* 0 = 4 */
-    const char *summary;     /* one sentence */
-    const char *example;     /* one complete command */
-    bool takes_ranks;        /* several processes that mpirun has started do it together */
-    const char *program;     /* where another one has the verb: name and summary are enough here */
-    struct cli_output
-        outputs[CLI_MAX_OUTPUTS]; /* end at the first NULL name, or where the array does */
+    const char *verb;                           /* "recon" */
+    const char *positionals;                    /* "NAME|FILE"; NULL = none taken */
+    int most_positionals;                       /* 0 = 4 */
+    const char *summary;                        /* one sentence */
+    const char *example;                        /* one complete command */
+    bool takes_ranks;                           /* several processes that mpirun has started do it together */
+    const char *program;                        /* where another one has the verb: name and summary are enough here */
+    struct cli_output outputs[CLI_MAX_OUTPUTS]; /* end at the first NULL name, or where the array does */
     struct cli_group groups[CLI_MAX_GROUPS];
 };
 
@@ -71,8 +70,7 @@ struct cli_args {
 
 /* Parses what follows the verb. errors: LR_USAGE, reported, with the nearest known option.
  * args_finish must follow in either case. */
-lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report,
-                     char *const *argv);
+lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv);
 void args_finish(struct cli_args *args);
 
 /* Prints the verb's help to stdout. */

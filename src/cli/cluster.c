@@ -30,21 +30,13 @@ static void speak_now(void *user)
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange)
 {
     *cluster = (struct cluster){.size = lr_comm_started(&cluster->rank)};
-    if (cluster->size == 1) {
-        return LR_OK;
-    }
-    cluster->comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI,
-                                                   .exchange = exchange,
-                                                   .log = &report->log,
-                                                   .stranded = speak_now,
-                                                   .user = report});
-    if (cluster->comm == NULL) {
-        return report_reason(report);
-    }
+    if (cluster->size == 1) return LR_OK;
+    cluster->comm = lr_comm_open(&(lr_comm_params){
+        .kind = LR_COMM_MPI, .exchange = exchange, .log = &report->log, .stranded = speak_now, .user = report});
+    if (cluster->comm == NULL) return report_reason(report);
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     report_name_rank(report, info.rank, info.size, info.machine);
-    report_info(report, "%d ranks by %s, %d of them on %s", info.size, info.way, info.local_size,
-                info.machine);
+    report_info(report, "%d ranks by %s, %d of them on %s", info.size, info.way, info.local_size, info.machine);
     cluster->rank = info.rank;
     cluster->size = info.size;
     return info.failed_status;
@@ -52,9 +44,7 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
 
 lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status)
 {
-    if (cluster->comm == NULL) {
-        return status;
-    }
+    if (cluster->comm == NULL) return status;
     status = status != LR_OK ? lr_comm_fail(cluster->comm, status) : lr_comm_barrier(cluster->comm);
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     if (info.failed_status != LR_OK) {
@@ -77,9 +67,7 @@ static int list_processors(int *numbers)
     listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;
     for (int k = 0; k < listed; k++) {
         const bool is_enumerated = strncmp(devices[k].way, "egl device", 10) == 0;
-        if (devices[k].usable && !devices[k].software && is_enumerated) {
-            numbers[count++] = usable;
-        }
+        if (devices[k].usable && !devices[k].software && is_enumerated) numbers[count++] = usable;
         usable += devices[k].usable;
     }
     return count;
@@ -98,21 +86,17 @@ static void warn_of_binding(const struct cluster *cluster, struct report *report
     }
 }
 
-void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
-                    lr_operator_params *params)
+void cluster_choose(const struct cluster *cluster, const struct cli_args *args, lr_operator_params *params)
 {
     int numbers[MOST_DEVICES];
-    if (cluster->comm == NULL) {
-        return;
-    }
+    if (cluster->comm == NULL) return;
     if (!args_has(args, "--threads")) {
         params->threads = lr_comm_threads(cluster->comm);
         warn_of_binding(cluster, args->report, params->threads);
     }
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     const char *backend = args_text(args, "--backend");
-    const bool is_host =
-        backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
+    const bool is_host = backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
     if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
         const int count = list_processors(numbers);
         params->device = count > 0 ? numbers[info.local_rank % count] : 0;
@@ -121,14 +105,10 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
 
 lr_status cluster_note_memory(struct cluster *cluster, struct report *report)
 {
-    if (cluster->comm == NULL) {
-        return LR_OK;
-    }
+    if (cluster->comm == NULL) return LR_OK;
     free(cluster->peaks);
     cluster->peaks = calloc((size_t)cluster->size, sizeof(*cluster->peaks));
-    if (cluster->peaks == NULL) {
-        return report_error(report, LR_FAILED, "no memory for numbers of the ranks");
-    }
+    if (cluster->peaks == NULL) return report_error(report, LR_FAILED, "no memory for numbers of the ranks");
     cluster->peaks[cluster->rank] = (double)common_peak_memory();
     CLI_TRY(lr_comm_sum_numbers(cluster->comm, cluster->peaks, cluster->size));
     double least = cluster->peaks[0], most = least;
@@ -144,9 +124,7 @@ lr_status cluster_note_memory(struct cluster *cluster, struct report *report)
 
 void cluster_json(const struct cluster *cluster, struct json *json)
 {
-    if (cluster->comm == NULL) {
-        return;
-    }
+    if (cluster->comm == NULL) return;
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     json_open(json, "ranks", '{');
     json_int(json, "count", info.size);
@@ -154,13 +132,10 @@ void cluster_json(const struct cluster *cluster, struct json *json)
     json_text(json, "by", info.way);
     json_bool(json, "cuda_aware", info.is_cuda_aware);
     json_text(json, "exchange", info.exchange[0] != '\0' ? info.exchange : NULL);
-    json_text(json, "exchange_reason",
-              info.exchange_reason[0] != '\0' ? info.exchange_reason : NULL);
+    json_text(json, "exchange_reason", info.exchange_reason[0] != '\0' ? info.exchange_reason : NULL);
     json_number(json, "sent_bytes", info.sent_bytes);
     json_number(json, "exchange_seconds", info.moving_s);
     json_number(json, "waiting_seconds", info.waiting_s);
-    if (cluster->peaks != NULL) {
-        json_numbers(json, "peak_memory_bytes", cluster->peaks, cluster->size);
-    }
+    if (cluster->peaks != NULL) json_numbers(json, "peak_memory_bytes", cluster->peaks, cluster->size);
     json_close(json, '}');
 }

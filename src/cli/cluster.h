@@ -14,20 +14,19 @@
 struct cluster {
     lr_comm *comm; /* NULL before it is open, and where there is one process */
     int rank, size;
-    double *
-        peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
+    double *peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
 };
 
 /* Opens the communicator, where there are several ranks. */
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
 
 /* --exchange, of verbs that ranks run: its option, and what it says. */
-#define CLUSTER_EXCHANGE_OPTION                                                                    \
-    {                                                                                              \
-        "--exchange", "WAY",                                                                       \
-            "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "  \
-            "default auto, the first that works",                                                  \
-            false                                                                                  \
+#define CLUSTER_EXCHANGE_OPTION                                                                                        \
+    {                                                                                                                  \
+        "--exchange", "WAY",                                                                                           \
+            "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "                      \
+            "default auto, the first that works",                                                                      \
+            false                                                                                                      \
     }
 lr_exchange cluster_read_exchange(struct cli_args *args);
 
@@ -37,8 +36,7 @@ lr_status cluster_close(struct cluster *cluster, struct report *report, lr_statu
 
 /* Unless the command line names them: the device that is local to this rank, and its share of the
  * machine's processors. */
-void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
-                    lr_operator_params *params);
+void cluster_choose(const struct cluster *cluster, const struct cli_args *args, lr_operator_params *params);
 
 /* Asks all ranks how much memory they have taken so far; nothing of one process. */
 lr_status cluster_note_memory(struct cluster *cluster, struct report *report);

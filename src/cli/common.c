@@ -23,8 +23,7 @@ const struct cli_option common_general_options[] = {
     {0},
 };
 
-const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv",  ".hdr",
-                                            ".mhd", ".mha",    ".npy", NULL};
+const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv", ".hdr", ".mhd", ".mha", ".npy", NULL};
 const char *const common_picture_endings[] = {".png", NULL};
 const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
 const char *const common_data_endings[] = {".h5", ".hdf5", ".hs", NULL};
@@ -87,9 +86,7 @@ void common_json_grid(struct json *json, const char *key, const lr_grid *grid)
 bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
 {
     void *block;
-    if (needed <= *room) {
-        return true;
-    }
+    if (needed <= *room) return true;
     memcpy(&block, array, sizeof(block)); /* the pointer may be of any type */
     const int64_t larger = 2 * needed + 16;
     block = realloc(block, (size_t)larger * size);
@@ -109,8 +106,7 @@ bool common_ends_with(const char *text, const char *ending)
 static bool has_ending(const char *path, const char *ending)
 {
     const char *slash = strrchr(path, '/');
-    return ending[0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL
-                             : common_ends_with(path, ending);
+    return ending[0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL : common_ends_with(path, ending);
 }
 
 static lr_status check_ending(struct report *report, const char *path, const char *const *endings)
@@ -120,12 +116,8 @@ static lr_status check_ending(struct report *report, const char *path, const cha
         const size_t used = strlen(list);
         const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
         const char *between = k == 0 ? "" : is_last ? " or " : ", ";
-        if (has_ending(path, endings[k])) {
-            return LR_OK;
-        }
-        if (endings[k][0] != '\0') {
-            snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
-        }
+        if (has_ending(path, endings[k])) return LR_OK;
+        if (endings[k][0] != '\0') snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
     }
     return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
 }
@@ -134,11 +126,10 @@ void common_folder_of(const char *path, char folder[PATH_MAX])
 {
     snprintf(folder, PATH_MAX, "%s", path);
     char *slash = strrchr(folder, '/');
-    if (slash == NULL) {
+    if (slash == NULL)
         strcpy(folder, ".");
-    } else {
+    else
         slash[slash == folder] = '\0';
-    }
 }
 
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings)
@@ -147,18 +138,16 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     struct stat status;
     CLI_TRY(check_ending(report, path, endings));
     if (report->json && common_is_standard_output(path)) {
-        return report_error(report, LR_USAGE,
-                            "%s is where the JSON object of --json goes: leave out one of them",
+        return report_error(report, LR_USAGE, "%s is where the JSON object of --json goes: leave out one of them",
                             path);
     }
     if (common_is_device(path)) { /* which needs no new name in its folder */
         return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
                    ? LR_OK
-                   : report_error(
-                         report, LR_USAGE,
-                         "HDF5 cannot be written to %s: it is a device or a pipe: give the "
-                         "name of a file",
-                         path);
+                   : report_error(report, LR_USAGE,
+                                  "HDF5 cannot be written to %s: it is a device or a pipe: give the "
+                                  "name of a file",
+                                  path);
     }
     common_folder_of(path, folder);
     const bool is_there = stat(folder, &status) == 0;
@@ -167,13 +156,10 @@ lr_status common_check_output(struct report *report, const char *path, const cha
                             is_there ? "it would lie in" : "there is no folder", folder,
                             is_there ? ", which is a file and no folder" : ": make it first");
     }
-    if (access(folder, W_OK | X_OK) != 0) {
-        return report_error(report, LR_FAILED, "%s cannot be written: %s: %s", path, folder,
-                            strerror(errno));
-    }
+    if (access(folder, W_OK | X_OK) != 0)
+        return report_error(report, LR_FAILED, "%s cannot be written: %s: %s", path, folder, strerror(errno));
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        return report_error(report, LR_FAILED,
-                            "%s cannot be written: it is a folder: name a file in it, or another",
+        return report_error(report, LR_FAILED, "%s cannot be written: it is a folder: name a file in it, or another",
                             path);
     }
     return LR_OK;
@@ -188,20 +174,16 @@ bool common_is_device(const char *path)
 bool common_is_standard_output(const char *path)
 {
     struct stat named, standard;
-    return stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
-           named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
+    return stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 && named.st_dev == standard.st_dev &&
+           named.st_ino == standard.st_ino;
 }
 
 lr_status common_make_folder(struct report *report, const char *path)
 {
     struct stat status;
-    if (mkdir(path, 0777) == 0) {
-        return LR_OK;
-    }
+    if (mkdir(path, 0777) == 0) return LR_OK;
     const int reason = errno;
-    if (reason == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        return LR_OK;
-    }
+    if (reason == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) return LR_OK;
     return report_error(report, LR_FAILED, "the folder %s cannot be made: %s", path,
                         reason == EEXIST   ? "a file has that name: give another"
                         : reason == ENOENT ? "the folder above it is not there: make that first"
@@ -214,24 +196,18 @@ static lr_status empty_part(const struct common_folder *folder, struct report *r
     DIR *files = opendir(folder->part);
     const struct dirent *file;
     lr_status status = LR_OK;
-    if (files == NULL && moves) {
-        return report_error(report, LR_FAILED, "the folder %s cannot be read: %s", folder->part,
-                            strerror(errno));
-    }
+    if (files == NULL && moves)
+        return report_error(report, LR_FAILED, "the folder %s cannot be read: %s", folder->part, strerror(errno));
     while (files != NULL && (file = readdir(files)) != NULL) {
         char from[PATH_MAX + 256], to[PATH_MAX + 256];
         snprintf(from, sizeof(from), "%s/%s", folder->part, file->d_name);
         snprintf(to, sizeof(to), "%s/%s", folder->path, file->d_name);
-        if (moves && status == LR_OK && file->d_name[0] != '.' && rename(from, to) != 0) {
-            status =
-                report_error(report, LR_FAILED, "%s cannot be written: %s", to, strerror(errno));
-        } else if (!moves) {
+        if (moves && status == LR_OK && file->d_name[0] != '.' && rename(from, to) != 0)
+            status = report_error(report, LR_FAILED, "%s cannot be written: %s", to, strerror(errno));
+        else if (!moves)
             unlink(from);
-        }
     }
-    if (files != NULL) {
-        closedir(files);
-    }
+    if (files != NULL) closedir(files);
     return status;
 }
 
@@ -242,32 +218,24 @@ lr_status common_folder_begin(struct common_folder *folder, struct report *repor
     snprintf(folder->part, sizeof(folder->part), "%s/.part", path);
     CLI_TRY(common_make_folder(report, path));
     const lr_status status = common_make_folder(report, folder->part);
-    if (status == LR_OK) {
-        return empty_part(folder, report, false); /* of a run that was killed */
-    }
-    if (folder->is_new) {
-        rmdir(path);
-    }
+    if (status == LR_OK) return empty_part(folder, report, false); /* of a run that was killed */
+    if (folder->is_new) rmdir(path);
     return status;
 }
 
-lr_status common_folder_end(const struct common_folder *folder, struct report *report,
-                            lr_status status)
+lr_status common_folder_end(const struct common_folder *folder, struct report *report, lr_status status)
 {
     status = status == LR_OK ? empty_part(folder, report, true) : status;
     (void)empty_part(folder, report, false);
     rmdir(folder->part);
-    if (status != LR_OK && folder->is_new) {
-        rmdir(folder->path);
-    }
+    if (status != LR_OK && folder->is_new) rmdir(folder->path);
     return status;
 }
 
 const char *common_image_ending(const char *path)
 {
     static const char deflated[] = ".nii.gz";
-    return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated)
-                                            : strrchr(path, '.');
+    return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated) : strrchr(path, '.');
 }
 
 void common_iteration_path(char path[PATH_MAX], const char *output, int number)
@@ -281,11 +249,8 @@ lr_status common_write_iteration(struct report *report, const struct common_iter
     char path[PATH_MAX];
     common_iteration_path(path, iteration->output, iteration->number);
     lr_image *copy = lr_image_create(iteration->grid, &report->log);
-    if (copy == NULL) {
-        return report_reason(report);
-    }
-    memcpy(copy->values, iteration->values,
-           (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
+    if (copy == NULL) return report_reason(report);
+    memcpy(copy->values, iteration->values, (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
     const lr_status status = lr_image_write(path, copy, &report->log);
     lr_image_destroy(copy);
     return status;
@@ -309,18 +274,16 @@ lr_status common_check_result(struct report *report, const struct common_result 
     for (int64_t k = 0; k < result->count; k++) {
         const float value = result->values[k];
         if (!isfinite(value) || fabsf(value) > absurd) {
-            return report_error(
-                report, LR_FAILED,
-                "%s would hold %g at place %lld, and is not written: likely causes "
-                "are inputs in another unit (--mu, efficiencies, factors) or values "
-                "that are no counts",
-                result->output, (double)value, (long long)k);
+            return report_error(report, LR_FAILED,
+                                "%s would hold %g at place %lld, and is not written: likely causes "
+                                "are inputs in another unit (--mu, efficiencies, factors) or values "
+                                "that are no counts",
+                                result->output, (double)value, (long long)k);
         }
         has_any = has_any || value != 0.0f;
     }
     if (!has_any) {
-        return report_error(report, LR_BAD_INPUT,
-                            "%s would be 0 everywhere, and is not written: %s", result->output,
+        return report_error(report, LR_BAD_INPUT, "%s would be 0 everywhere, and is not written: %s", result->output,
                             result->causes);
     }
     return LR_OK;
@@ -332,12 +295,11 @@ lr_status common_check_activity(struct report *report, const char *path, const l
     const int64_t count = lr_grid_num_voxels(&image->grid);
     for (int64_t row = 0; row < count; row++) {
         if (image->values[row] < 0.0f) {
-            return report_error(
-                report, LR_BAD_INPUT,
-                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
-                "negative voxels to 0 first",
-                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
-                (long long)(row / size[0] / size[1]), (double)image->values[row]);
+            return report_error(report, LR_BAD_INPUT,
+                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
+                                "negative voxels to 0 first",
+                                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
+                                (long long)(row / size[0] / size[1]), (double)image->values[row]);
         }
     }
     return LR_OK;

@@ -18,37 +18,34 @@ extern const struct cli_option common_grid_options[];
 extern const struct cli_option common_operator_options[];
 extern const struct cli_option common_general_options[];
 
-#define COMMON_SCANNER_GROUP                                                                       \
-    {                                                                                              \
-        "scanner", common_scanner_options                                                          \
+#define COMMON_SCANNER_GROUP                                                                                           \
+    {                                                                                                                  \
+        "scanner", common_scanner_options                                                                              \
     }
-#define COMMON_GRID_GROUP                                                                          \
-    {                                                                                              \
-        "grid", common_grid_options                                                                \
+#define COMMON_GRID_GROUP                                                                                              \
+    {                                                                                                                  \
+        "grid", common_grid_options                                                                                    \
     }
-#define COMMON_OPERATOR_GROUP                                                                      \
-    {                                                                                              \
-        "matrix", common_operator_options                                                          \
+#define COMMON_OPERATOR_GROUP                                                                                          \
+    {                                                                                                                  \
+        "matrix", common_operator_options                                                                              \
     }
 /* Of verbs that read list mode. */
 #define COMMON_UNTIL_DAMAGE "--events-until-damage"
-#define COMMON_UNTIL_DAMAGE_OPTION                                                                 \
-    {                                                                                              \
-        COMMON_UNTIL_DAMAGE, NULL,                                                                 \
-            "of list mode that is truncated or damaged take the events before that", false         \
+#define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
+    {                                                                                                                  \
+        COMMON_UNTIL_DAMAGE, NULL, "of list mode that is truncated or damaged take the events before that", false      \
     }
-#define COMMON_GENERAL_GROUP                                                                       \
-    {                                                                                              \
-        "general", common_general_options                                                          \
+#define COMMON_GENERAL_GROUP                                                                                           \
+    {                                                                                                                  \
+        "general", common_general_options                                                                              \
     }
 
 /* A return early from a function of type lr_status. */
-#define CLI_TRY(call)                                                                              \
-    do {                                                                                           \
-        const lr_status cli_try_ = (call);                                                         \
-        if (cli_try_ != LR_OK) {                                                                   \
-            return cli_try_;                                                                       \
-        }                                                                                          \
+#define CLI_TRY(call)                                                                                                  \
+    do {                                                                                                               \
+        const lr_status cli_try_ = (call);                                                                             \
+        if (cli_try_ != LR_OK) return cli_try_;                                                                        \
     } while (0)
 
 /* Everything that setup_finish frees; zero is valid. It must not move: `params` points into it. */
@@ -72,8 +69,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
 
 /* The same, with a scanner that stands in for --scanner where that is not given; it is the setup's
  * from here on. NULL = --scanner must be given. */
-lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store,
-                           lr_scanner *fallback);
+lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback);
 
 /* Reads the grid from --grid, --like, or else takes `image`'s (may be NULL); when both are there
  * they must agree. */
@@ -198,10 +194,8 @@ struct common_folder {
     bool is_new;
     char part[PATH_MAX - 256];
 };
-lr_status common_folder_begin(struct common_folder *folder, struct report *report,
-                              const char *path);
-lr_status common_folder_end(const struct common_folder *folder, struct report *report,
-                            lr_status status);
+lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path);
+lr_status common_folder_end(const struct common_folder *folder, struct report *report, lr_status status);
 
 /* Uniform in 0 <= x < 1: number `index` of the sequence that the seed begins. */
 double common_random(uint64_t seed, int64_t index);

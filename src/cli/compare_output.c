@@ -27,11 +27,10 @@ static int64_t next_lor(const struct held_row *row, int64_t after)
     int64_t low = 0, high = row->count;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (row->lor[middle] <= after) {
+        if (row->lor[middle] <= after)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low < row->count ? row->lor[low] : INT64_MAX;
 }
@@ -47,9 +46,7 @@ static void merge(struct table *table)
             const int64_t other = next_lor(&compare->sampled[k].row, lor);
             next = other < next ? other : next;
         }
-        if (next == INT64_MAX) {
-            return;
-        }
+        if (next == INT64_MAX) return;
         table->lors[table->count++] = lor = next;
     }
 }
@@ -68,21 +65,15 @@ static void spread(const struct table *table, const struct held_row *row, double
 static lr_status make_table(const struct compare *compare, struct table *table)
 {
     int64_t room = compare->exact.count;
-    for (int k = 0; k < compare->num_sampled; k++) {
-        room += compare->sampled[k].row.count;
-    }
+    for (int k = 0; k < compare->num_sampled; k++) room += compare->sampled[k].row.count;
     *table = (struct table){.compare = compare, .room = room};
     table->lors = calloc((size_t)room, sizeof(*table->lors));
     table->values = common_floats(compare->setup.report, 5 * room, "elements");
     table->exact = calloc((size_t)room, sizeof(double));
     table->sampled = calloc((size_t)room, sizeof(double));
-    if (table->values == NULL) {
-        return LR_FAILED;
-    }
-    if (table->lors == NULL || table->exact == NULL || table->sampled == NULL) {
-        return report_error(compare->setup.report, LR_FAILED, "no memory for %lld elements",
-                            (long long)room);
-    }
+    if (table->values == NULL) return LR_FAILED;
+    if (table->lors == NULL || table->exact == NULL || table->sampled == NULL)
+        return report_error(compare->setup.report, LR_FAILED, "no memory for %lld elements", (long long)room);
     merge(table);
     spread(table, &compare->exact, table->exact);
     return LR_OK;
@@ -112,21 +103,16 @@ static lr_status write_lors(const struct table *table)
     for (int64_t n = 0; n < table->count; n++) {
         const lr_lor lor = lr_lors_describe(table->compare->setup.lors, table->lors[n]);
         const bool first = lor.module_i == table->compare->module;
-        const int fields[5] = {first ? lor.p : lor.r, first ? lor.q : lor.s,
-                               first ? lor.module_j : lor.module_i, first ? lor.r : lor.p,
-                               first ? lor.s : lor.q};
-        for (int f = 0; f < 5; f++) {
-            table->values[5 * n + f] = (float)fields[f];
-        }
+        const int fields[5] = {first ? lor.p : lor.r, first ? lor.q : lor.s, first ? lor.module_j : lor.module_i,
+                               first ? lor.r : lor.p, first ? lor.s : lor.q};
+        for (int f = 0; f < 5; f++) table->values[5 * n + f] = (float)fields[f];
     }
     return write_values(table, "lors", 5);
 }
 
 static lr_status write_exact(const struct table *table)
 {
-    for (int64_t n = 0; n < table->count; n++) {
-        table->values[n] = (float)table->exact[n];
-    }
+    for (int64_t n = 0; n < table->count; n++) table->values[n] = (float)table->exact[n];
     return write_values(table, "exact", 1);
 }
 
@@ -134,14 +120,10 @@ static lr_status write_sampled(const struct table *table, const struct compare_s
 {
     char name[64];
     spread(table, &sampled->row, table->sampled);
-    for (int64_t n = 0; n < table->count; n++) {
-        table->values[n] = (float)table->sampled[n];
-    }
+    for (int64_t n = 0; n < table->count; n++) table->values[n] = (float)table->sampled[n];
     snprintf(name, sizeof(name), "sampled_R%d", sampled->rays);
     CLI_TRY(write_values(table, name, 1));
-    for (int64_t n = 0; n < table->count; n++) {
-        table->values[n] = (float)(table->sampled[n] - table->exact[n]);
-    }
+    for (int64_t n = 0; n < table->count; n++) table->values[n] = (float)(table->sampled[n] - table->exact[n]);
     snprintf(name, sizeof(name), "difference_R%d", sampled->rays);
     return write_values(table, name, 1);
 }
@@ -150,9 +132,7 @@ static lr_status write_arrays(const struct table *table)
 {
     CLI_TRY(write_lors(table));
     CLI_TRY(write_exact(table));
-    for (int k = 0; k < table->compare->num_sampled; k++) {
-        CLI_TRY(write_sampled(table, &table->compare->sampled[k]));
-    }
+    for (int k = 0; k < table->compare->num_sampled; k++) CLI_TRY(write_sampled(table, &table->compare->sampled[k]));
     return LR_OK;
 }
 
@@ -166,9 +146,7 @@ static void name_backends(const struct compare *compare, char *text, size_t size
     for (int k = 0; k < compare->num_sampled; k++) {
         const char *name = compare->sampled[k].backend;
         const size_t used = strlen(text);
-        if (strcmp(name, before) != 0) {
-            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
-        }
+        if (strcmp(name, before) != 0) snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
         before = name;
     }
 }
@@ -182,17 +160,16 @@ static void describe(const struct compare *compare, char *text, size_t size)
     char where[160], sampled_by[64];
     name_backends(compare, sampled_by, sizeof(sampled_by));
     if (compare->voxel) {
-        snprintf(where, sizeof(where), "voxel of %g x %g x %g mm at (%g, %g, %g) mm, N = %d",
-                 edge[0], edge[1], edge[2], at[0], at[1], at[2],
-                 info->samples[0] * info->samples[1] * info->samples[2]);
+        snprintf(where, sizeof(where), "voxel of %g x %g x %g mm at (%g, %g, %g) mm, N = %d", edge[0], edge[1], edge[2],
+                 at[0], at[1], at[2], info->samples[0] * info->samples[1] * info->samples[2]);
     } else {
         snprintf(where, sizeof(where), "point (%g, %g, %g) mm", at[0], at[1], at[2]);
     }
     snprintf(text, size,
              "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, "
              "pieces %s",
-             setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend,
-             sampled_by, compare->note.text);
+             setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend, sampled_by,
+             compare->note.text);
 }
 
 static lr_status write_picture(const struct compare *compare)
@@ -220,9 +197,7 @@ static lr_status write_picture(const struct compare *compare)
         .log = &compare->setup.report->log,
     };
     lr_picture *picture = lr_picture_comparison(&params);
-    if (picture == NULL) {
-        return report_reason(compare->setup.report);
-    }
+    if (picture == NULL) return report_reason(compare->setup.report);
     snprintf(path, sizeof(path), "%s/compare.png", compare->folder);
     const lr_status status = album_write_picture(compare->setup.report, path, picture);
     lr_picture_destroy(picture);
@@ -234,9 +209,7 @@ lr_status compare_write(struct compare *compare)
     struct table table;
     struct common_folder folder;
     lr_status status = make_table(compare, &table);
-    if (status == LR_OK) {
-        status = common_folder_begin(&folder, compare->setup.report, compare->folder);
-    }
+    if (status == LR_OK) status = common_folder_begin(&folder, compare->setup.report, compare->folder);
     if (status == LR_OK) {
         compare->folder = folder.part;
         status = write_arrays(&table);
@@ -253,17 +226,16 @@ lr_status compare_write(struct compare *compare)
 static void print_table(const struct compare *compare)
 {
     const lr_row_error *exact = &compare->sampled[0].error;
-    printf("%s: primary module %d, %lld exact elements, sum %.6g\n", compare->folder,
-           compare->module, (long long)exact->num_elements, exact->sum);
+    printf("%s: primary module %d, %lld exact elements, sum %.6g\n", compare->folder, compare->module,
+           (long long)exact->num_elements, exact->sum);
     printf("     R  relative L2  0.6 / R  error of sum  largest error  missed  their weight"
            "  all modules: L2  error of sum\n");
     for (int k = 0; k < compare->num_sampled; k++) {
         const struct compare_sampled *sampled = &compare->sampled[k];
         const lr_row_error *error = &sampled->error, *all = &sampled->all;
-        printf("%6d %10.3f %% %6.2f %% %11.3f %% %12.2f %% %7lld %11.3f %% %14.3f %% %11.3f %%\n",
-               sampled->rays, 100 * error->relative_l2, 60.0 / sampled->rays,
-               100 * error->sum_error, 100 * error->largest_error, (long long)error->num_missed,
-               100 * error->missed_weight, 100 * all->relative_l2, 100 * all->sum_error);
+        printf("%6d %10.3f %% %6.2f %% %11.3f %% %12.2f %% %7lld %11.3f %% %14.3f %% %11.3f %%\n", sampled->rays,
+               100 * error->relative_l2, 60.0 / sampled->rays, 100 * error->sum_error, 100 * error->largest_error,
+               (long long)error->num_missed, 100 * error->missed_weight, 100 * all->relative_l2, 100 * all->sum_error);
     }
 }
 
@@ -300,9 +272,7 @@ void compare_report(const struct compare *compare)
     json_int(&json, "elements", compare->sampled[0].error.num_elements);
     json_number(&json, "sum", compare->sampled[0].error.sum);
     json_open(&json, "sampled", '[');
-    for (int k = 0; k < compare->num_sampled; k++) {
-        write_sampled_json(&compare->sampled[k], &json);
-    }
+    for (int k = 0; k < compare->num_sampled; k++) write_sampled_json(&compare->sampled[k], &json);
     json_close(&json, ']');
     common_json_end(&json);
 }

@@ -39,8 +39,7 @@ struct demo {
 };
 
 /* Path of a file in the demo's folder. */
-static inline const char *demo_path(const struct demo *demo, const char *name, char *path,
-                                    size_t size)
+static inline const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size)
 {
     snprintf(path, size, "%s/%s", demo->folder, name);
     return path;
@@ -52,8 +51,7 @@ lr_status demo_correspondence(struct demo *demo);
 
 /* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
  * of its own range. */
-lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit,
-                         const char *caption);
+lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit, const char *caption);
 lr_status demo_write_panel(struct demo *demo);
 
 /* figures.txt, and the same on stdout, as text or JSON. */

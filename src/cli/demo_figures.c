@@ -16,13 +16,11 @@ static void describe(const struct demo *demo, char *line, size_t size)
              "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
              "s (%lld "
              "elements), iterations %.1f s, in all %.1f s; peak memory %s",
-             demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed,
-             demo->last.number, demo->scale->subsets, demo->info.backend, demo->info.device,
-             demo->last.log_likelihood,
-             common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)),
-             demo->pictures_seconds, demo->drawn_by, demo->simulate_seconds, demo->matrix_seconds,
-             (long long)demo->info.num_elements, demo->recon_seconds, demo->total_seconds,
-             common_bytes(memory, common_peak_memory()));
+             demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed, demo->last.number,
+             demo->scale->subsets, demo->info.backend, demo->info.device, demo->last.log_likelihood,
+             common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)), demo->pictures_seconds,
+             demo->drawn_by, demo->simulate_seconds, demo->matrix_seconds, (long long)demo->info.num_elements,
+             demo->recon_seconds, demo->total_seconds, common_bytes(memory, common_peak_memory()));
 }
 
 static void print_json(const struct demo *demo)
@@ -36,8 +34,7 @@ static void print_json(const struct demo *demo)
     json_int(&json, "iterations", demo->last.number);
     json_int(&json, "subsets", demo->scale->subsets);
     json_number(&json, "log_likelihood", demo->last.log_likelihood);
-    json_number(&json, "emissions",
-                common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
+    json_number(&json, "emissions", common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
     json_text(&json, "pictures_by", demo->drawn_by);
     json_number(&json, "pictures_seconds", demo->pictures_seconds);
     json_number(&json, "simulate_seconds", demo->simulate_seconds);
@@ -55,13 +52,11 @@ lr_status demo_report(const struct demo *demo)
     describe(demo, line, sizeof(line));
     const size_t length = strlen(line);
     snprintf(line + length, sizeof(line) - length, "\n");
-    CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line,
-                          &demo->setup.report->log));
+    CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line, &demo->setup.report->log));
     line[length] = '\0';
-    if (demo->setup.report->json) {
+    if (demo->setup.report->json)
         print_json(demo);
-    } else {
+    else
         printf("%s\n%s/panel.png, correspondence.png, image.nii.gz\n", line, demo->folder);
-    }
     return LR_OK;
 }

@@ -14,8 +14,7 @@ const struct cli_option direct_view_options[] = {
 
 const struct cli_option direct_kernel_options[] = {
     {"--tof-ps", "PS", "time resolution, FWHM; required", false},
-    {"--model", "NAME",
-     "radial width: invariant, variant1, variant2, variant3, linear; default invariant", false},
+    {"--model", "NAME", "radial width: invariant, variant1, variant2, variant3, linear; default invariant", false},
     {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
     {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},
     {"--edge-mm", "MM", "distance of the edge from the axis; default 288", false},
@@ -28,8 +27,7 @@ const struct cli_option direct_kernel_options[] = {
 };
 
 const struct cli_option direct_device_options[] = {
-    {"--backend", "NAME",
-     "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", false},
+    {"--backend", "NAME", "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", false},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
     {"--variant", "NAME",
      "how cuda projects; from buffers: bands (default) or columns; from buffers or "
@@ -41,8 +39,8 @@ const struct cli_option direct_device_options[] = {
     {0},
 };
 
-const char *const direct_variant_names[] = {
-    "bands", "columns", "threads", "instructions", "shared-memory", "texture-cache", NULL};
+const char *const direct_variant_names[] = {"bands",         "columns",       "threads", "instructions",
+                                            "shared-memory", "texture-cache", NULL};
 
 static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
 
@@ -59,8 +57,7 @@ lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
 
 lr_resolution direct_read_widths(struct cli_args *args)
 {
-    static const char *const models[] = {"invariant", "variant1", "variant2",
-                                         "variant3",  "linear",   NULL};
+    static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", "linear", NULL};
     const lr_resolution resolution = {
         .tof_ps = args_number(args, "--tof-ps", 0, true),
         .model = (lr_radial_model)args_word(args, "--model", models, LR_RADIAL_INVARIANT),
@@ -75,9 +72,8 @@ lr_resolution direct_read_widths(struct cli_args *args)
         args_complain(args, "--tof-ps %s: beyond any scanner: it looks like ns: give %g (ps, FWHM)",
                       args_text(args, "--tof-ps"), 1000 * resolution.tof_ps);
     }
-    if ((resolution.model == LR_RADIAL_LINEAR) != args_has(args, "--radial-edge-mm")) {
+    if ((resolution.model == LR_RADIAL_LINEAR) != args_has(args, "--radial-edge-mm"))
         args_complain(args, "--radial-edge-mm and --model linear need each other");
-    }
     return resolution;
 }
 
@@ -90,9 +86,7 @@ lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
     resolution->asymmetric = args_has(args, "--asymmetric");
     setup->kernel.support = args_number(args, "--support", 0, true);
     setup->kernel.epsilon_mm = args_number(args, "--epsilon-mm", 0, true);
-    if (measured != NULL && args_has(args, "--model")) {
-        args_complain(args, "--measured and --model exclude each other");
-    }
+    if (measured != NULL && args_has(args, "--model")) args_complain(args, "--measured and --model exclude each other");
     CLI_TRY(args->status);
     if (measured != NULL) {
         CLI_TRY(lr_radial_profiles_read(measured, &setup->profiles, &args->report->log));
@@ -118,21 +112,18 @@ void direct_tell_of_factors(struct report *report, const lr_histo_images *factor
 
 lr_lor_data direct_data(const lr_histo_images *histo)
 {
-    return (lr_lor_data){.count = histo->num_views * lr_grid_num_voxels(&histo->grid),
-                         .values = histo->values};
+    return (lr_lor_data){.count = histo->num_views * lr_grid_num_voxels(&histo->grid), .values = histo->values};
 }
 
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const lr_histo_images *factors = user;
-    for (int64_t k = 0; k < span->count; k++) {
+    for (int64_t k = 0; k < span->count; k++)
         values[k] = factors->values[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
     return LR_OK;
 }
 
-lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
-                      const struct direct_work *work)
+lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work)
 {
     static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
     static const char *const storages[] = {"buffers", "textures", NULL};
@@ -162,12 +153,9 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
         params.device = local.device;
     }
     setup->op = lr_direct_create(&params);
-    if (setup->op == NULL) {
-        return report_reason(args->report);
-    }
+    if (setup->op == NULL) return report_reason(args->report);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    report_info(args->report, "backend %s on %s, %d views", info->backend, info->device,
-                work->num_views);
+    report_info(args->report, "backend %s on %s, %d views", info->backend, info->device, work->num_views);
     return work->factors != NULL ? lr_histo_images_check(work->factors, setup->op, log) : LR_OK;
 }
 

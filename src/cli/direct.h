@@ -18,17 +18,17 @@ extern const char *const direct_variant_names[]; /* from LR_DIRECT_BANDS on */
 /* --variant; LR_DIRECT_FASTEST where it is not given. */
 lr_direct_variant direct_read_variant(struct cli_args *args);
 
-#define DIRECT_VIEW_GROUP                                                                          \
-    {                                                                                              \
-        "views", direct_view_options                                                               \
+#define DIRECT_VIEW_GROUP                                                                                              \
+    {                                                                                                                  \
+        "views", direct_view_options                                                                                   \
     }
-#define DIRECT_KERNEL_GROUP                                                                        \
-    {                                                                                              \
-        "kernel", direct_kernel_options                                                            \
+#define DIRECT_KERNEL_GROUP                                                                                            \
+    {                                                                                                                  \
+        "kernel", direct_kernel_options                                                                                \
     }
-#define DIRECT_DEVICE_GROUP                                                                        \
-    {                                                                                              \
-        "device", direct_device_options                                                            \
+#define DIRECT_DEVICE_GROUP                                                                                            \
+    {                                                                                                                  \
+        "device", direct_device_options                                                                                \
     }
 
 /* Zero is valid; direct_finish frees it. */
@@ -59,8 +59,7 @@ struct direct_work {
 };
 
 /* Makes setup->op on setup->grid.grid, and says on what. Factors must be of its grid and views. */
-lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
-                      const struct direct_work *work);
+lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const struct direct_work *work);
 
 /* Says, where a reconstruction has no factors, that its projections know of no scanner. */
 void direct_tell_of_factors(struct report *report, const lr_histo_images *factors);

@@ -22,12 +22,9 @@ double forecast_free_bytes(const char *path)
     char folder[PATH_MAX];
     struct stat status;
     struct statvfs system;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        return HUGE_VAL;
-    }
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) return HUGE_VAL;
     common_folder_of(path, folder);
-    return statvfs(folder, &system) == 0 ? (double)system.f_bavail * (double)system.f_frsize
-                                         : HUGE_VAL;
+    return statvfs(folder, &system) == 0 ? (double)system.f_bavail * (double)system.f_frsize : HUGE_VAL;
 }
 
 static const char *size_in_words(char text[32], double bytes)
@@ -53,22 +50,17 @@ static bool is_announced(const struct setup *setup, const struct total *total)
 static void say_total(const struct setup *setup, const struct total *total)
 {
     char what[96] = "", disk[128] = "", memory[32], needed[32], there[32], duration[32];
-    if (total->elements > 0) {
-        snprintf(what, sizeof(what), "%.3g elements in %.0f rows, ", total->elements, total->rows);
-    }
+    if (total->elements > 0) snprintf(what, sizeof(what), "%.3g elements in %.0f rows, ", total->elements, total->rows);
     if (total->disk_bytes > 0) {
-        snprintf(disk, sizeof(disk), "%s on the disk, where %s are free, ",
-                 size_in_words(needed, total->disk_bytes),
-                 isfinite(total->free_bytes) ? size_in_words(there, total->free_bytes)
-                                             : "any number");
+        snprintf(disk, sizeof(disk), "%s on the disk, where %s are free, ", size_in_words(needed, total->disk_bytes),
+                 isfinite(total->free_bytes) ? size_in_words(there, total->free_bytes) : "any number");
     }
     report_info(setup->report, "this takes about %s%s%s of memory and %s%s", what, disk,
                 size_in_words(memory, total->memory_bytes), total->is_most ? "at most " : "",
                 report_duration(duration, total->seconds));
 }
 
-static void print_json(const struct setup *setup, const char *verb, const char *output,
-                       const struct total *total)
+static void print_json(const struct setup *setup, const char *verb, const char *output, const struct total *total)
 {
     struct json json = common_json_begin(verb);
     setup_json(setup, &json);
@@ -87,24 +79,21 @@ static void print_json(const struct setup *setup, const char *verb, const char *
 
 static void announce(const struct setup *setup, const char *output, const struct total *total)
 {
-    if (setup->dry_run && setup->report->json) {
+    if (setup->dry_run && setup->report->json)
         print_json(setup, setup->verb, output, total);
-    } else if (is_announced(setup, total)) {
+    else if (is_announced(setup, total))
         say_total(setup, total);
-    }
 }
 
 /* --- projections --- */
 
-static lr_status check_output_room(const struct setup *setup,
-                                   const struct forecast_projections *work, struct total *total)
+static lr_status check_output_room(const struct setup *setup, const struct forecast_projections *work,
+                                   struct total *total)
 {
     char needed[32], there[32];
     total->disk_bytes = work->output_bytes;
     total->free_bytes = work->output != NULL ? forecast_free_bytes(work->output) : HUGE_VAL;
-    if (work->output_bytes <= total->free_bytes) {
-        return LR_OK;
-    }
+    if (work->output_bytes <= total->free_bytes) return LR_OK;
     return report_error(setup->report, LR_FAILED,
                         "%s would take %s, and %s are free there: free some space, choose another "
                         "place, or take fewer voxels; nothing has been computed",
@@ -118,24 +107,19 @@ static bool is_soon_done(const struct setup *setup, const struct forecast_projec
 {
     static const double soon = 1e14;
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    return info->is_gpu &&
-           (double)info->num_voxels * (double)info->num_lors * work->projections < soon;
+    return info->is_gpu && (double)info->num_voxels * (double)info->num_lors * work->projections < soon;
 }
 
-lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work,
-                               bool *goes_on)
+lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on)
 {
     const struct report *report = setup->report;
     struct total total = {0};
     lr_forecast forecast;
     *goes_on = !setup->dry_run;
     CLI_TRY(check_output_room(setup, work, &total));
-    if (!setup->dry_run &&
-        (is_soon_done(setup, work) || report->quiet || !(report->terminal || report->verbose))) {
+    if (!setup->dry_run && (is_soon_done(setup, work) || report->quiet || !(report->terminal || report->verbose)))
         return LR_OK; /* nobody reads what a trial of a second would tell */
-    }
-    CLI_TRY(
-        lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));
+    CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));
     total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
     total.seconds = forecast.seconds;
     total.is_most = forecast.is_most;
@@ -156,8 +140,7 @@ static bool are_few(const struct setup *setup, const struct forecast_rows *rows)
     return rows->file.num_points > 0 || (num < FEW && !setup->dry_run);
 }
 
-static lr_status refuse_rows(const struct setup *setup, const struct forecast_rows *rows,
-                             const struct total *total)
+static lr_status refuse_rows(const struct setup *setup, const struct forecast_rows *rows, const struct total *total)
 {
     char needed[32], there[32], plain[32], instead[96] = "";
     const double share = filled_share * total->free_bytes / total->disk_bytes;
@@ -170,16 +153,15 @@ static lr_status refuse_rows(const struct setup *setup, const struct forecast_ro
         snprintf(instead, sizeof(instead), "; HDF5 (.h5) without --compress takes %s",
                  size_in_words(plain, size.disk_bytes));
     }
-    return report_error(
-        setup->report, LR_FAILED,
-        "%s would take about %s on the disk for %.3g elements in %.0f rows, and %s are free there: "
-        "what fits is about %.0f rows (%s), or edges of voxels %.2g times as long%s; nothing has "
-        "been written",
-        rows->file.path, size_in_words(needed, total->disk_bytes), total->elements, total->rows,
-        size_in_words(there, total->free_bytes), fitting,
-        rows->work.by_lor ? "--lors FIRST:LAST or --pairs"
-                          : "--rows FIRST:LAST, --region or, of each row, --pairs",
-        cbrt(1.0 / share) + 0.05, instead);
+    return report_error(setup->report, LR_FAILED,
+                        "%s would take about %s on the disk for %.3g elements in %.0f rows, and %s are free there: "
+                        "what fits is about %.0f rows (%s), or edges of voxels %.2g times as long%s; nothing has "
+                        "been written",
+                        rows->file.path, size_in_words(needed, total->disk_bytes), total->elements, total->rows,
+                        size_in_words(there, total->free_bytes), fitting,
+                        rows->work.by_lor ? "--lors FIRST:LAST or --pairs"
+                                          : "--rows FIRST:LAST, --region or, of each row, --pairs",
+                        cbrt(1.0 / share) + 0.05, instead);
 }
 
 /* The writer would say so too, but for sizes between the limit and what is sure of an estimate. */
@@ -189,8 +171,7 @@ static bool exceeds_zip(const struct forecast_rows *rows, const lr_matrix_size *
     return rows->file.format == LR_MATRIX_NPZ && size->file_bytes > surely;
 }
 
-static lr_status check_size(const struct setup *setup, const struct forecast_rows *rows,
-                            struct total *total)
+static lr_status check_size(const struct setup *setup, const struct forecast_rows *rows, struct total *total)
 {
     char needed[32];
     const lr_matrix_size size = lr_matrix_expect_size(&rows->file, total->rows, total->elements);
@@ -199,16 +180,12 @@ static lr_status check_size(const struct setup *setup, const struct forecast_row
         return report_error(setup->report, LR_USAGE,
                             "%s would take about %s for %.3g elements in %.0f rows, more than the "
                             "4 GiB that a plain zip archive holds: write HDF5 (.h5) instead",
-                            rows->file.path, size_in_words(needed, size.file_bytes),
-                            total->elements, total->rows);
+                            rows->file.path, size_in_words(needed, size.file_bytes), total->elements, total->rows);
     }
-    return total->disk_bytes - rows->bytes_there > total->free_bytes
-               ? refuse_rows(setup, rows, total)
-               : LR_OK;
+    return total->disk_bytes - rows->bytes_there > total->free_bytes ? refuse_rows(setup, rows, total) : LR_OK;
 }
 
-lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements,
-                        bool *goes_on)
+lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on)
 {
     struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
     lr_forecast forecast;

@@ -8,9 +8,9 @@
 
 #include "common.h"
 
-#define FORECAST_DRY_RUN                                                                           \
-    {                                                                                              \
-        "--dry-run", NULL, "only say what it would take: memory, disk and time", false             \
+#define FORECAST_DRY_RUN                                                                                               \
+    {                                                                                                                  \
+        "--dry-run", NULL, "only say what it would take: memory, disk and time", false                                 \
     }
 
 /* Projections, and what is written of them. */
@@ -24,8 +24,7 @@ struct forecast_projections {
 /* Refuses with LR_FAILED what does not fit on the disk. On a terminal, with --verbose and with
  * --dry-run it says what the work is going to take, where that is long. *goes_on: whether to begin:
  * not with --dry-run. */
-lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work,
-                               bool *goes_on);
+lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);
 
 /* The same of matrix rows; sample: the size of the file is said by it. Nothing is refused where
  * rows are few. */
@@ -34,8 +33,7 @@ struct forecast_rows {
     lr_matrix_writer_params file;
     double bytes_there; /* of the file, by an earlier run */
 };
-lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements,
-                        bool *goes_on);
+lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements, bool *goes_on);
 
 /* Bytes that are free where `path` is to be written; HUGE_VAL for a pipe or a device, or where that
  * cannot be found out. */

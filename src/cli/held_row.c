@@ -8,10 +8,8 @@ lr_status held_row_add(struct report *report, struct held_row *row, int64_t lor,
 {
     int64_t room = row->room;
     if (!common_grow(&row->lor, &room, row->count + 1, sizeof(*row->lor)) ||
-        !common_grow(&row->probability, &row->room, row->count + 1, sizeof(*row->probability))) {
-        return report_error(report, LR_FAILED, "no memory for a row of %lld elements",
-                            (long long)row->count + 1);
-    }
+        !common_grow(&row->probability, &row->room, row->count + 1, sizeof(*row->probability)))
+        return report_error(report, LR_FAILED, "no memory for a row of %lld elements", (long long)row->count + 1);
     row->lor[row->count] = lor;
     row->probability[row->count++] = probability;
     return LR_OK;
@@ -27,10 +25,8 @@ static lr_status take(void *user, const lr_row *delivered)
 {
     const struct delivery *delivery = user;
     held_row_finish(delivery->row);
-    for (int64_t k = 0; k < delivered->count; k++) {
-        CLI_TRY(held_row_add(delivery->report, delivery->row, delivered->lor[k],
-                             delivered->probability[k]));
-    }
+    for (int64_t k = 0; k < delivered->count; k++)
+        CLI_TRY(held_row_add(delivery->report, delivery->row, delivered->lor[k], delivered->probability[k]));
     return LR_OK;
 }
 
@@ -39,43 +35,30 @@ lr_status held_row_take(const struct setup *setup, lr_operator *op, struct held_
     *row = (struct held_row){0};
     struct delivery delivery = {setup->report, row};
     const lr_status status = lr_operator_rows(op, 0, 1, &(lr_row_sink){take, &delivery});
-    if (status != LR_OK) {
-        held_row_finish(row);
-    }
+    if (status != LR_OK) held_row_finish(row);
     return status;
 }
 
-lr_status held_row_restrict(const struct setup *setup, const struct held_row *whole, int module,
-                            struct held_row *row)
+lr_status held_row_restrict(const struct setup *setup, const struct held_row *whole, int module, struct held_row *row)
 {
     lr_status status = LR_OK;
     *row = (struct held_row){0};
-    for (int64_t k = 0; status == LR_OK && k < whole->count; k++) {
-        if (lr_lors_primary(setup->lors, whole->lor[k], setup->grid.origin_mm) == module) {
+    for (int64_t k = 0; status == LR_OK && k < whole->count; k++)
+        if (lr_lors_primary(setup->lors, whole->lor[k], setup->grid.origin_mm) == module)
             status = held_row_add(setup->report, row, whole->lor[k], whole->probability[k]);
-        }
-    }
-    if (status != LR_OK) {
-        held_row_finish(row);
-    }
+    if (status != LR_OK) held_row_finish(row);
     return status;
 }
 
 lr_status held_row_brightest(const struct setup *setup, const struct held_row *row, int *module)
 {
     double *weights = calloc((size_t)setup->scanner->num_modules, sizeof(*weights));
-    if (weights == NULL) {
-        return report_error(setup->report, LR_FAILED, "no memory for %d modules",
-                            setup->scanner->num_modules);
-    }
+    if (weights == NULL)
+        return report_error(setup->report, LR_FAILED, "no memory for %d modules", setup->scanner->num_modules);
     *module = 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        weights[lr_lors_primary(setup->lors, row->lor[k], setup->grid.origin_mm)] +=
-            row->probability[k];
-    }
-    for (int m = 1; m < setup->scanner->num_modules; m++) {
-        *module = weights[m] > weights[*module] ? m : *module;
-    }
+    for (int64_t k = 0; k < row->count; k++)
+        weights[lr_lors_primary(setup->lors, row->lor[k], setup->grid.origin_mm)] += row->probability[k];
+    for (int m = 1; m < setup->scanner->num_modules; m++) *module = weights[m] > weights[*module] ? m : *module;
     free(weights);
     return LR_OK;
 }

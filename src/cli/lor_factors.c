@@ -10,12 +10,8 @@ enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual)
 {
     static const char *const ways[] = {[MU_LINES] = "lines", [MU_FACTORS] = "factors", NULL};
     const enum mu_way way = (enum mu_way)args_word(args, "--mu-as", ways, (int)usual);
-    if (args_has(args, "--mu-as") && !args_has(args, "--mu")) {
-        args_complain(args, "--mu-as needs --mu IMAGE");
-    }
-    if (args_has(args, "--mu-steps") && way != MU_LINES) {
-        args_complain(args, "--mu-steps belongs to --mu-as lines");
-    }
+    if (args_has(args, "--mu-as") && !args_has(args, "--mu")) args_complain(args, "--mu-as needs --mu IMAGE");
+    if (args_has(args, "--mu-steps") && way != MU_LINES) args_complain(args, "--mu-steps belongs to --mu-as lines");
     return way;
 }
 
@@ -28,14 +24,10 @@ lr_status lor_factors_efficiencies(struct setup *setup, const char *path)
 {
     const lr_scanner *scanner = setup->scanner;
     struct lor_factors *factors = &setup->factors;
-    factors->efficiencies =
-        common_floats(setup->report, scanner->num_crystals, "crystal efficiencies");
-    if (factors->efficiencies == NULL) {
-        return LR_FAILED;
-    }
+    factors->efficiencies = common_floats(setup->report, scanner->num_crystals, "crystal efficiencies");
+    if (factors->efficiencies == NULL) return LR_FAILED;
     CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
-    factors->product =
-        (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
+    factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
     add_source(factors, lr_crystal_product_source(&factors->product));
     return LR_OK;
 }
@@ -50,9 +42,7 @@ lr_status lor_factors_attenuate(struct setup *setup)
     };
     setup->params.mu = NULL;
     setup->factors.attenuation = lr_attenuation_create(&params);
-    if (setup->factors.attenuation == NULL) {
-        return report_reason(setup->report);
-    }
+    if (setup->factors.attenuation == NULL) return report_reason(setup->report);
     add_source(&setup->factors, lr_attenuation_source(setup->factors.attenuation));
     return LR_OK;
 }

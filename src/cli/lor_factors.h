@@ -23,9 +23,9 @@ struct lor_factors {
 /* Attenuation along the lines of each element, or by one factor per LOR. */
 enum mu_way { MU_LINES, MU_FACTORS };
 
-#define LOR_FACTORS_MU_AS(usual)                                                                   \
-    {                                                                                              \
-        "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false   \
+#define LOR_FACTORS_MU_AS(usual)                                                                                       \
+    {                                                                                                                  \
+        "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false                       \
     }
 
 /* --mu-as, `usual` where it is not given; complains where --mu is not, and of --mu-steps that factors have not. */

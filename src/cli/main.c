@@ -2,9 +2,8 @@
  * Copyright The LORaster authors */
 #include "verbs.h"
 
-static const struct cli_syntax correspondence = {.verb = "bench correspondence",
-                                                 .summary = VERB_BENCH_CORRESPONDENCE,
-                                                 .program = VERB_BENCH_PROGRAM};
+static const struct cli_syntax correspondence = {
+    .verb = "bench correspondence", .summary = VERB_BENCH_CORRESPONDENCE, .program = VERB_BENCH_PROGRAM};
 static const struct cli_syntax direct = {
     .verb = "bench direct", .summary = VERB_BENCH_DIRECT, .program = VERB_BENCH_PROGRAM};
 static const struct cli_syntax listmode = {

@@ -34,8 +34,7 @@ lr_matrix_format matrix_format_of(const char *path);
 double matrix_read_threshold(struct cli_args *args);
 
 /* Whether --region names an image; reads it then. Its grid may stand for --grid. */
-lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup,
-                             struct cli_args *args);
+lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args);
 
 /* Fills in rows and LORs, with the setup's scanner and grid. */
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup);
@@ -51,8 +50,8 @@ struct matrix_share {
 
 /* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
  * its scanner and grid. */
-lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
-                           const struct setup *setup, struct matrix_choice *choice);
+lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole, const struct setup *setup,
+                           struct matrix_choice *choice);
 
 void matrix_share_finish(struct matrix_share *share);
 
@@ -67,8 +66,7 @@ extern const struct cli_option matrix_factor_options[];
 
 /* Reads --efficiencies and --mu-as, and hands what they give to setup->params. The setup has its
  * scanner and its map. */
-lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args,
-                              struct setup *setup);
+lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args, struct setup *setup);
 
 /* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
  * operator. */

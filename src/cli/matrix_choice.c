@@ -18,23 +18,16 @@ void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
     choice->by_lor = args_word(args, "--by", kinds, choice->lors != NULL ? 1 : 0) == 1;
     const bool has_points = args_count(args, "--at") > 0;
     const bool has_rows = choice->rows != NULL || choice->region != NULL;
-    if (choice->rows != NULL && choice->region != NULL) {
-        args_complain(args, "--rows and --region exclude each other");
-    }
-    if (choice->lors != NULL && choice->pairs != NULL) {
-        args_complain(args, "--lors and --pairs exclude each other");
-    }
-    if (choice->lors != NULL && !choice->by_lor) {
-        args_complain(args, "--lors chooses rows of LORs: it needs --by lor");
-    }
+    if (choice->rows != NULL && choice->region != NULL) args_complain(args, "--rows and --region exclude each other");
+    if (choice->lors != NULL && choice->pairs != NULL) args_complain(args, "--lors and --pairs exclude each other");
+    if (choice->lors != NULL && !choice->by_lor) args_complain(args, "--lors chooses rows of LORs: it needs --by lor");
     if (choice->by_lor && has_rows) {
         args_complain(args, "--rows and --region choose rows of voxels, and --by lor has rows of "
                             "LORs: choose those with --pairs or --lors");
     }
     if (has_points && (has_rows || choice->by_lor || choice->pairs != NULL)) {
-        args_complain(args,
-                      "--at gives rows of points: leave out --rows, --region, --pairs, --lors "
-                      "and --by");
+        args_complain(args, "--at gives rows of points: leave out --rows, --region, --pairs, --lors "
+                            "and --by");
     }
 }
 
@@ -42,9 +35,7 @@ double matrix_read_threshold(struct cli_args *args)
 {
     const char *text = args_text(args, "--threshold");
     char *end = NULL;
-    if (text == NULL) {
-        return 0;
-    }
+    if (text == NULL) return 0;
     const double threshold = strtod(text, &end);
     if (end == text || *end != '\0' || !(threshold >= 0 && threshold <= 1)) {
         args_complain(args,
@@ -62,9 +53,7 @@ double matrix_read_threshold(struct cli_args *args)
 static bool take_number(const char **text, int64_t *number)
 {
     char *end = NULL;
-    if (!isdigit((unsigned char)**text)) {
-        return false;
-    }
+    if (!isdigit((unsigned char)**text)) return false;
     errno = 0;
     *number = strtoll(*text, &end, 10);
     *text = end;
@@ -74,8 +63,7 @@ static bool take_number(const char **text, int64_t *number)
 /* "FIRST:LAST", half-open, whole. */
 static bool take_range(const char *text, int64_t range[2])
 {
-    return take_number(&text, &range[0]) && *text++ == ':' && take_number(&text, &range[1]) &&
-           *text == '\0';
+    return take_number(&text, &range[0]) && *text++ == ':' && take_number(&text, &range[1]) && *text == '\0';
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -89,11 +77,8 @@ static int64_t sort_numbers(int64_t *numbers, int64_t count)
 {
     int64_t kept = 0;
     qsort(numbers, (size_t)count, sizeof(*numbers), compare_numbers);
-    for (int64_t k = 0; k < count; k++) {
-        if (k == 0 || numbers[k] != numbers[k - 1]) {
-            numbers[kept++] = numbers[k];
-        }
-    }
+    for (int64_t k = 0; k < count; k++)
+        if (k == 0 || numbers[k] != numbers[k - 1]) numbers[kept++] = numbers[k];
     return kept;
 }
 
@@ -102,9 +87,7 @@ static bool append(int64_t **numbers, int64_t *count, int64_t number)
     if ((*count & (*count - 1)) == 0) {
         const size_t room = *count > 0 ? 2 * (size_t)*count : 1;
         int64_t *grown = realloc(*numbers, room * sizeof(*grown));
-        if (grown == NULL) {
-            return false;
-        }
+        if (grown == NULL) return false;
         *numbers = grown;
     }
     (*numbers)[(*count)++] = number;
@@ -150,11 +133,8 @@ static char *read_text(struct report *report, const char *path, const char *exam
 /* Whether an option's text is a list itself, and not the name of a file. */
 static bool is_list(const char *text, const char *marks)
 {
-    for (const char *c = text; *c != '\0'; c++) {
-        if (!isdigit((unsigned char)*c) && strchr(marks, *c) == NULL) {
-            return false;
-        }
-    }
+    for (const char *c = text; *c != '\0'; c++)
+        if (!isdigit((unsigned char)*c) && strchr(marks, *c) == NULL) return false;
     return *text != '\0';
 }
 
@@ -179,9 +159,7 @@ static const char *skip(const char *text)
     for (; *text == ',' || isspace((unsigned char)*text) || *text == '#'; text++) {
         if (*text == '#') {
             text += strcspn(text, "\n");
-            if (*text == '\0') {
-                break;
-            }
+            if (*text == '\0') break;
         }
     }
     return text;
@@ -189,8 +167,7 @@ static const char *skip(const char *text)
 
 /* --- module pairs --- */
 
-static lr_status add_pair(const struct setup *setup, int64_t i, int64_t j, int64_t **pairs,
-                          int64_t *count)
+static lr_status add_pair(const struct setup *setup, int64_t i, int64_t j, int64_t **pairs, int64_t *count)
 {
     const int num_modules = setup->scanner->num_modules;
     if (i >= num_modules || j >= num_modules) {
@@ -205,24 +182,20 @@ static lr_status add_pair(const struct setup *setup, int64_t i, int64_t j, int64
                             "scanner show says which rules hold",
                             (long long)i, (long long)j);
     }
-    return append(pairs, count, pair)
-               ? LR_OK
-               : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+    return append(pairs, count, pair) ? LR_OK : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
 }
 
 /* "0-18,3-20", or lines of "0 18" in a file. */
-static lr_status parse_pairs(const struct setup *setup, const char *text, int64_t **pairs,
-                             int64_t *count)
+static lr_status parse_pairs(const struct setup *setup, const char *text, int64_t **pairs, int64_t *count)
 {
     for (text = skip(text); *text != '\0'; text = skip(text)) {
         int64_t i = 0, j = 0;
         const char *start = text;
         bool good = take_number(&text, &i);
-        if (good && *text == '-') {
+        if (good && *text == '-')
             text++;
-        } else {
+        else
             text += strspn(text, " \t");
-        }
         good = good && take_number(&text, &j);
         if (!good) {
             return report_error(setup->report, LR_USAGE,
@@ -240,19 +213,15 @@ static lr_status complete_pairs(struct matrix_choice *choice, const struct setup
     int64_t *pairs = NULL, count = 0;
     char *text = open_list(setup->report, choice->pairs, "-,");
     lr_status status = text != NULL ? parse_pairs(setup, text, &pairs, &count) : LR_BAD_INPUT;
-    if (status == LR_OK && count == 0) {
+    if (status == LR_OK && count == 0)
         status = report_error(setup->report, LR_USAGE, "--pairs %s names no pair", choice->pairs);
-    }
     if (status == LR_OK) {
         count = sort_numbers(pairs, count);
         choice->part_pairs = malloc((size_t)count * sizeof(*choice->part_pairs));
-        status = choice->part_pairs != NULL
-                     ? LR_OK
-                     : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+        status = choice->part_pairs != NULL ? LR_OK
+                                            : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
     }
-    for (int64_t k = 0; status == LR_OK && k < count; k++) {
-        choice->part_pairs[k] = (int32_t)pairs[k];
-    }
+    for (int64_t k = 0; status == LR_OK && k < count; k++) choice->part_pairs[k] = (int32_t)pairs[k];
     choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = count};
     free(pairs);
     free(text);
@@ -262,8 +231,7 @@ static lr_status complete_pairs(struct matrix_choice *choice, const struct setup
 /* --- LORs --- */
 
 /* "12,40,100:200", or the same in a file. */
-static lr_status parse_lors(const struct setup *setup, const char *text, int64_t **lors,
-                            int64_t *count)
+static lr_status parse_lors(const struct setup *setup, const char *text, int64_t **lors, int64_t *count)
 {
     for (text = skip(text); *text != '\0'; text = skip(text)) {
         int64_t first = 0, end = 0;
@@ -280,11 +248,9 @@ static lr_status parse_lors(const struct setup *setup, const char *text, int64_t
                                 "12,40 or as 100:200, which is 100 to 199",
                                 start, (long long)setup->lors->count - 1);
         }
-        for (; first < end; first++) {
-            if (!append(lors, count, first)) {
+        for (; first < end; first++)
+            if (!append(lors, count, first))
                 return report_error(setup->report, LR_FAILED, "no memory for a list of LORs");
-            }
-        }
     }
     return LR_OK;
 }
@@ -293,14 +259,10 @@ static lr_status complete_lors(struct matrix_choice *choice, const struct setup 
 {
     int64_t count = 0;
     char *text = open_list(setup->report, choice->lors, ":,");
-    lr_status status =
-        text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
-    if (status == LR_OK && count == 0) {
+    lr_status status = text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
+    if (status == LR_OK && count == 0)
         status = report_error(setup->report, LR_USAGE, "--lors %s names no LOR", choice->lors);
-    }
-    if (status == LR_OK) {
-        count = sort_numbers(choice->part_lors, count);
-    }
+    if (status == LR_OK) count = sort_numbers(choice->part_lors, count);
     choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = count};
     free(text);
     return status;
@@ -317,9 +279,7 @@ struct region {
 
 static bool contains(const struct region *region, const lr_grid *grid, int64_t row)
 {
-    if (region->mask != NULL) {
-        return region->mask->values[row] > 0.0f;
-    }
+    if (region->mask != NULL) return region->mask->values[row] > 0.0f;
     double at[3], squared = 0.0;
     bool inside = true;
     lr_grid_voxel_centre(grid, row, at);
@@ -341,9 +301,7 @@ static bool parse_shape(const char *text, struct region *region)
     for (int k = 0; k < count; k++) {
         char *end = NULL;
         region->numbers[k] = strtod(text, &end);
-        if (end == text || *end != (k + 1 < count ? ',' : '\0')) {
-            return false;
-        }
+        if (end == text || *end != (k + 1 < count ? ',' : '\0')) return false;
         text = end + 1;
     }
     return true;
@@ -354,12 +312,9 @@ static bool is_shape(const char *region)
     return strncmp(region, "box:", 4) == 0 || strncmp(region, "sphere:", 7) == 0;
 }
 
-lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup,
-                             struct cli_args *args)
+lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args)
 {
-    if (choice->region == NULL || is_shape(choice->region)) {
-        return LR_OK;
-    }
+    if (choice->region == NULL || is_shape(choice->region)) return LR_OK;
     choice->mask = setup_read_image(setup, args, choice->region);
     return choice->mask != NULL ? LR_OK : report_reason(args->report);
 }
@@ -374,16 +329,11 @@ static lr_status complete_region(struct matrix_choice *choice, const struct setu
                             "are in mm, anything else names an image",
                             choice->region);
     }
-    for (int64_t row = 0; row < num_voxels; row++) {
-        if (contains(&region, &setup->grid, row) &&
-            !append(&choice->voxels, &choice->num_voxels, row)) {
+    for (int64_t row = 0; row < num_voxels; row++)
+        if (contains(&region, &setup->grid, row) && !append(&choice->voxels, &choice->num_voxels, row))
             return report_error(setup->report, LR_FAILED, "no memory for the voxels of a region");
-        }
-    }
-    if (choice->num_voxels == 0) {
-        return report_error(setup->report, LR_USAGE,
-                            "--region %s holds no voxel centre of the grid", choice->region);
-    }
+    if (choice->num_voxels == 0)
+        return report_error(setup->report, LR_USAGE, "--region %s holds no voxel centre of the grid", choice->region);
     return LR_OK;
 }
 
@@ -391,8 +341,7 @@ static lr_status complete_range(struct matrix_choice *choice, const struct setup
 {
     const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
     int64_t range[2] = {0, num_voxels};
-    if (choice->rows != NULL &&
-        (!take_range(choice->rows, range) || range[0] >= range[1] || range[1] > num_voxels)) {
+    if (choice->rows != NULL && (!take_range(choice->rows, range) || range[0] >= range[1] || range[1] > num_voxels)) {
         return report_error(setup->report, LR_USAGE,
                             "--rows %s makes no sense: FIRST:LAST is rows FIRST to LAST - 1, and "
                             "the grid has rows 0:%lld",
@@ -405,12 +354,8 @@ static lr_status complete_range(struct matrix_choice *choice, const struct setup
 
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup)
 {
-    if (choice->pairs != NULL) {
-        CLI_TRY(complete_pairs(choice, setup));
-    }
-    if (choice->lors != NULL) {
-        CLI_TRY(complete_lors(choice, setup));
-    }
+    if (choice->pairs != NULL) CLI_TRY(complete_pairs(choice, setup));
+    if (choice->lors != NULL) CLI_TRY(complete_lors(choice, setup));
     return choice->region != NULL ? complete_region(choice, setup) : complete_range(choice, setup);
 }
 

@@ -9,18 +9,14 @@ static lr_status list_pairs(struct matrix_share *share, const struct setup *setu
 {
     const int64_t num = setup->lors->num_pairs;
     share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
-    if (share->part_pairs == NULL) {
-        return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-    }
-    for (int64_t k = 0; k < num; k++) {
-        share->part_pairs[k] = (int32_t)k;
-    }
+    if (share->part_pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+    for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
     return LR_OK;
 }
 
 /* Rows of LORs: entries of a list of LORs, or of pairs. */
-static lr_status cut_lors(struct matrix_share *share, const struct setup *setup,
-                          struct matrix_choice *choice, const int64_t range[2])
+static lr_status cut_lors(struct matrix_share *share, const struct setup *setup, struct matrix_choice *choice,
+                          const int64_t range[2])
 {
     if (choice->part_lors != NULL) {
         choice->part_lors += range[0];
@@ -39,8 +35,7 @@ static lr_status cut_lors(struct matrix_share *share, const struct setup *setup,
     return LR_OK;
 }
 
-static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice,
-                       const int64_t range[2])
+static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice, const int64_t range[2])
 {
     share->rows_before = range[0];
     if (choice->voxels != NULL) {
@@ -52,14 +47,12 @@ static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice,
     choice->begin += range[0];
 }
 
-lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
-                           const struct setup *setup, struct matrix_choice *choice)
+lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole, const struct setup *setup,
+                           struct matrix_choice *choice)
 {
     int64_t range[2];
     *choice = *whole;
-    if (share->parts == 0) {
-        return LR_OK;
-    }
+    if (share->parts == 0) return LR_OK;
     const lr_rows_share of = {.work = {.choice = {.begin = whole->begin,
                                                   .end = whole->end,
                                                   .voxels = whole->voxels,
@@ -70,9 +63,7 @@ lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choic
                               .parts = share->parts,
                               .log = &setup->report->log};
     CLI_TRY(lr_rows_share_range(setup->lors, &setup->grid, &of, range));
-    if (whole->by_lor) {
-        return cut_lors(share, setup, choice, range);
-    }
+    if (whole->by_lor) return cut_lors(share, setup, choice, range);
     cut_voxels(share, choice, range);
     return LR_OK;
 }

@@ -14,9 +14,7 @@ static bool read_six(const char *text, int numbers[6])
     for (int k = 0; k < 6; k++) {
         char *end = NULL;
         const long number = strtol(text, &end, 10);
-        if (end == text || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) {
-            return false;
-        }
+        if (end == text || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) return false;
         numbers[k] = (int)number;
         text = end + 1;
     }
@@ -28,16 +26,15 @@ static int find_crystal(const struct setup *setup, const int at[3])
 {
     const lr_scanner *scanner = setup->scanner;
     if (at[0] >= scanner->num_modules) {
-        report_error(setup->report, LR_USAGE,
-                     "--lor: module %d does not exist: the scanner has modules 0 to %d", at[0],
+        report_error(setup->report, LR_USAGE, "--lor: module %d does not exist: the scanner has modules 0 to %d", at[0],
                      scanner->num_modules - 1);
         return -1;
     }
     const int *crystals = scanner->modules[at[0]].crystals;
     if (at[1] >= crystals[0] || at[2] >= crystals[1]) {
         report_error(setup->report, LR_USAGE,
-                     "--lor: crystal %d, %d does not exist: module %d has %d x %d, counted from 0",
-                     at[1], at[2], at[0], crystals[0], crystals[1]);
+                     "--lor: crystal %d, %d does not exist: module %d has %d x %d, counted from 0", at[1], at[2], at[0],
+                     crystals[0], crystals[1]);
         return -1;
     }
     return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
@@ -54,13 +51,11 @@ int64_t matrix_find_lor(const struct setup *setup, const char *text)
         return -1;
     }
     const int a = find_crystal(setup, numbers), b = a < 0 ? -1 : find_crystal(setup, numbers + 3);
-    if (a < 0 || b < 0) {
-        return -1;
-    }
+    if (a < 0 || b < 0) return -1;
     const int64_t lor = lr_lors_number(setup->lors, a, b);
     if (lor < 0) {
-        report_error(setup->report, LR_USAGE, "--lor %s: modules %d and %d are not in coincidence",
-                     text, numbers[0], numbers[3]);
+        report_error(setup->report, LR_USAGE, "--lor %s: modules %d and %d are not in coincidence", text, numbers[0],
+                     numbers[3]);
     }
     return lor;
 }
@@ -83,8 +78,7 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static void report_tube(const struct setup *setup, const struct tube *tube, int64_t lor,
-                        const char *path)
+static void report_tube(const struct setup *setup, const struct tube *tube, int64_t lor, const char *path)
 {
     report_clear(setup->report);
     if (setup->report->json) {
@@ -100,32 +94,22 @@ static void report_tube(const struct setup *setup, const struct tube *tube, int6
         common_json_end(&json);
         return;
     }
-    printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube->elements,
-           tube->sum);
+    printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube->elements, tube->sum);
 }
 
 lr_status matrix_write_tube(const struct setup *setup, const char *text, const char *path)
 {
     const int64_t lor = matrix_find_lor(setup, text);
-    if (lor < 0) {
-        return LR_USAGE;
-    }
-    if (!lr_lors_in_coincidence(setup->lors, lor)) {
+    if (lor < 0) return LR_USAGE;
+    if (!lr_lors_in_coincidence(setup->lors, lor))
         report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
-    }
     struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
-    if (tube.image == NULL) {
-        return report_reason(setup->report);
-    }
+    if (tube.image == NULL) return report_reason(setup->report);
     const lr_selection part = {.lors = &lor, .num_lors = 1};
     const lr_row_sink sink = {take, &tube};
     lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
-    if (status == LR_OK) {
-        status = lr_image_write(path, tube.image, &setup->report->log);
-    }
-    if (status == LR_OK) {
-        report_tube(setup, &tube, lor, path);
-    }
+    if (status == LR_OK) status = lr_image_write(path, tube.image, &setup->report->log);
+    if (status == LR_OK) report_tube(setup, &tube, lor, path);
     lr_image_destroy(tube.image);
     return status;
 }

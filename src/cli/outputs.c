@@ -17,11 +17,8 @@ struct words {
 
 static const struct cli_output *find_output(const struct cli_syntax *syntax, const char *name)
 {
-    for (int k = 0; k < CLI_MAX_OUTPUTS && syntax->outputs[k].name != NULL; k++) {
-        if (strcmp(syntax->outputs[k].name, name) == 0) {
-            return &syntax->outputs[k];
-        }
-    }
+    for (int k = 0; k < CLI_MAX_OUTPUTS && syntax->outputs[k].name != NULL; k++)
+        if (strcmp(syntax->outputs[k].name, name) == 0) return &syntax->outputs[k];
     return NULL;
 }
 
@@ -34,27 +31,20 @@ static bool is_written_word(const struct cli_args *args, int k)
 static lr_status list_words(const struct cli_args *args, struct words *words)
 {
     words->read = calloc(CLI_MAX_GIVEN + CLI_MAX_POSITIONAL, sizeof(*words->read));
-    if (words->read == NULL) {
-        return report_error(args->report, LR_FAILED, "no memory for the names of files");
-    }
+    if (words->read == NULL) return report_error(args->report, LR_FAILED, "no memory for the names of files");
     for (int k = 0; k < args->num_given; k++) {
         const struct cli_given *given = &args->given[k];
-        if (given->value == NULL) {
-            continue;
-        }
-        if (find_output(args->syntax, given->option->name) != NULL) {
+        if (given->value == NULL) continue;
+        if (find_output(args->syntax, given->option->name) != NULL)
             words->written[words->num_written++] = given->value;
-        } else {
+        else
             words->read[words->num_read++] = given->value;
-        }
     }
-    for (int k = 0; k < args->num_positional; k++) {
-        if (is_written_word(args, k)) {
+    for (int k = 0; k < args->num_positional; k++)
+        if (is_written_word(args, k))
             words->written[words->num_written++] = args->positional[k];
-        } else {
+        else
             words->read[words->num_read++] = args->positional[k];
-        }
-    }
     return LR_OK;
 }
 
@@ -73,9 +63,7 @@ lr_status outputs_check(const struct cli_args *args)
     lr_status status = list_words(args, &words);
     for (int k = 0; status == LR_OK && k < CLI_MAX_OUTPUTS; k++) {
         const struct cli_output *output = &args->syntax->outputs[k];
-        if (output->name == NULL) {
-            break;
-        }
+        if (output->name == NULL) break;
         const bool is_word = strcmp(output->name, CLI_SECOND_WORD) == 0;
         const char *path = !is_word                   ? args_text(args, output->name)
                            : args->num_positional > 1 ? args->positional[1]
@@ -90,9 +78,7 @@ lr_status outputs_check(const struct cli_args *args)
 lr_status outputs_check_name(const struct cli_args *args, const char *path)
 {
     struct words words = {0};
-    if (access(path, F_OK) != 0) {
-        return LR_OK;
-    }
+    if (access(path, F_OK) != 0) return LR_OK;
     lr_status status = list_words(args, &words);
     words.written[0] = path;
     words.num_written = 1;
@@ -101,12 +87,10 @@ lr_status outputs_check_name(const struct cli_args *args, const char *path)
     return status;
 }
 
-lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every,
-                                   const int range[2])
+lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2])
 {
     char path[PATH_MAX];
-    for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1];
-         k++) {
+    for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1]; k++) {
         common_iteration_path(path, output, k * every);
         CLI_TRY(outputs_check_name(args, path));
     }

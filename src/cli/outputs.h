@@ -17,7 +17,6 @@ lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
 /* Images of iterations that are written beside an output (common_iteration_path): every so many (0 = none)
  * of those after `range[0]`, up to range[1]. */
-lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every,
-                                   const int range[2]);
+lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 #endif

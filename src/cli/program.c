@@ -25,11 +25,8 @@ struct program {
 
 static void print_help(const struct cli_verb *const *verbs)
 {
-    printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n",
-           lr_version());
-    for (int k = 0; verbs[k] != NULL; k++) {
-        printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
-    }
+    printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n", lr_version());
+    for (int k = 0; verbs[k] != NULL; k++) printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
     printf("\nloraster VERB --help shows its options and an example; loraster --version the "
            "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
            "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
@@ -40,9 +37,7 @@ static int match_verb(const struct cli_verb *verb, char *const *argv)
 {
     const char *name = verb->syntax->verb;
     const char *space = strchr(name, ' ');
-    if (space == NULL) {
-        return strcmp(argv[0], name) == 0 ? 1 : 0;
-    }
+    if (space == NULL) return strcmp(argv[0], name) == 0 ? 1 : 0;
     const size_t first = (size_t)(space - name);
     const bool same = strlen(argv[0]) == first && strncmp(argv[0], name, first) == 0;
     return same && argv[1] != NULL && strcmp(argv[1], space + 1) == 0 ? 2 : 0;
@@ -51,13 +46,12 @@ static int match_verb(const struct cli_verb *verb, char *const *argv)
 /* The first word alone of a verb that has two. */
 static bool is_family(const char *word)
 {
-    return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 ||
-           strcmp(word, "bench") == 0 || strcmp(word, "direct") == 0;
+    return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 || strcmp(word, "bench") == 0 ||
+           strcmp(word, "direct") == 0;
 }
 
 /* "list, show, check": the second words that go with the first. */
-static void list_family(const struct cli_verb *const *verbs, const char *word, char *text,
-                        size_t size)
+static void list_family(const struct cli_verb *const *verbs, const char *word, char *text, size_t size)
 {
     const size_t length = strlen(word);
     text[0] = '\0';
@@ -77,9 +71,7 @@ static int complain_verb(struct program *program)
     char *const *argv = program->argv + 1;
     const char *names[MOST_VERBS + 1] = {0};
     char asked[128];
-    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) {
-        names[k] = verbs[k]->syntax->verb;
-    }
+    for (int k = 0; k < MOST_VERBS && verbs[k] != NULL; k++) names[k] = verbs[k]->syntax->verb;
     const bool family = is_family(argv[0]);
     if (family && argv[1] == NULL) {
         list_family(verbs, argv[0], asked, sizeof(asked));
@@ -89,18 +81,15 @@ static int complain_verb(struct program *program)
     snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");
     const char *nearest = args_nearest(asked, names);
     report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,
-                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "",
-                 nearest ? "?" : "");
+                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "", nearest ? "?" : "");
     return CLI_USAGE;
 }
 
 /* Results that did not reach standard output are a failure like any other. */
 static lr_status flush_output(struct report *report, lr_status status)
 {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK) {
-        return report_error(report, LR_FAILED, "standard output cannot be written: %s",
-                            strerror(errno));
-    }
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK)
+        return report_error(report, LR_FAILED, "standard output cannot be written: %s", strerror(errno));
     return status;
 }
 
@@ -109,14 +98,11 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     struct cli_args args;
     int rank = 0;
     const int size = lr_comm_started(&rank);
-    if (size > 1) {
-        report_join_ranks(report, rank, size);
-    }
+    if (size > 1) report_join_ranks(report, rank, size);
     lr_status status = args_parse(&args, verb->syntax, report, argv);
     const bool is_own = !verb->syntax->takes_ranks && args_has(&args, "--part");
     if (size > 1 && is_own) {
-        report_join_ranks(report, 0,
-                          1); /* a part each, as the shell that mpirun started numbers them */
+        report_join_ranks(report, 0, 1); /* a part each, as the shell that mpirun started numbers them */
     } else if (size > 1 && !verb->syntax->takes_ranks && status == LR_OK && !args.help) {
         status = report_error(report, LR_USAGE,
                               "%s does not share its work: each of the %d ranks would do all of it "
@@ -135,9 +121,8 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     }
     args_finish(&args);
     status = flush_output(report, status);
-    if (status == LR_OK && stop_is_asked()) {
+    if (status == LR_OK && stop_is_asked())
         report_info(report, "the signal to stop came when the work was done: it is complete");
-    }
     return report_exit_code(report, status);
 }
 
@@ -147,12 +132,9 @@ static int become_program(struct program *program, const struct cli_verb *verb)
     char path[PATH_MAX];
     if (lr_helper_find(verb->syntax->program, path)) {
         stop_hold_signals();
-        if (stop_is_asked()) {
-            return report_exit_code(&program->report, LR_CANCELLED);
-        }
+        if (stop_is_asked()) return report_exit_code(&program->report, LR_CANCELLED);
         execv(path, program->argv);
-        report_error(&program->report, LR_FAILED, "%s cannot be started: %s", path,
-                     strerror(errno));
+        report_error(&program->report, LR_FAILED, "%s cannot be started: %s", path, strerror(errno));
         return CLI_FAILED;
     }
     report_error(&program->report, LR_FAILED,
@@ -175,20 +157,16 @@ static int run(struct program *program)
         printf("loraster %s\n", lr_version());
         return report_exit_code(report, flush_output(report, LR_OK));
     }
-    const bool family_help =
-        is_family(argv[0]) && argv[1] != NULL && strcmp(argv[1], "--help") == 0;
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
-        strcmp(argv[0], "help") == 0 || family_help) {
+    const bool family_help = is_family(argv[0]) && argv[1] != NULL && strcmp(argv[1], "--help") == 0;
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || strcmp(argv[0], "help") == 0 || family_help) {
         print_help(program->verbs);
         return report_exit_code(report, flush_output(report, LR_OK));
     }
     for (int k = 0; program->verbs[k] != NULL; k++) {
         const struct cli_verb *verb = program->verbs[k];
         const int words = match_verb(verb, argv);
-        if (words > 0) {
-            return verb->syntax->program != NULL ? become_program(program, verb)
-                                                 : run_verb(report, verb, argv + words);
-        }
+        if (words > 0)
+            return verb->syntax->program != NULL ? become_program(program, verb) : run_verb(report, verb, argv + words);
     }
     return complain_verb(program);
 }
@@ -199,8 +177,7 @@ static bool has_ended;
 static void catch_exit(void)
 {
     if (!has_ended) {
-        fputs("loraster: error: a library has ended the program, perhaps for want of memory\n",
-              stderr);
+        fputs("loraster: error: a library has ended the program, perhaps for want of memory\n", stderr);
         _exit(CLI_FAILED);
     }
 }

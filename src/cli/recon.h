@@ -211,8 +211,7 @@ void recon_finish_share(struct recon *recon);
 
 /* Who has which pairs of modules, by what each costs; subset_of: [num_pairs] the group of subsets that each
  * belongs to, of share.interleave subsets. */
-lr_status recon_deal_pairs(struct recon *recon, const double *costs, int32_t *subset_of,
-                           int32_t *rank_of);
+lr_status recon_deal_pairs(struct recon *recon, const double *costs, int32_t *subset_of, int32_t *rank_of);
 
 /* Of LOR data, or of events that are counted, those of this rank's pairs; the setup has the LORs of these
  * from then on. Where inputs.data are there already, they are what is shared. */
@@ -222,8 +221,7 @@ lr_status recon_own_pairs(struct recon *recon);
 lr_status recon_digest_data(struct recon *recon, const lr_lors *part);
 
 /* Views of histo-images: this rank's; all where there is one process. draws: of --bootstrap. */
-lr_status recon_read_views(struct recon *recon, const char *path, bool draws,
-                           lr_histo_images **histo);
+lr_status recon_read_views(struct recon *recon, const char *path, bool draws, lr_histo_images **histo);
 
 /* Hears errors alone. */
 lr_log recon_quiet_log(struct recon *recon);
@@ -249,8 +247,7 @@ void recon_step_json(struct json *json, const struct recon_step *step);
 void recon_finish_steps(struct recon *recon);
 
 /* Whether all ranks have read the same, and compute alike. */
-lr_status recon_compare_ranks(const struct recon *recon, const char *what, uint64_t digest,
-                              int64_t count);
+lr_status recon_compare_ranks(const struct recon *recon, const char *what, uint64_t digest, int64_t count);
 lr_status recon_compare_operators(const struct recon *recon);
 
 /* The same before anything is computed: options; contents of one kind (0 = there are none); scanner, grid,
@@ -264,8 +261,7 @@ lr_status recon_compare_images(const struct recon *recon);
 lr_status recon_open_events(struct recon *recon);
 
 /* One iteration as an object of JSON. step: NULL = nothing more is known. */
-void recon_iteration_json(struct json *json, const lr_iteration *done,
-                          const struct recon_step *step);
+void recon_iteration_json(struct json *json, const lr_iteration *done, const struct recon_step *step);
 
 /* What JSON says of each reconstruction. */
 void recon_head_json(const struct recon *recon, struct json *json);

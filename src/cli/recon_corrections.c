@@ -20,9 +20,8 @@ void recon_check_corrections(struct cli_args *args)
                           others[k]);
         }
     }
-    if (args_has(args, "--additive") && args_has(args, "--frames")) {
+    if (args_has(args, "--additive") && args_has(args, "--frames"))
         args_complain(args, "--additive is of the whole acquisition, and --frames cut it up");
-    }
 }
 
 /* Entries of the file belong to events by their order alone. */
@@ -31,12 +30,11 @@ static lr_status check_order(const struct recon *recon)
     const lr_event_corrections *corrections = recon->inputs.corrections;
     const lr_events_format format = recon->inputs.events_format;
     const lr_event_counts *counts = &recon->inputs.events;
-    const int64_t count =
-        recon->inputs.list != NULL ? recon->inputs.list->count : recon->own.handed;
+    const int64_t count = recon->inputs.list != NULL ? recon->inputs.list->count : recon->own.handed;
     if (format != LR_EVENTS_GE) {
         return report_error(recon->setup.report, LR_USAGE,
-                            "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
-                            recon->request.events, lr_events_format_name(format));
+                            "%s: --corrections belongs to GE list mode (.BLF), and this is %s", recon->request.events,
+                            lr_events_format_name(format));
     }
     const bool is_part = recon->request.until_damage && count < corrections->count;
     if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
@@ -44,9 +42,8 @@ static lr_status check_order(const struct recon *recon)
                             "%s: has corrections of %lld events, and %s has %lld, of which the "
                             "scanner lacks the crystals of %lld: give the file that belongs to the "
                             "list, and the list's scanner",
-                            recon->request.corrections, (long long)corrections->count,
-                            recon->request.events, (long long)(count + counts->unknown_crystals),
-                            (long long)counts->unknown_crystals);
+                            recon->request.corrections, (long long)corrections->count, recon->request.events,
+                            (long long)(count + counts->unknown_crystals), (long long)counts->unknown_crystals);
     }
     return LR_OK;
 }
@@ -54,9 +51,8 @@ static lr_status check_order(const struct recon *recon)
 /* For checkpoints, before ranks take their own. */
 static void digest_numbers(struct recon *recon, const float *numbers, int64_t count)
 {
-    if (recon->request.checkpoint != NULL) {
+    if (recon->request.checkpoint != NULL)
         recon->beside = recon_digest(recon->beside, numbers, count * (int64_t)sizeof(*numbers));
-    }
 }
 
 static void digest_corrections(struct recon *recon)
@@ -70,14 +66,10 @@ static void digest_corrections(struct recon *recon)
 lr_status recon_read_corrections(struct recon *recon)
 {
     struct recon_inputs *inputs = &recon->inputs;
-    if (recon->request.corrections == NULL) {
-        return LR_OK;
-    }
-    inputs->corrections = lr_event_corrections_read(recon->request.corrections, recon->setup.lors,
-                                                    &recon->setup.report->log);
-    if (inputs->corrections == NULL) {
-        return report_reason(recon->setup.report);
-    }
+    if (recon->request.corrections == NULL) return LR_OK;
+    inputs->corrections =
+        lr_event_corrections_read(recon->request.corrections, recon->setup.lors, &recon->setup.report->log);
+    if (inputs->corrections == NULL) return report_reason(recon->setup.report);
     digest_corrections(recon);
     inputs->sensitivity_factors = lr_lor_data_source(inputs->corrections->lors);
     recon->setup.params.factors = &inputs->sensitivity_factors;
@@ -105,15 +97,10 @@ static bool deal(const struct of_events *of, int64_t count, int subsets)
 {
     char *items = of->items, *dealt = malloc((size_t)count * of->item_bytes);
     int64_t to = 0;
-    if (dealt == NULL) {
-        return false;
-    }
-    for (int first = 0; first < subsets; first++) {
-        for (int64_t k = first; k < count; k += subsets) {
-            memcpy(dealt + (size_t)to++ * of->item_bytes, items + (size_t)k * of->item_bytes,
-                   of->item_bytes);
-        }
-    }
+    if (dealt == NULL) return false;
+    for (int first = 0; first < subsets; first++)
+        for (int64_t k = first; k < count; k += subsets)
+            memcpy(dealt + (size_t)to++ * of->item_bytes, items + (size_t)k * of->item_bytes, of->item_bytes);
     memcpy(items, dealt, (size_t)count * of->item_bytes);
     free(dealt);
     return true;
@@ -130,18 +117,13 @@ lr_status recon_deal_events(struct recon *recon)
     lr_event_corrections *corrections = inputs->corrections;
     const int subsets = recon->request.subsets;
     const int64_t count = inputs->list->count;
-    const struct of_events of[3] = {
-        {inputs->list->events, sizeof(lr_event)},
-        {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
-        {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
-    if (!recon_deals_events(recon)) {
-        return LR_OK;
-    }
-    for (int k = 0; k < 3; k++) {
-        if (of[k].items != NULL && !deal(&of[k], count, subsets)) {
+    const struct of_events of[3] = {{inputs->list->events, sizeof(lr_event)},
+                                    {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
+                                    {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
+    if (!recon_deals_events(recon)) return LR_OK;
+    for (int k = 0; k < 3; k++)
+        if (of[k].items != NULL && !deal(&of[k], count, subsets))
             return report_error(recon->setup.report, LR_FAILED, "no memory to deal events");
-        }
-    }
     return LR_OK;
 }
 
@@ -153,9 +135,7 @@ static lr_status spread_data(struct recon *recon, double window_mm)
     lr_lor_data *data = lr_lor_data_read(recon->request.additive, lors, log);
     lr_lor_data *all = data != NULL ? lr_lor_data_expand(data, lors, log) : NULL;
     lr_lor_data_destroy(data);
-    if (all == NULL) {
-        return report_reason(recon->setup.report);
-    }
+    if (all == NULL) return report_reason(recon->setup.report);
     recon->inputs.additive_sum = common_sum(all->values, all->count);
     digest_numbers(recon, all->values, all->count);
     for (int64_t k = 0; k < recon->inputs.list->count; k++) {
@@ -170,15 +150,9 @@ static lr_status spread_data(struct recon *recon, double window_mm)
 lr_status recon_read_event_terms(struct recon *recon, double window_mm)
 {
     struct recon_inputs *inputs = &recon->inputs;
-    inputs->additive =
-        lr_lor_data_create(lr_operator_get_info(recon->setup.op)->lors, &recon->setup.report->log);
-    if (inputs->additive == NULL) {
-        return report_reason(recon->setup.report);
-    }
-    if (inputs->corrections == NULL) {
-        return spread_data(recon, window_mm);
-    }
-    memcpy(inputs->additive->values, inputs->corrections->additive,
-           (size_t)inputs->list->count * sizeof(float));
+    inputs->additive = lr_lor_data_create(lr_operator_get_info(recon->setup.op)->lors, &recon->setup.report->log);
+    if (inputs->additive == NULL) return report_reason(recon->setup.report);
+    if (inputs->corrections == NULL) return spread_data(recon, window_mm);
+    memcpy(inputs->additive->values, inputs->corrections->additive, (size_t)inputs->list->count * sizeof(float));
     return LR_OK;
 }

@@ -15,8 +15,7 @@
 enum { MOST_FRAMES = 10000 };
 
 const struct cli_option recon_frame_options[] = {
-    {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s",
-     false},
+    {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s", false},
     {"--frames-from", "S", "second at which the first frame begins; default 0", false},
     {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", false},
     {0},
@@ -27,13 +26,9 @@ const struct cli_option recon_frame_options[] = {
 static bool add_frames(struct recon_frames *frames, int64_t count, double seconds)
 {
     const int64_t all = frames->count + count;
-    if (count < 1 || all > MOST_FRAMES || !isfinite(seconds) || !(seconds > 0)) {
-        return false;
-    }
+    if (count < 1 || all > MOST_FRAMES || !isfinite(seconds) || !(seconds > 0)) return false;
     struct recon_frame *list = realloc(frames->list, (size_t)all * sizeof(*list));
-    if (list == NULL) {
-        return false;
-    }
+    if (list == NULL) return false;
     frames->list = list;
     for (; frames->count < all; frames->count++) {
         const double begin = frames->count > 0 ? list[frames->count - 1].end_s : frames->from_s;
@@ -48,17 +43,12 @@ static bool read_some(struct recon_frames *frames, const char **text)
     char *end;
     double number = strtod(*text, &end);
     int64_t count = 1;
-    if (end == *text) {
-        return false;
-    }
+    if (end == *text) return false;
     if (*end == 'x') {
         const char *seconds = end + 1;
-        count =
-            number >= 1 && number <= MOST_FRAMES && number == floor(number) ? (int64_t)number : 0;
+        count = number >= 1 && number <= MOST_FRAMES && number == floor(number) ? (int64_t)number : 0;
         number = strtod(seconds, &end);
-        if (end == seconds) {
-            return false;
-        }
+        if (end == seconds) return false;
     }
     *text = *end == ',' ? end + 1 : end;
     return (*end == '\0' || (*end == ',' && end[1] != '\0')) && add_frames(frames, count, number);
@@ -66,25 +56,18 @@ static bool read_some(struct recon_frames *frames, const char **text)
 
 static void check_options(struct cli_args *args, const struct recon *recon)
 {
-    if (recon->request.family != RECON_LISTMODE) {
-        args_complain(args, "--frames belongs to --operator listmode");
-    }
-    if (recon->request.picture != NULL) {
-        args_complain(args, "--png draws one image: leave it out with --frames");
-    }
-    if (recon->frames.from_s < 0) {
-        args_complain(args, "--frames-from %s: it must not be negative",
-                      args_text(args, "--frames-from"));
-    }
+    if (recon->request.family != RECON_LISTMODE) args_complain(args, "--frames belongs to --operator listmode");
+    if (recon->request.picture != NULL) args_complain(args, "--png draws one image: leave it out with --frames");
+    if (recon->frames.from_s < 0)
+        args_complain(args, "--frames-from %s: it must not be negative", args_text(args, "--frames-from"));
 }
 
 void recon_read_frames(struct cli_args *args, struct recon *recon)
 {
     const char *text = args_text(args, "--frames"), *at = text;
     if (text == NULL) {
-        if (args_has(args, "--frames-from") || args_has(args, "--part")) {
+        if (args_has(args, "--frames-from") || args_has(args, "--part"))
             args_complain(args, "--frames-from and --part belong to --frames");
-        }
         return;
     }
     recon->frames.from_s = args_number(args, "--frames-from", 0, false);
@@ -117,9 +100,8 @@ bool recon_is_within(const struct recon_frame *frame, const lr_event *event)
 static int64_t count_prompts(const struct recon_frame *frame, const lr_event_list *all)
 {
     int64_t count = 0;
-    for (int64_t k = 0; k < all->count; k++) {
+    for (int64_t k = 0; k < all->count; k++)
         count += !all->events[k].is_delayed && recon_is_within(frame, &all->events[k]);
-    }
     return count;
 }
 
@@ -139,17 +121,15 @@ static void warn_of_end(const struct recon *recon, const double times_s[2])
 {
     const struct recon_frames *frames = &recon->frames;
     const struct recon_frame *last = &frames->list[frames->count - 1];
-    const lr_event_list *list =
-        recon->inputs.list; /* NULL on ranks, which have only looked so far */
+    const lr_event_list *list = recon->inputs.list; /* NULL on ranks, which have only looked so far */
     const double told_s = list != NULL ? list->info.duration_s : recon->own.duration_s;
     const double end_s = fmax(times_s[1], told_s);
     const double left_s = last->end_s - end_s, share = 0.02;
     if (left_s > share * (last->end_s - last->begin_s)) {
-        report_warn(
-            recon->setup.report,
-            "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
-            "last %.3g s",
-            frames->count, last->begin_s, last->end_s, end_s, left_s);
+        report_warn(recon->setup.report,
+                    "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
+                    "last %.3g s",
+                    frames->count, last->begin_s, last->end_s, end_s, left_s);
     }
 }
 
@@ -170,9 +150,8 @@ lr_status recon_check_names(struct cli_args *args, const struct recon *recon)
         CLI_TRY(outputs_check_name(args, path));
         CLI_TRY(outputs_check_iterations(args, path, request->save_every, range));
     }
-    return recon->frames.count > 0
-               ? LR_OK
-               : outputs_check_iterations(args, request->output, request->save_every, range);
+    return recon->frames.count > 0 ? LR_OK
+                                   : outputs_check_iterations(args, request->output, request->save_every, range);
 }
 
 static lr_status name_output(struct recon *recon, int k)
@@ -182,10 +161,8 @@ static lr_status name_output(struct recon *recon, int k)
     frame_path(path, recon->frames.output, k);
     frame->output = strdup(path);
     frame->history = calloc((size_t)recon->request.iterations, sizeof(*frame->history));
-    if (frame->output == NULL || frame->history == NULL) {
-        return report_error(recon->setup.report, LR_FAILED, "no memory for %d frames",
-                            recon->frames.count);
-    }
+    if (frame->output == NULL || frame->history == NULL)
+        return report_error(recon->setup.report, LR_FAILED, "no memory for %d frames", recon->frames.count);
     return LR_OK;
 }
 
@@ -195,17 +172,10 @@ static lr_status choose_frames(struct recon *recon)
     struct recon_frames *frames = &recon->frames;
     frames->range[0] = 0;
     frames->range[1] = frames->count;
-    if (frames->share[1] == 0) {
-        return LR_OK;
-    }
+    if (frames->share[1] == 0) return LR_OK;
     double *costs = calloc((size_t)frames->count, sizeof(*costs));
-    if (costs == NULL) {
-        return report_error(recon->setup.report, LR_FAILED, "no memory for %d frames",
-                            frames->count);
-    }
-    for (int k = 0; k < frames->count; k++) {
-        costs[k] = (double)frames->list[k].prompts;
-    }
+    if (costs == NULL) return report_error(recon->setup.report, LR_FAILED, "no memory for %d frames", frames->count);
+    for (int k = 0; k < frames->count; k++) costs[k] = (double)frames->list[k].prompts;
     lr_share_range(costs, frames->count, frames->share, frames->range);
     free(costs);
     return LR_OK;
@@ -216,9 +186,7 @@ static void times_of_all(const struct recon *recon, double times_s[2])
 {
     times_s[0] = recon->own.times_s[0];
     times_s[1] = recon->own.times_s[1];
-    if (recon->own.frames == NULL) {
-        find_times(recon->inputs.list, times_s);
-    }
+    if (recon->own.frames == NULL) find_times(recon->inputs.list, times_s);
 }
 
 static lr_status refuse_empty(const struct recon *recon, int k, const double times_s[2])
@@ -227,8 +195,7 @@ static lr_status refuse_empty(const struct recon *recon, int k, const double tim
     return report_error(recon->setup.report, LR_BAD_INPUT,
                         "%s: frame %d, from %g s to %g s, holds no prompts: events are from %g s "
                         "to %g s; change --frames or --frames-from",
-                        recon->request.events, k + 1, frame->begin_s, frame->end_s, times_s[0],
-                        times_s[1]);
+                        recon->request.events, k + 1, frame->begin_s, frame->end_s, times_s[0], times_s[1]);
 }
 
 lr_status recon_check_frames(struct recon *recon)
@@ -241,11 +208,8 @@ lr_status recon_check_frames(struct recon *recon)
     for (int k = 0; k < frames->count; k++) {
         struct recon_frame *frame = &frames->list[k];
         CLI_TRY(name_output(recon, k));
-        frame->prompts =
-            is_shared ? recon->own.frames[k].prompts : count_prompts(frame, recon->inputs.list);
-        if (frame->prompts == 0) {
-            return refuse_empty(recon, k, times_s);
-        }
+        frame->prompts = is_shared ? recon->own.frames[k].prompts : count_prompts(frame, recon->inputs.list);
+        if (frame->prompts == 0) return refuse_empty(recon, k, times_s);
     }
     warn_of_end(recon, times_s);
     return choose_frames(recon);
@@ -258,12 +222,9 @@ static lr_status make_list(struct recon *recon, int64_t room)
 {
     lr_event_list *list = calloc(1, sizeof(*list));
     recon->inputs.list = list;
-    if (list != NULL) {
-        list->events = malloc(((size_t)room + 1) * sizeof(*list->events));
-    }
-    if (list == NULL || list->events == NULL) {
+    if (list != NULL) list->events = malloc(((size_t)room + 1) * sizeof(*list->events));
+    if (list == NULL || list->events == NULL)
         return report_error(recon->setup.report, LR_FAILED, "no memory for the events of a frame");
-    }
     list->info = recon->frames.all->info;
     return LR_OK;
 }
@@ -274,8 +235,7 @@ static lr_status take_own(struct recon *recon, int k)
     const struct recon_own_frame *own = &recon->own.frames[k];
     const int64_t count = own->ranges[recon->request.subsets];
     CLI_TRY(make_list(recon, count));
-    memcpy(recon->inputs.list->events, recon->frames.all->events + own->first,
-           (size_t)count * sizeof(lr_event));
+    memcpy(recon->inputs.list->events, recon->frames.all->events + own->first, (size_t)count * sizeof(lr_event));
     recon->inputs.list->count = count;
     return LR_OK;
 }
@@ -284,15 +244,11 @@ static lr_status take_events(struct recon *recon, const struct recon_frame *fram
 {
     const lr_event_list *all = recon->frames.all;
     int64_t count = 0;
-    for (int64_t k = 0; k < all->count; k++) {
-        count += recon_is_within(frame, &all->events[k]);
-    }
+    for (int64_t k = 0; k < all->count; k++) count += recon_is_within(frame, &all->events[k]);
     CLI_TRY(make_list(recon, count));
-    for (int64_t k = 0; k < all->count; k++) {
-        if (recon_is_within(frame, &all->events[k])) {
+    for (int64_t k = 0; k < all->count; k++)
+        if (recon_is_within(frame, &all->events[k]))
             recon->inputs.list->events[recon->inputs.list->count++] = all->events[k];
-        }
-    }
     return LR_OK;
 }
 
@@ -300,16 +256,15 @@ lr_status recon_open_frame(struct recon *recon, int k)
 {
     struct recon_frames *frames = &recon->frames;
     struct recon_frame *frame = &frames->list[k];
-    report_info(recon->setup.report, "frame %d of %d, from %g s to %g s: %lld prompts", k + 1,
-                frames->count, frame->begin_s, frame->end_s, (long long)frame->prompts);
+    report_info(recon->setup.report, "frame %d of %d, from %g s to %g s: %lld prompts", k + 1, frames->count,
+                frame->begin_s, frame->end_s, (long long)frame->prompts);
     recon->request.output = frame->output;
     recon->history = frame->history;
     recon->num_done = 0;
     frames->current = k;
     CLI_TRY(recon->own.frames != NULL ? take_own(recon, k) : take_events(recon, frame));
     CLI_TRY(recon_open_events(recon));
-    frame->prompts =
-        recon->own.frames != NULL ? recon->own.frames[k].kept : recon->inputs.list->count;
+    frame->prompts = recon->own.frames != NULL ? recon->own.frames[k].kept : recon->inputs.list->count;
     return LR_OK;
 }
 
@@ -319,15 +274,12 @@ void recon_close_frame(struct recon *recon, int k)
     struct recon_inputs *inputs = &recon->inputs;
     frames->list[k].num_done = recon->num_done;
     frames->list[k].image_sum =
-        recon->image != NULL
-            ? common_sum(recon->image->values, lr_grid_num_voxels(&recon->setup.grid))
-            : 0;
+        recon->image != NULL ? common_sum(recon->image->values, lr_grid_num_voxels(&recon->setup.grid)) : 0;
     recon->history = NULL;
-    if (frames->first == NULL) {
+    if (frames->first == NULL)
         frames->first = recon->setup.op;
-    } else {
+    else
         lr_operator_destroy(recon->setup.op);
-    }
     recon->setup.op = NULL;
     if (inputs->list != NULL) {
         free(inputs->list->events);
@@ -367,9 +319,7 @@ static void frame_json(struct json *json, const struct recon_frame *frame)
     json_text(json, "output", frame->output);
     json_number(json, "image_sum", frame->image_sum);
     json_open(json, "iterations", '[');
-    for (int k = 0; k < frame->num_done; k++) {
-        recon_iteration_json(json, &frame->history[k], NULL);
-    }
+    for (int k = 0; k < frame->num_done; k++) recon_iteration_json(json, &frame->history[k], NULL);
     json_close(json, ']');
     json_close(json, '}');
 }
@@ -378,9 +328,7 @@ bool recon_has_frames(const struct recon *recon)
 {
     const struct recon_frames *frames = &recon->frames;
     int64_t k = frames->range[0];
-    while (k < frames->range[1] && frames->list[k].num_done == 0) {
-        k++;
-    }
+    while (k < frames->range[1] && frames->list[k].num_done == 0) k++;
     return k < frames->range[1];
 }
 
@@ -391,11 +339,8 @@ void recon_frames_json(const struct recon *recon, bool stopped)
     json_bool(&json, "stopped", stopped);
     json_open(&json, "frames", '[');
     const struct recon_frames *frames = &recon->frames;
-    for (int64_t k = frames->range[0]; k < frames->range[1]; k++) {
-        if (frames->list[k].num_done > 0) {
-            frame_json(&json, &frames->list[k]);
-        }
-    }
+    for (int64_t k = frames->range[0]; k < frames->range[1]; k++)
+        if (frames->list[k].num_done > 0) frame_json(&json, &frames->list[k]);
     json_close(&json, ']');
     json_number(&json, "seconds", report_seconds() - recon->start_s);
     json_int(&json, "peak_memory_bytes", common_peak_memory());

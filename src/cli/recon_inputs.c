@@ -32,11 +32,8 @@ void recon_say_events(const struct recon *recon)
 /* The format by what was given with the events, else by the file itself. */
 static lr_events_format choose_format(const struct recon_request *request)
 {
-    if (request->header != NULL) {
-        return LR_EVENTS_SIEMENS;
-    }
-    const bool is_map =
-        request->crystal_map != NULL && lr_events_recognise(request->events) != LR_EVENTS_CASTOR;
+    if (request->header != NULL) return LR_EVENTS_SIEMENS;
+    const bool is_map = request->crystal_map != NULL && lr_events_recognise(request->events) != LR_EVENTS_CASTOR;
     return is_map ? LR_EVENTS_SAFIR : LR_EVENTS_UNKNOWN;
 }
 
@@ -58,8 +55,7 @@ void recon_say_binned(struct recon *recon, const lr_events_info *info)
 {
     recon->inputs.events = info->counts;
     if (info->has_tof) {
-        report_info(recon->setup.report,
-                    "%s: its times of flight are not used: --operator listmode uses them",
+        report_info(recon->setup.report, "%s: its times of flight are not used: --operator listmode uses them",
                     recon->request.events);
     }
     recon_say_events(recon);
@@ -84,9 +80,7 @@ static lr_status read_events(struct recon *recon)
 static lr_status read_measurement(struct recon *recon)
 {
     const char *path = recon->request.data;
-    if (path == NULL) {
-        return read_events(recon);
-    }
+    if (path == NULL) return read_events(recon);
     recon->inputs.data = lr_lor_data_read(path, recon->setup.lors, &recon->setup.report->log);
     return recon->inputs.data != NULL ? LR_OK : report_reason(recon->setup.report);
 }
@@ -100,9 +94,7 @@ lr_status recon_estimate_randoms(struct recon *recon, const double *ends, double
     const lr_lors *lors = recon->setup.lors;
     inputs->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
                                    : lr_randoms_estimate(lors, inputs->delayeds, &report->log);
-    if (inputs->randoms == NULL) {
-        return report_reason(report);
-    }
+    if (inputs->randoms == NULL) return report_reason(report);
     report_info(report,
                 "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of "
                 "the prompts",
@@ -115,14 +107,12 @@ static lr_status read_additive(struct recon *recon)
 {
     struct recon_inputs *inputs = &recon->inputs;
     if (recon->request.additive != NULL) {
-        inputs->additive =
-            lr_lor_data_read(recon->request.additive, recon->setup.lors, &recon->setup.report->log);
+        inputs->additive = lr_lor_data_read(recon->request.additive, recon->setup.lors, &recon->setup.report->log);
         return inputs->additive != NULL ? LR_OK : report_reason(recon->setup.report);
     }
     const bool wanted = recon->request.randoms == RECON_RANDOMS_AUTO;
     return wanted && inputs->delayeds != NULL && inputs->delayeds->count > 0
-               ? recon_estimate_randoms(recon, NULL,
-                                        common_sum(inputs->data->values, inputs->data->count))
+               ? recon_estimate_randoms(recon, NULL, common_sum(inputs->data->values, inputs->data->count))
                : LR_OK;
 }
 
@@ -141,9 +131,7 @@ static lr_status read_efficiencies(struct recon *recon)
 
 lr_status recon_read_factors(struct recon *recon)
 {
-    if (recon->request.efficiencies != NULL) {
-        CLI_TRY(read_efficiencies(recon));
-    }
+    if (recon->request.efficiencies != NULL) CLI_TRY(read_efficiencies(recon));
     CLI_TRY(recon_compare_factors(recon));
     return lor_factors_give(&recon->setup, recon->request.mu_as);
 }
@@ -152,13 +140,9 @@ lr_status recon_read_factors(struct recon *recon)
 
 static lr_status read_image(const struct setup *setup, const char *path, lr_image **image)
 {
-    if (path == NULL) {
-        return LR_OK;
-    }
+    if (path == NULL) return LR_OK;
     *image = lr_image_read_on(path, &setup->grid, &setup->report->log);
-    if (*image == NULL) {
-        return report_reason(setup->report);
-    }
+    if (*image == NULL) return report_reason(setup->report);
     if (!setup_same_grid(&setup->grid, &(*image)->grid)) {
         return report_error(setup->report, LR_BAD_INPUT,
                             "%s: its grid is not the one to reconstruct on: take its grid with "
@@ -177,8 +161,7 @@ static lr_status check_initial(const struct recon *recon, const lr_checkpoint *c
                             "and --voxel-mm",
                             path);
     }
-    return checkpoint->num_images == 1 &&
-                   checkpoint->num_values == lr_grid_num_voxels(&checkpoint->grid)
+    return checkpoint->num_images == 1 && checkpoint->num_values == lr_grid_num_voxels(&checkpoint->grid)
                ? LR_OK
                : report_error(recon->setup.report, LR_BAD_INPUT,
                               "%s holds guesses of ranks or coefficients of blobs, and no image to "
@@ -214,11 +197,9 @@ lr_status recon_read_images(struct recon *recon)
     recon->request.prior.kappa = inputs->kappa != NULL ? inputs->kappa->values : NULL;
     CLI_TRY(read_image(&recon->setup, recon->request.truth, &inputs->truth));
     const char *initial = recon->request.initial;
-    const bool is_checkpoint =
-        initial != NULL && (common_ends_with(initial, common_hdf5_endings[0]) ||
-                            common_ends_with(initial, common_hdf5_endings[1]));
-    CLI_TRY(is_checkpoint ? read_checkpoint(recon)
-                          : read_image(&recon->setup, initial, &inputs->initial));
+    const bool is_checkpoint = initial != NULL && (common_ends_with(initial, common_hdf5_endings[0]) ||
+                                                   common_ends_with(initial, common_hdf5_endings[1]));
+    CLI_TRY(is_checkpoint ? read_checkpoint(recon) : read_image(&recon->setup, initial, &inputs->initial));
     return recon_compare_images(recon);
 }
 

@@ -16,14 +16,13 @@ struct recon_own_frame {
     int64_t kept;     /* of them in coincidence, of all ranks */
     int64_t left_out; /* the others */
     int64_t first;    /* of this rank's, in its list */
-    int64_t *
-        ranges; /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
-    int64_t *begins; /* owned [subsets + 1] of the ranges of all ranks */
-    int64_t *from;   /* owned [subsets] where this rank's slice of each begins among them */
-    uint64_t digest; /* of those that are kept */
-    double *ends;    /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
-    int64_t seen;    /* while the file is read: those kept so far */
-    int subset;      /* and the range that the next one belongs to */
+    int64_t *ranges;  /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
+    int64_t *begins;  /* owned [subsets + 1] of the ranges of all ranks */
+    int64_t *from;    /* owned [subsets] where this rank's slice of each begins among them */
+    uint64_t digest;  /* of those that are kept */
+    double *ends;     /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
+    int64_t seen;     /* while the file is read: those kept so far */
+    int subset;       /* and the range that the next one belongs to */
 };
 
 /* Events that were handed on together, of a list without frames. */

@@ -19,11 +19,10 @@ struct own_data {
     double sums[2];      /* before they are drawn, and after */
     float *drawn;        /* owned [room] */
     int64_t room;
-    int64_t pair;      /* that of the last number */
-    int64_t kept_room; /* of `to`, where data are sparse */
-    const int64_t
-        *places;     /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
-    lr_lor_data *to; /* owned: this rank's */
+    int64_t pair;          /* that of the last number */
+    int64_t kept_room;     /* of `to`, where data are sparse */
+    const int64_t *places; /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
+    lr_lor_data *to;       /* owned: this rank's */
 };
 
 static lr_status refuse_memory(const struct recon *recon)
@@ -46,9 +45,7 @@ static const float *draw(struct own_data *data, const lr_lor_data *some, int64_t
     const struct recon *recon = data->recon;
     const lr_poisson_stream stream = {
         .seed = recon->request.bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = first};
-    if (!data->draws) {
-        return some->values;
-    }
+    if (!data->draws) return some->values;
     if (some->count > data->room) {
         free(data->drawn);
         data->drawn = malloc((size_t)some->count * sizeof(*data->drawn));
@@ -59,18 +56,14 @@ static const float *draw(struct own_data *data, const lr_lor_data *some, int64_t
         return NULL;
     }
     memcpy(data->drawn, some->values, (size_t)some->count * sizeof(*data->drawn));
-    return lr_poisson_part(data->drawn, some->count, &stream, &recon->setup.report->log) == LR_OK
-               ? data->drawn
-               : NULL;
+    return lr_poisson_part(data->drawn, some->count, &stream, &recon->setup.report->log) == LR_OK ? data->drawn : NULL;
 }
 
 /* The pair of modules of a LOR that is not before the last one asked for. */
 static int64_t find_pair(struct own_data *data, int64_t lor)
 {
     const lr_lors *lors = data->recon->setup.lors;
-    while (lor >= lors->offsets[data->pair + 1]) {
-        data->pair++;
-    }
+    while (lor >= lors->offsets[data->pair + 1]) data->pair++;
     return data->pair;
 }
 
@@ -78,30 +71,21 @@ static lr_status survey(void *user, const lr_lor_data *some, int64_t first)
 {
     struct own_data *data = user;
     const float *values = draw(data, some, first);
-    if (values == NULL) {
-        return report_reason(data->recon->setup.report);
-    }
+    if (values == NULL) return report_reason(data->recon->setup.report);
     data->is_sparse = some->index != NULL;
     data->count += some->count;
-    data->digests[0] =
-        recon_digest(data->digests[0], values, some->count * (int64_t)sizeof(*values));
+    data->digests[0] = recon_digest(data->digests[0], values, some->count * (int64_t)sizeof(*values));
     data->sums[0] += common_sum(some->values, some->count);
     data->sums[1] += common_sum(values, some->count);
-    if (some->index == NULL) {
-        return LR_OK;
-    }
-    data->digests[1] =
-        recon_digest(data->digests[1], some->index, some->count * (int64_t)sizeof(*some->index));
-    for (int64_t k = 0; k < some->count; k++) {
-        data->entries[find_pair(data, some->index[k])]++;
-    }
+    if (some->index == NULL) return LR_OK;
+    data->digests[1] = recon_digest(data->digests[1], some->index, some->count * (int64_t)sizeof(*some->index));
+    for (int64_t k = 0; k < some->count; k++) data->entries[find_pair(data, some->index[k])]++;
     return LR_OK;
 }
 
 static lr_status refuse_changed(const struct own_data *data)
 {
-    return report_error(data->recon->setup.report, LR_BAD_INPUT,
-                        "%s: has changed while it was read", data->path);
+    return report_error(data->recon->setup.report, LR_BAD_INPUT, "%s: has changed while it was read", data->path);
 }
 
 /* Runs of LORs: pair by pair. */
@@ -112,8 +96,8 @@ static void keep_dense(struct own_data *data, const float *values, int64_t first
         const int64_t pair = find_pair(data, lor);
         const int64_t end = offsets[pair + 1] < first + count ? offsets[pair + 1] : first + count;
         if (data->places[pair] >= 0) {
-            memcpy(data->to->values + data->places[pair] + (lor - offsets[pair]),
-                   values + (lor - first), (size_t)(end - lor) * sizeof(*values));
+            memcpy(data->to->values + data->places[pair] + (lor - offsets[pair]), values + (lor - first),
+                   (size_t)(end - lor) * sizeof(*values));
         }
         lor = end;
     }
@@ -125,8 +109,7 @@ static void keep_sparse(struct own_data *data, const float *values, const lr_lor
     for (int64_t k = 0; k < some->count; k++) {
         const int64_t pair = find_pair(data, some->index[k]);
         if (data->places[pair] >= 0 && data->to->count < data->kept_room) {
-            data->to->index[data->to->count] =
-                data->places[pair] + (some->index[k] - offsets[pair]);
+            data->to->index[data->to->count] = data->places[pair] + (some->index[k] - offsets[pair]);
             data->to->values[data->to->count++] = values[k];
         }
     }
@@ -136,18 +119,13 @@ static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
 {
     struct own_data *data = user;
     const bool is_other = (some->index != NULL) != data->is_sparse;
-    if (some->count > 0 && (is_other || first + some->count > data->count)) {
-        return refuse_changed(data);
-    }
+    if (some->count > 0 && (is_other || first + some->count > data->count)) return refuse_changed(data);
     const float *values = draw(data, some, first);
-    if (values == NULL) {
-        return report_reason(data->recon->setup.report);
-    }
-    if (data->is_sparse) {
+    if (values == NULL) return report_reason(data->recon->setup.report);
+    if (data->is_sparse)
         keep_sparse(data, values, some);
-    } else {
+    else
         keep_dense(data, values, first, some->count);
-    }
     return LR_OK;
 }
 
@@ -159,31 +137,22 @@ static lr_status walk(struct own_data *data, const lr_lor_data *whole,
     const struct recon *recon = data->recon;
     const lr_lor_data_sink sink = {take, data};
     data->pair = 0;
-    if (whole != NULL) {
-        return take(data, whole, 0);
-    }
-    return data->path != NULL
-               ? lr_lor_data_scan(data->path, recon->setup.lors, &sink, &recon->setup.report->log)
-               : LR_OK;
+    if (whole != NULL) return take(data, whole, 0);
+    return data->path != NULL ? lr_lor_data_scan(data->path, recon->setup.lors, &sink, &recon->setup.report->log)
+                              : LR_OK;
 }
 
 static lr_status survey_data(struct own_data *data, const lr_lor_data *whole)
 {
     const struct recon *recon = data->recon;
     data->entries = calloc((size_t)recon->setup.lors->num_pairs, sizeof(*data->entries));
-    if (data->entries == NULL) {
-        return refuse_memory(recon);
-    }
+    if (data->entries == NULL) return refuse_memory(recon);
     CLI_TRY(walk(data, whole, survey));
     data->is_surveyed = whole != NULL || data->path != NULL;
-    data->is_sparse =
-        data->is_sparse || data->count == 0; /* a file without numbers is not read to the end */
-    if (data->draws) {
-        recon_say_replicate(recon, data->sums[0], data->sums[1]);
-    }
+    data->is_sparse = data->is_sparse || data->count == 0; /* a file without numbers is not read to the end */
+    if (data->draws) recon_say_replicate(recon, data->sums[0], data->sums[1]);
     return data->is_surveyed
-               ? recon_compare_ranks(recon, "measurement",
-                                     data->digests[0] ^ (data->digests[1] << 1), data->count)
+               ? recon_compare_ranks(recon, "measurement", data->digests[0] ^ (data->digests[1] << 1), data->count)
                : LR_OK;
 }
 
@@ -191,22 +160,15 @@ static lr_status keep_data(struct own_data *data, const lr_lor_data *whole, cons
 {
     const struct recon *recon = data->recon;
     int64_t count = 0;
-    if (!data->is_surveyed) {
-        return LR_OK;
-    }
-    for (int64_t pair = 0; pair < recon->setup.lors->num_pairs; pair++) {
+    if (!data->is_surveyed) return LR_OK;
+    for (int64_t pair = 0; pair < recon->setup.lors->num_pairs; pair++)
         count += data->places[pair] >= 0 ? data->entries[pair] : 0;
-    }
     count = data->is_sparse ? count : part->count;
     data->to = calloc(1, sizeof(*data->to));
-    if (data->to == NULL) {
-        return refuse_memory(recon);
-    }
+    if (data->to == NULL) return refuse_memory(recon);
     data->to->values = calloc((size_t)count + 1, sizeof(*data->to->values));
     data->to->index = data->is_sparse ? calloc((size_t)count + 1, sizeof(*data->to->index)) : NULL;
-    if (data->to->values == NULL || (data->is_sparse && data->to->index == NULL)) {
-        return refuse_memory(recon);
-    }
+    if (data->to->values == NULL || (data->is_sparse && data->to->index == NULL)) return refuse_memory(recon);
     data->to->count = data->is_sparse ? 0 : count;
     data->kept_room = count;
     CLI_TRY(walk(data, whole, keep));
@@ -231,12 +193,8 @@ static uint64_t digest_numbers(const lr_lors *lors, const lr_lors *part, const l
     for (int64_t k = 0; data != NULL && k < data->count; k++) {
         const int64_t lor = data->index != NULL ? data->index[k] : k;
         uint32_t bits;
-        if (data->values[k] == 0.0f) {
-            continue;
-        }
-        while (lor >= part->offsets[pair + 1]) {
-            pair++;
-        }
+        if (data->values[k] == 0.0f) continue;
+        while (lor >= part->offsets[pair + 1]) pair++;
         if (pair != before) {
             const int32_t *modules = part->pairs[pair];
             shift = lors->offsets[lr_lors_pair(lors, modules[0], modules[1])] - part->offsets[pair];
@@ -252,8 +210,7 @@ static uint64_t digest_numbers(const lr_lors *lors, const lr_lors *part, const l
 static lr_status add_up(const struct recon *recon, uint64_t *sum)
 {
     enum { BITS = 22, MASK = (1 << BITS) - 1 };
-    double pieces[3] = {(double)(*sum & MASK), (double)(*sum >> BITS & MASK),
-                        (double)(*sum >> 2 * BITS)};
+    double pieces[3] = {(double)(*sum & MASK), (double)(*sum >> BITS & MASK), (double)(*sum >> 2 * BITS)};
     CLI_TRY(lr_comm_sum_numbers(recon->cluster.comm, pieces, 3));
     *sum = (uint64_t)pieces[0] + ((uint64_t)pieces[1] << BITS) + ((uint64_t)pieces[2] << 2 * BITS);
     return LR_OK;
@@ -284,9 +241,7 @@ struct own_counts {
 
 static lr_status make_room_for_lors(struct own_counts *counts, int64_t count)
 {
-    if (count <= counts->room) {
-        return LR_OK;
-    }
+    if (count <= counts->room) return LR_OK;
     free(counts->lors);
     counts->lors = malloc((size_t)count * sizeof(*counts->lors));
     counts->room = counts->lors != NULL ? count : 0;
@@ -343,11 +298,8 @@ static lr_status survey_events(struct own_counts *counts)
     }
     lr_events_info_finish(&info);
     CLI_TRY(status);
-    const bool wanted =
-        recon->request.randoms == RECON_RANDOMS_AUTO && recon->request.additive == NULL;
-    return wanted && counts->delayeds > 0
-               ? recon_estimate_randoms(recon, counts->ends, (double)counts->kept)
-               : LR_OK;
+    const bool wanted = recon->request.randoms == RECON_RANDOMS_AUTO && recon->request.additive == NULL;
+    return wanted && counts->delayeds > 0 ? recon_estimate_randoms(recon, counts->ends, (double)counts->kept) : LR_OK;
 }
 
 /* Those of this rank's pairs. What was said of the file is not said again. */
@@ -369,9 +321,7 @@ static lr_status bin_events(struct recon *recon, const lr_lors *part)
 static void take_lors(struct recon *recon, lr_lors *part)
 {
     struct setup *setup = &recon->setup;
-    if (recon->inputs.randoms != NULL) {
-        recon->inputs.randoms->product.lors = part;
-    }
+    if (recon->inputs.randoms != NULL) recon->inputs.randoms->product.lors = part;
     lr_lors_destroy(setup->lors);
     setup->lors = part;
     setup->params.lors = part;
@@ -390,14 +340,11 @@ static lr_lors *make_part(struct recon *recon, const int32_t *rank_of, int64_t *
             pairs[own.num_pairs++] = (int32_t)pair;
         }
     }
-    lr_lors *part =
-        pairs != NULL ? lr_lors_create_part(lors, &own, &recon->setup.report->log) : NULL;
-    for (int64_t k = 0; part != NULL && k < own.num_pairs; k++) {
-        places[pairs[k]] = part->offsets[k];
-    }
+    lr_lors *part = pairs != NULL ? lr_lors_create_part(lors, &own, &recon->setup.report->log) : NULL;
+    for (int64_t k = 0; part != NULL && k < own.num_pairs; k++) places[pairs[k]] = part->offsets[k];
     if (part != NULL) {
-        report_info(recon->setup.report, "rank 0 has %lld of %lld pairs of modules",
-                    (long long)own.num_pairs, (long long)lors->num_pairs);
+        report_info(recon->setup.report, "rank 0 has %lld of %lld pairs of modules", (long long)own.num_pairs,
+                    (long long)lors->num_pairs);
     }
     free(pairs);
     return part;
@@ -434,15 +381,12 @@ static void keep_taken(struct recon *recon, struct own_data *data, struct own_da
     recon->inputs.delayeds = NULL;
 }
 
-static lr_status share_out(struct recon *recon, struct own_data *data, struct own_data *additive,
-                           struct of_pairs *of)
+static lr_status share_out(struct recon *recon, struct own_data *data, struct own_data *additive, struct of_pairs *of)
 {
     find_costs(data, of->costs);
     CLI_TRY(recon_deal_pairs(recon, of->costs, recon->share.subset_of, of->rank_of));
     lr_lors *part = make_part(recon, of->rank_of, of->places);
-    if (part == NULL) {
-        return report_reason(recon->setup.report);
-    }
+    if (part == NULL) return report_reason(recon->setup.report);
     data->places = additive->places = of->places;
     lr_status status = keep_data(data, recon->inputs.data, part);
     status = status == LR_OK ? keep_data(additive, NULL, part) : status;
@@ -450,23 +394,19 @@ static lr_status share_out(struct recon *recon, struct own_data *data, struct ow
         keep_taken(recon, data, additive);
         status = data->is_surveyed ? LR_OK : bin_events(recon, part);
     }
-    if (status == LR_OK) {
-        status = recon_digest_data(recon, part);
-    }
+    if (status == LR_OK) status = recon_digest_data(recon, part);
     take_lors(recon, part);
     return status;
 }
 
-static lr_status survey_all(struct recon *recon, struct own_data *data, struct own_data *additive,
-                            double *costs)
+static lr_status survey_all(struct recon *recon, struct own_data *data, struct own_data *additive, double *costs)
 {
     if (data->path != NULL || recon->inputs.data != NULL) {
         CLI_TRY(survey_data(data, recon->inputs.data));
     } else {
         struct own_counts counts = {.recon = recon, .costs = costs};
         counts.ends = calloc((size_t)recon->setup.scanner->num_crystals, sizeof(*counts.ends));
-        const lr_status status =
-            counts.ends != NULL ? survey_events(&counts) : refuse_memory(recon);
+        const lr_status status = counts.ends != NULL ? survey_events(&counts) : refuse_memory(recon);
         free(counts.ends);
         free(counts.lors);
         CLI_TRY(status);
@@ -478,18 +418,14 @@ lr_status recon_own_pairs(struct recon *recon)
 {
     const struct recon_request *request = &recon->request;
     const size_t num_pairs = (size_t)recon->setup.lors->num_pairs;
-    struct own_data data = {.recon = recon,
-                            .path = request->data,
-                            .draws = request->bootstraps && recon->inputs.data == NULL};
+    struct own_data data = {
+        .recon = recon, .path = request->data, .draws = request->bootstraps && recon->inputs.data == NULL};
     struct own_data additive = {.recon = recon, .path = request->additive};
-    struct of_pairs of = {calloc(num_pairs, sizeof(*of.costs)),
-                          calloc(num_pairs, sizeof(*of.rank_of)),
+    struct of_pairs of = {calloc(num_pairs, sizeof(*of.costs)), calloc(num_pairs, sizeof(*of.rank_of)),
                           calloc(num_pairs, sizeof(*of.places))};
     recon->share.subset_of = calloc(num_pairs, sizeof(*recon->share.subset_of));
-    const bool has_all = of.costs != NULL && of.rank_of != NULL && of.places != NULL &&
-                         recon->share.subset_of != NULL;
-    lr_status status =
-        has_all ? survey_all(recon, &data, &additive, of.costs) : refuse_memory(recon);
+    const bool has_all = of.costs != NULL && of.rank_of != NULL && of.places != NULL && recon->share.subset_of != NULL;
+    lr_status status = has_all ? survey_all(recon, &data, &additive, of.costs) : refuse_memory(recon);
     status = status == LR_OK ? share_out(recon, &data, &additive, &of) : status;
     finish_data(&data);
     finish_data(&additive);

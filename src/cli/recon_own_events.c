@@ -49,9 +49,7 @@ static struct recon_own_frame *find_frame(struct walk *walk, const lr_event *eve
 {
     struct recon *recon = walk->recon;
     struct recon_own *own = &recon->own;
-    if (recon->frames.count == 0) {
-        return &own->frames[0];
-    }
+    if (recon->frames.count == 0) return &own->frames[0];
     for (int k = 0; k < own->num_frames; k++) {
         const int frame = (walk->frame + k) % own->num_frames;
         if (recon_is_within(&recon->frames.list[frame], event)) {
@@ -74,18 +72,15 @@ static lr_status visit(struct walk *walk, const lr_event *event, int64_t k)
         copies = event->is_delayed ? (int64_t)times : times > 0;
         *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
     }
-    for (int64_t n = 0; frame != NULL && n < copies; n++) {
+    for (int64_t n = 0; frame != NULL && n < copies; n++)
         CLI_TRY(walk->body(walk, frame, &(struct events){&drawn, &walk->lors[k], 1}));
-    }
     return LR_OK;
 }
 
 static lr_status make_room_for(struct walk *walk, int64_t count)
 {
     const bool has_times = walk->recon->request.bootstraps;
-    if (count <= walk->room) {
-        return LR_OK;
-    }
+    if (count <= walk->room) return LR_OK;
     free(walk->times);
     free(walk->lors);
     walk->lors = malloc((size_t)count * sizeof(*walk->lors));
@@ -98,12 +93,9 @@ static lr_status make_room_for(struct walk *walk, int64_t count)
 static lr_status draw(struct walk *walk, const lr_event_span *span)
 {
     const struct recon *recon = walk->recon;
-    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed,
-                                      .purpose = LR_RANDOM_REPLICATE,
-                                      .first = walk->handed};
-    if (walk->times == NULL) {
-        return LR_OK;
-    }
+    const lr_poisson_stream stream = {
+        .seed = recon->request.bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = walk->handed};
+    if (walk->times == NULL) return LR_OK;
     lr_events_weights(span, walk->times);
     return lr_poisson_part(walk->times, span->count, &stream, &recon->setup.report->log);
 }
@@ -138,14 +130,11 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
     CLI_TRY(draw(walk, &span));
     note_times(walk, &span);
     if (walk->recon->frames.count == 0 && walk->times == NULL) {
-        CLI_TRY(walk->body(walk, &walk->recon->own.frames[0],
-                           &(struct events){events, walk->lors, count}));
+        CLI_TRY(walk->body(walk, &walk->recon->own.frames[0], &(struct events){events, walk->lors, count}));
         walk->handed += count;
         return LR_OK;
     }
-    for (int64_t k = 0; k < count; k++, walk->handed++) {
-        CLI_TRY(visit(walk, &events[k], k));
-    }
+    for (int64_t k = 0; k < count; k++, walk->handed++) CLI_TRY(visit(walk, &events[k], k));
     return LR_OK;
 }
 
@@ -164,16 +153,13 @@ static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info 
 
 /* --- what there is --- */
 
-static lr_status count_ends(struct recon *recon, struct recon_own_frame *frame,
-                            const lr_event *event)
+static lr_status count_ends(struct recon *recon, struct recon_own_frame *frame, const lr_event *event)
 {
     if (frame->ends == NULL) {
         const size_t num = (size_t)recon->setup.scanner->num_crystals;
         frame->ends = calloc(num, sizeof(*frame->ends));
     }
-    if (frame->ends == NULL) {
-        return refuse_memory(recon);
-    }
+    if (frame->ends == NULL) return refuse_memory(recon);
     frame->ends[event->crystals[0]] += 1;
     frame->ends[event->crystals[1]] += 1;
     return LR_OK;
@@ -193,9 +179,7 @@ static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const 
         }
         frame->prompts++;
         frame->kept += is_kept;
-        if (is_kept) {
-            recon_digest_event(&digest, event);
-        }
+        if (is_kept) recon_digest_event(&digest, event);
     }
     frame->left_out = frame->prompts - frame->kept;
     frame->digest = digest;
@@ -215,9 +199,8 @@ static bool note_batch(void *user)
     if (walk->num_batches == own->room_for_batches) {
         const int64_t room = 2 * own->room_for_batches + 64;
         struct recon_own_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
-        if (batches == NULL) { /* then nothing is passed over */
+        if (batches == NULL) /* then nothing is passed over */
             free(own->batches);
-        }
         own->batches = batches;
         own->room_for_batches = batches != NULL ? room : 0;
     }
@@ -258,9 +241,7 @@ lr_status recon_own_survey(struct recon *recon)
     own->times_s[0] = HUGE_VAL;
     own->num_frames = recon->frames.count > 0 ? recon->frames.count : 1;
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
-    if (own->frames == NULL) {
-        return refuse_memory(recon);
-    }
+    if (own->frames == NULL) return refuse_memory(recon);
     lr_status status = read_file(&walk, &recon->setup.report->log, &info);
     status = status == LR_OK ? describe(recon, &walk, &info) : status;
     lr_events_info_finish(&info);
@@ -274,8 +255,7 @@ static lr_status check_count(const struct recon *recon, const struct recon_own_f
     const int num_ranges = recon->request.subsets;
     if (frame->kept == 0) {
         return report_error(recon->setup.report, LR_BAD_INPUT,
-                            "%s: holds no prompts in coincidence, of which no image comes",
-                            recon->request.events);
+                            "%s: holds no prompts in coincidence, of which no image comes", recon->request.events);
     }
     return frame->kept / num_ranges >= recon->cluster.size
                ? LR_OK
@@ -294,9 +274,7 @@ static lr_status plan_frame(struct recon *recon, struct recon_own_frame *frame, 
     frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
     frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
     frame->from = calloc(num_ranges, sizeof(*frame->from));
-    if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) {
-        return refuse_memory(recon);
-    }
+    if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) return refuse_memory(recon);
     for (size_t r = 0; r < num_ranges; r++) {
         const int64_t begin = frame->begins[r];
         const int64_t end = cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
@@ -320,11 +298,8 @@ static bool is_wanted(const struct recon *recon, int k)
 static lr_status plan(struct recon *recon, int64_t *count)
 {
     struct recon_own *own = &recon->own;
-    for (int k = 0; k < own->num_frames; k++) {
-        if (is_wanted(recon, k)) {
-            CLI_TRY(plan_frame(recon, &own->frames[k], count));
-        }
-    }
+    for (int k = 0; k < own->num_frames; k++)
+        if (is_wanted(recon, k)) CLI_TRY(plan_frame(recon, &own->frames[k], count));
     return LR_OK;
 }
 
@@ -338,9 +313,7 @@ static int64_t next_place(const struct recon *recon, struct recon_own_frame *fra
         frame->subset = (int)(place % num_ranges);
         place = frame->begins[frame->subset] + place / num_ranges;
     } else {
-        while (place >= frame->begins[frame->subset + 1]) {
-            frame->subset++;
-        }
+        while (place >= frame->begins[frame->subset + 1]) frame->subset++;
     }
     const int64_t *ranges = frame->ranges + frame->subset;
     const int64_t within = place - frame->from[frame->subset];
@@ -364,13 +337,10 @@ static lr_status keep(struct walk *walk, struct recon_own_frame *frame, const st
     for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
         const int64_t number = walk->handed + k;
         const bool is_more = number >= recon->own.handed || frame->seen >= frame->kept;
-        if (is_more || some->events[k].is_delayed || some->lors[k] < 0) {
+        if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
             continue; /* a file that has grown is told of at its end */
-        }
         const int64_t place = next_place(recon, frame);
-        if (place >= 0) {
-            keep_event(walk, &some->events[k], number, place);
-        }
+        if (place >= 0) keep_event(walk, &some->events[k], number, place);
     }
     return LR_OK;
 }
@@ -381,9 +351,7 @@ static bool has_own(const struct recon *recon, const struct recon_own_frame *fra
     for (int r = 0; r < recon->request.subsets; r++) {
         const int64_t begin = frame->from[r];
         const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
-        if (frame->seen < end && frame->seen + kept > begin) {
-            return true;
-        }
+        if (frame->seen < end && frame->seen + kept > begin) return true;
     }
     return false;
 }
@@ -396,11 +364,9 @@ static bool pass_over(void *user)
     const struct recon_own *own = &recon->own;
     struct recon_own_frame *frame = &own->frames[0];
     const int64_t k = walk->num_batches++;
-    if (recon->frames.count > 0 || recon->request.bootstraps || recon_deals_events(recon) ||
-        own->batches == NULL || k >= own->num_batches ||
-        has_own(recon, frame, own->batches[k].kept)) {
+    if (recon->frames.count > 0 || recon->request.bootstraps || recon_deals_events(recon) || own->batches == NULL ||
+        k >= own->num_batches || has_own(recon, frame, own->batches[k].kept))
         return false;
-    }
     walk->handed += own->batches[k].handed;
     frame->seen += own->batches[k].kept;
     return true;
@@ -412,28 +378,19 @@ static lr_status make_room(struct recon *recon, lr_event_corrections *correction
     lr_event_list *list = calloc(1, sizeof(*list));
     const size_t room = (size_t)count + 1;
     recon->inputs.list = list;
-    if (list != NULL) {
-        list->events = malloc(room * sizeof(*list->events));
-    }
-    if (list == NULL || list->events == NULL) {
-        return refuse_memory(recon);
-    }
+    if (list != NULL) list->events = malloc(room * sizeof(*list->events));
+    if (list == NULL || list->events == NULL) return refuse_memory(recon);
     list->count = count;
-    if (recon->inputs.corrections == NULL) {
-        return LR_OK;
-    }
+    if (recon->inputs.corrections == NULL) return LR_OK;
     corrections->factors = malloc(room * sizeof(*corrections->factors));
     corrections->additive = malloc(room * sizeof(*corrections->additive));
-    return corrections->factors != NULL && corrections->additive != NULL ? LR_OK
-                                                                         : refuse_memory(recon);
+    return corrections->factors != NULL && corrections->additive != NULL ? LR_OK : refuse_memory(recon);
 }
 
 static void hear_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const lr_log *log = user;
-    if (level == LR_LOG_ERROR) {
-        log->write(log->user, level, status, sentence);
-    }
+    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
 }
 
 lr_log recon_quiet_log(struct recon *recon)
@@ -450,8 +407,7 @@ static lr_status keep_own(struct recon *recon, struct walk *walk)
                ? LR_OK
                : report_error(recon->setup.report, LR_BAD_INPUT,
                               "%s: has changed while it was read: it had %lld events, and now %lld",
-                              recon->request.events, (long long)recon->own.handed,
-                              (long long)walk->handed);
+                              recon->request.events, (long long)recon->own.handed, (long long)walk->handed);
 }
 
 lr_status recon_own_take(struct recon *recon)
@@ -480,24 +436,17 @@ lr_status recon_own_take(struct recon *recon)
 lr_status recon_own_open(struct recon *recon)
 {
     const bool has_frames = recon->frames.count > 0;
-    const struct recon_own_frame *frame =
-        &recon->own.frames[has_frames ? recon->frames.current : 0];
+    const struct recon_own_frame *frame = &recon->own.frames[has_frames ? recon->frames.current : 0];
     const size_t num_ranges = (size_t)recon->request.subsets;
     recon->inputs.events.not_in_coincidence = frame->left_out;
     recon->digest = frame->digest;
-    if (!has_frames) {
-        recon_say_events(recon);
-    }
+    if (!has_frames) recon_say_events(recon);
     recon_finish_share(recon);
     recon->share.subset_of = calloc(num_ranges, sizeof(*recon->share.subset_of));
     recon->share.ranges = calloc(num_ranges + 1, sizeof(*recon->share.ranges));
-    if (recon->share.subset_of == NULL || recon->share.ranges == NULL) {
-        return refuse_memory(recon);
-    }
+    if (recon->share.subset_of == NULL || recon->share.ranges == NULL) return refuse_memory(recon);
     memcpy(recon->share.ranges, frame->ranges, (num_ranges + 1) * sizeof(*frame->ranges));
-    for (size_t r = 0; r < num_ranges; r++) {
-        recon->share.subset_of[r] = (int32_t)r;
-    }
+    for (size_t r = 0; r < num_ranges; r++) recon->share.subset_of[r] = (int32_t)r;
     recon->share.interleave = 1;
     return LR_OK;
 }

@@ -30,14 +30,10 @@ static int list_views(const struct recon *recon, int num_views, int32_t *views, 
 {
     const int subsets = recon->request.combine == RECON_EXACT ? recon->request.subsets : 1;
     int count = 0, dealt = 0;
-    for (int k = 0; k < num_views; k++) {
-        views[k] = -1;
-    }
-    for (int s = 0; s < subsets; s++) {
-        for (int k = s; k < num_views; k += subsets, dealt++) {
+    for (int k = 0; k < num_views; k++) views[k] = -1;
+    for (int s = 0; s < subsets; s++)
+        for (int k = s; k < num_views; k += subsets, dealt++)
             views[k] = dealt % recon->cluster.size == recon->cluster.rank ? s : -1;
-        }
-    }
     for (int k = 0; k < num_views; k++) {
         if (views[k] >= 0) {
             subset_of[count] = views[k];
@@ -50,9 +46,8 @@ static int list_views(const struct recon *recon, int num_views, int32_t *views, 
 static lr_status check_views(const struct recon *recon, int num_views)
 {
     if (num_views < recon->cluster.size) {
-        return report_error(recon->setup.report, LR_USAGE,
-                            "%d ranks for %d views: start fewer ranks", recon->cluster.size,
-                            num_views);
+        return report_error(recon->setup.report, LR_USAGE, "%d ranks for %d views: start fewer ranks",
+                            recon->cluster.size, num_views);
     }
     if (recon->request.subsets > num_views) {
         return report_error(recon->setup.report, LR_USAGE,
@@ -78,9 +73,7 @@ static lr_status make_room(struct own_views *own, const lr_histo_images *all)
         return refuse_memory(recon);
     }
     own->count = list_views(recon, all->num_views, own->views, recon->share.subset_of);
-    for (int k = 0; k < own->count; k++) {
-        views[k] = all->views[own->views[k]];
-    }
+    for (int k = 0; k < own->count; k++) views[k] = all->views[own->views[k]];
     own->histo = lr_histo_images_create(&all->grid, views, own->count, &recon->setup.report->log);
     free(views);
     return own->histo != NULL ? LR_OK : report_reason(recon->setup.report);
@@ -92,16 +85,13 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     const struct recon *recon = own->recon;
     const int64_t num_voxels = lr_grid_num_voxels(&all->grid);
     const size_t bytes = (size_t)num_voxels * sizeof(*values);
-    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed,
-                                      .purpose = LR_RANDOM_REPLICATE,
-                                      .first = view * num_voxels};
+    const lr_poisson_stream stream = {
+        .seed = recon->request.bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = view * num_voxels};
     CLI_TRY(own->histo == NULL ? make_room(own, all) : LR_OK);
     own->values += num_voxels;
     own->sums[0] += common_sum(values, num_voxels);
     own->digest = recon_digest(own->digest, values, (int64_t)bytes);
-    if (own->taken == own->count || own->views[own->taken] != view) {
-        return LR_OK;
-    }
+    if (own->taken == own->count || own->views[own->taken] != view) return LR_OK;
     float *to = own->histo->values + (size_t)own->taken++ * (size_t)num_voxels;
     memcpy(to, values, bytes);
     if (own->draws) {
@@ -133,32 +123,25 @@ static lr_status scan(struct own_views *own, const char *path)
 static lr_status read_whole(struct recon *recon, const char *path, lr_histo_images **histo)
 {
     *histo = lr_histo_images_read(path, &recon->setup.report->log);
-    if (*histo == NULL) {
-        return report_reason(recon->setup.report);
-    }
+    if (*histo == NULL) return report_reason(recon->setup.report);
     if (recon->request.checkpoint != NULL) {
         const int64_t count = (*histo)->num_views * lr_grid_num_voxels(&(*histo)->grid);
-        const uint64_t digest =
-            recon_digest(0, (*histo)->values, count * (int64_t)sizeof(*(*histo)->values));
+        const uint64_t digest = recon_digest(0, (*histo)->values, count * (int64_t)sizeof(*(*histo)->values));
         recon->digest = recon_digest(recon->digest, &digest, sizeof(digest));
     }
     return LR_OK;
 }
 
-lr_status recon_read_views(struct recon *recon, const char *path, bool draws,
-                           lr_histo_images **histo)
+lr_status recon_read_views(struct recon *recon, const char *path, bool draws, lr_histo_images **histo)
 {
     struct own_views own = {.recon = recon, .draws = draws && recon->request.bootstraps};
     *histo = NULL;
-    if (recon->cluster.comm == NULL) {
-        return read_whole(recon, path, histo);
-    }
+    if (recon->cluster.comm == NULL) return read_whole(recon, path, histo);
     const lr_status status = scan(&own, path);
     free(own.views);
-    if (status == LR_OK) {
+    if (status == LR_OK)
         *histo = own.histo;
-    } else {
+    else
         lr_histo_images_destroy(own.histo);
-    }
     return status;
 }

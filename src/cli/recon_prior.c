@@ -19,9 +19,7 @@ const struct cli_option recon_prior_options[] = {
 static double at_least_0(struct cli_args *args, const char *name, double fallback)
 {
     const double value = args_number(args, name, fallback, false);
-    if (value < 0) {
-        args_complain(args, "%s %s: it must not be negative", name, args_text(args, name));
-    }
+    if (value < 0) args_complain(args, "%s %s: it must not be negative", name, args_text(args, name));
     return value;
 }
 
@@ -29,15 +27,13 @@ static void check_options(struct cli_args *args, const struct recon_request *req
 {
     for (int k = 0; recon_prior_options[k].name != NULL; k++) {
         const char *name = recon_prior_options[k].name;
-        if (args_has(args, name) && request->algorithm != RECON_BSREM) {
+        if (args_has(args, name) && request->algorithm != RECON_BSREM)
             args_complain(args, "%s belongs to --algorithm bsrem", name);
-        } else if (args_has(args, name) && k > 0 && !request->has_prior) {
+        else if (args_has(args, name) && k > 0 && !request->has_prior)
             args_complain(args, "%s belongs to --prior rdp", name);
-        }
     }
-    if (request->has_prior && !args_has(args, "--beta")) {
+    if (request->has_prior && !args_has(args, "--beta"))
         args_complain(args, "--prior rdp needs --beta B, how strong it is");
-    }
 }
 
 void recon_read_prior(struct cli_args *args, struct recon_request *request)
@@ -53,9 +49,7 @@ void recon_read_prior(struct cli_args *args, struct recon_request *request)
 
 void recon_prior_json(const struct recon_request *request, struct json *json)
 {
-    if (!request->has_prior) {
-        return;
-    }
+    if (!request->has_prior) return;
     json_open(json, "prior", '{');
     json_text(json, "name", "rdp");
     json_number(json, "beta", request->prior.beta);

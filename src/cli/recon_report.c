@@ -23,18 +23,14 @@ static void say_traffic(struct recon *recon)
 void recon_say_iteration(struct recon *recon, const lr_iteration *done)
 {
     if (done->has_fit) {
-        report_info(
-            recon->setup.report,
-            "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
-            done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
-            done->seconds);
-        if (done->penalty > 0) {
-            report_info(recon->setup.report, "iteration %d: penalty %.9g", done->number,
-                        done->penalty);
-        }
+        report_info(recon->setup.report,
+                    "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s", done->number,
+                    done->log_likelihood, done->measured_counts, done->estimated_counts, done->seconds);
+        if (done->penalty > 0)
+            report_info(recon->setup.report, "iteration %d: penalty %.9g", done->number, done->penalty);
     } else {
-        report_info(recon->setup.report, "iteration %d: %.3g s, device %.3g s", done->number,
-                    done->seconds, done->device_seconds);
+        report_info(recon->setup.report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds,
+                    done->device_seconds);
     }
     say_traffic(recon);
 }
@@ -66,19 +62,14 @@ static void fit_json(struct json *json, const lr_iteration *done)
     json_number(json, "left_out_counts", done->left_out_counts);
     json_number(json, "left_out_share", left_out_share(done));
     json_number(json, "sensitive_counts", done->sensitive_counts);
-    if (done->penalty > 0) {
-        json_number(json, "penalty", done->penalty);
-    }
+    if (done->penalty > 0) json_number(json, "penalty", done->penalty);
 }
 
-void recon_iteration_json(struct json *json, const lr_iteration *done,
-                          const struct recon_step *step)
+void recon_iteration_json(struct json *json, const lr_iteration *done, const struct recon_step *step)
 {
     json_open(json, NULL, '{');
     json_int(json, "number", done->number);
-    if (done->has_fit) {
-        fit_json(json, done);
-    }
+    if (done->has_fit) fit_json(json, done);
     json_number(json, "seconds", done->seconds);
     json_number(json, "device_seconds", done->device_seconds);
     if (done->traffic.to_device + done->traffic.to_host > 0) {
@@ -91,9 +82,7 @@ void recon_iteration_json(struct json *json, const lr_iteration *done,
         json_number(json, "waiting_seconds", done->waiting_seconds);
         json_number(json, "sent_bytes", done->sent_bytes);
     }
-    if (step != NULL) {
-        recon_step_json(json, step);
-    }
+    if (step != NULL) recon_step_json(json, step);
     json_close(json, '}');
 }
 
@@ -112,9 +101,7 @@ static void events_json(struct json *json, const lr_event_counts *events)
 static void randoms_json(const struct recon *recon, struct json *json)
 {
     const struct recon_inputs *inputs = &recon->inputs;
-    if (inputs->randoms == NULL) {
-        return;
-    }
+    if (inputs->randoms == NULL) return;
     json_open(json, "randoms", '{');
     json_number(json, "sum", inputs->randoms->delayeds);
     json_number(json, "fraction_of_prompts", inputs->randoms->delayeds / inputs->counts);
@@ -127,20 +114,14 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
     json_text(json, "algorithm", recon_algorithms[request->algorithm]);
     json_int(json, "subsets", request->subsets);
     json_int(json, "iterations_before", request->iterations_before);
-    if (request->bootstraps) {
-        json_int(json, "bootstrap_seed", (int64_t)request->bootstrap_seed);
-    }
+    if (request->bootstraps) json_int(json, "bootstrap_seed", (int64_t)request->bootstrap_seed);
     if (request->algorithm == RECON_RAMLA || request->algorithm == RECON_BSREM) {
         json_number(json, "relaxation", request->relaxation);
         json_number(json, "fall", request->relaxation_fall);
     }
-    if (request->algorithm == RECON_RAMLA) {
-        json_text(json, "steps", request->own_steps ? "own" : "common");
-    }
+    if (request->algorithm == RECON_RAMLA) json_text(json, "steps", request->own_steps ? "own" : "common");
     recon_prior_json(request, json);
-    if (request->has_psf) {
-        json_numbers(json, "psf_mm", request->psf_mm, 3);
-    }
+    if (request->has_psf) json_numbers(json, "psf_mm", request->psf_mm, 3);
 }
 
 void recon_head_json(const struct recon *recon, struct json *json)
@@ -149,9 +130,7 @@ void recon_head_json(const struct recon *recon, struct json *json)
     algorithm_json(&recon->request, json);
     cluster_json(&recon->cluster, json);
     recon_ranks_json(recon, json);
-    if (recon->frames.count > 0) {
-        events_json(json, &recon->frames.all->info.counts);
-    }
+    if (recon->frames.count > 0) events_json(json, &recon->frames.all->info.counts);
 }
 
 static void print_json(const struct recon *recon, bool stopped)
@@ -161,15 +140,11 @@ static void print_json(const struct recon *recon, bool stopped)
     json_text(&json, "output", recon->request.output);
     json_text(&json, "picture", recon->request.picture);
     json_bool(&json, "stopped", stopped);
-    if (recon->request.events != NULL) {
-        events_json(&json, &recon->inputs.events);
-    }
+    if (recon->request.events != NULL) events_json(&json, &recon->inputs.events);
     randoms_json(recon, &json);
     json_open(&json, "iterations", '[');
-    for (int k = 0; k < recon->num_done; k++) {
-        recon_iteration_json(&json, &recon->history[k],
-                             recon->steps != NULL ? &recon->steps[k] : NULL);
-    }
+    for (int k = 0; k < recon->num_done; k++)
+        recon_iteration_json(&json, &recon->history[k], recon->steps != NULL ? &recon->steps[k] : NULL);
     json_close(&json, ']');
     json_number(&json, recon_counts_emissions(recon) ? "emissions" : "image_sum", emissions(recon));
     json_number(&json, "seconds", report_seconds() - recon->start_s);
@@ -189,20 +164,17 @@ void recon_report(const struct recon *recon, bool stopped)
                 report_duration(duration, report_seconds() - recon->start_s),
                 common_bytes(memory, common_peak_memory()));
     if (recon->setup.report->json) {
-        if (recon->frames.count == 0) {
-            print_json(recon, stopped);
-        }
+        if (recon->frames.count == 0) print_json(recon, stopped);
         return;
     }
     if (!last->has_fit) {
-        printf("%s: iteration %d, %.9g %s\n", recon->request.output, last->number, emissions(recon),
-               unit_of(recon));
+        printf("%s: iteration %d, %.9g %s\n", recon->request.output, last->number, emissions(recon), unit_of(recon));
         return;
     }
     const bool is_composed = recon->request.combine == RECON_PAPER;
-    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n",
-           recon->request.output, last->number, emissions(recon), unit_of(recon),
-           last->log_likelihood, is_composed ? "" : " before its update", last->measured_counts,
+    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n", recon->request.output,
+           last->number, emissions(recon), unit_of(recon), last->log_likelihood,
+           is_composed ? "" : " before its update", last->measured_counts,
            last->measured_counts + last->left_out_counts);
 }
 
@@ -217,14 +189,11 @@ static void find_centre(const lr_image *image, double centre_mm[3])
         double at[3];
         lr_grid_voxel_centre(&image->grid, row, at);
         sum += image->values[row];
-        for (int k = 0; k < 3; k++) {
-            moment[k] += image->values[row] * at[k];
-        }
+        for (int k = 0; k < 3; k++) moment[k] += image->values[row] * at[k];
     }
     for (int k = 0; k < 3; k++) {
         const lr_grid *grid = &image->grid;
-        centre_mm[k] = sum > 0 ? moment[k] / sum
-                               : grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
+        centre_mm[k] = sum > 0 ? moment[k] / sum : grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
     }
 }
 
@@ -232,9 +201,7 @@ static void find_centre(const lr_image *image, double centre_mm[3])
 static double choose_scale(const lr_grid *grid)
 {
     double longest_mm = 0;
-    for (int k = 0; k < 3; k++) {
-        longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
-    }
+    for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
     return 400 / longest_mm;
 }
 
@@ -259,12 +226,10 @@ static lr_status add_slices(const struct recon *recon, struct album *album)
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
-            .unit = recon_counts_emissions(recon) ? "emissions per voxel"
-                                                  : "activity, of its own scale",
+            .unit = recon_counts_emissions(recon) ? "emissions per voxel" : "activity, of its own scale",
             .log = &recon->setup.report->log,
         };
-        CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                          to_tenths(centre_mm[2 - k])));
+        CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k], to_tenths(centre_mm[2 - k])));
     }
     return LR_OK;
 }
@@ -275,12 +240,10 @@ lr_status recon_draw(const struct recon *recon)
     char note[96];
     struct album album = {.report = recon->setup.report, .note = note};
     const int done = recon->request.iterations_before + recon->num_done;
-    snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s",
-             emissions(recon), unit_of(recon));
+    snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s", emissions(recon),
+             unit_of(recon));
     lr_status status = add_slices(recon, &album);
-    if (status == LR_OK) {
-        status = album_write(&album, recon->request.picture, 3, name);
-    }
+    if (status == LR_OK) status = album_write(&album, recon->request.picture, 3, name);
     album_finish(&album);
     return status;
 }

@@ -17,19 +17,16 @@ enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 <<
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct early_sensitivity *early = user;
-    if (early->to != NULL) {
+    if (early->to != NULL)
         early->to->write(early->to->user, level, status, sentence);
-    } else if (level == LR_LOG_INFO) {
+    else if (level == LR_LOG_INFO)
         snprintf(early->sentence, sizeof(early->sentence), "%s", sentence);
-    }
 }
 
 static bool note(void *user, const char *what, double done, double total)
 {
     struct early_sensitivity *early = user;
-    if (early->shown != NULL) {
-        return early->shown->report(early->shown->user, what, done, total);
-    }
+    if (early->shown != NULL) return early->shown->report(early->shown->user, what, done, total);
     atomic_store(&early->done, (long long)done);
     atomic_store(&early->total, (long long)total);
     return !atomic_load(&early->is_unwanted);
@@ -38,8 +35,7 @@ static bool note(void *user, const char *what, double done, double total)
 /* CUDA keeps what it has set up when the place is closed again. Returns the device's memory; 0 = there is none. */
 static int64_t wake(const struct early_sensitivity *early)
 {
-    lr_place *place =
-        lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = early->params.device});
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = early->params.device});
     const int64_t bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
     return bytes;
@@ -71,9 +67,7 @@ static void work(void *user)
     struct early_sensitivity *early = user;
     early->op = may_make(early, wake(early)) ? lr_listmode_create(&early->params) : NULL;
     sem_post(&early->is_made);
-    if (early->op != NULL) {
-        work_out(early);
-    }
+    if (early->op != NULL) work_out(early);
     sem_post(&early->is_over);
 }
 
@@ -84,12 +78,9 @@ static bool may_be_cuda(const char *backend)
     return backend == NULL || strcasecmp(backend, "auto") == 0 || strcasecmp(backend, "cuda") == 0;
 }
 
-void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params,
-                             bool only_wakes)
+void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes)
 {
-    if (early->has_begun || !may_be_cuda(params->backend)) {
-        return;
-    }
+    if (early->has_begun || !may_be_cuda(params->backend)) return;
     early->params = *params;
     early->only_wakes = only_wakes;
     early->log = (lr_log){hear, early};
@@ -99,21 +90,15 @@ void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_
     early->params.count = 1;
     early->params.log = &early->log;
     early->params.progress = &early->progress;
-    if (params->lors->count > 0) {
-        lr_lors_crystals(params->lors, 0, early->line.crystals);
-    }
-    if (sem_init(&early->is_made, 0, 0) != 0 || sem_init(&early->is_over, 0, 0) != 0) {
-        return;
-    }
+    if (params->lors->count > 0) lr_lors_crystals(params->lors, 0, early->line.crystals);
+    if (sem_init(&early->is_made, 0, 0) != 0 || sem_init(&early->is_over, 0, 0) != 0) return;
     early->has_begun = true;
     lr_background_start(&early->working, work, early);
 }
 
 lr_operator *early_sensitivity_of(struct early_sensitivity *early)
 {
-    if (!early->has_begun) {
-        return NULL;
-    }
+    if (!early->has_begun) return NULL;
     while (sem_wait(&early->is_made) != 0 && errno == EINTR) {
     }
     sem_post(&early->is_made); /* whoever asks again does not wait */
@@ -139,13 +124,10 @@ static bool is_over(struct early_sensitivity *early)
     return sem_timedwait(&early->is_over, &until) == 0;
 }
 
-lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress,
-                                 const lr_log *log)
+lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log)
 {
     lr_status status = LR_OK;
-    if (!early->has_begun || early->is_waited_for) {
-        return LR_OK;
-    }
+    if (!early->has_begun || early->is_waited_for) return LR_OK;
     do {
         if (status == LR_OK && !show(early, progress)) {
             status = LR_CANCELLED;
@@ -156,9 +138,7 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
     early->is_waited_for = true;
     early->to = log;
     early->shown = progress;
-    if (early->sentence[0] != '\0' && log != NULL) {
-        log->write(log->user, LR_LOG_INFO, LR_OK, early->sentence);
-    }
+    if (early->sentence[0] != '\0' && log != NULL) log->write(log->user, LR_LOG_INFO, LR_OK, early->sentence);
     return status;
 }
 

@@ -32,8 +32,7 @@ struct early_sensitivity {
 /* Where backend "auto" or "cuda" is asked for, and no limit of the device's memory. params: of operators that are to
  * take it, but for their events; all that they point to outlives this. only_wakes: its factors are not known yet, so
  * that the device only wakes up. Where there is no device, nothing is said and nothing comes of it. */
-void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params,
-                             bool only_wakes);
+void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
 /* The operator that has the sensitivity, or is working it out: for lr_listmode_params.sensitivity_of, of operators
  * that ask for it after early_sensitivity_wait. Waits until the device is awake. NULL where there is none. */
@@ -41,8 +40,7 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
 /* Waits until it is there, and shows how far along it is. Where it could not be had, operators that take it compute
  * it, and tell log and progress, which outlive this. errors: LR_CANCELLED. */
-lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress,
-                                 const lr_log *log);
+lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress, const lr_log *log);
 
 /* Ends what is still under way, and is not wanted any more. */
 void early_sensitivity_give_up(struct early_sensitivity *early);

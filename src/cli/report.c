@@ -21,13 +21,12 @@ double report_seconds(void)
 const char *report_duration(char text[32], double seconds)
 {
     const long whole = lround(fmin(fmax(seconds, 0), 1e8));
-    if (whole < 60) {
+    if (whole < 60)
         snprintf(text, 32, "%ld s", whole);
-    } else if (whole < 3600) {
+    else if (whole < 3600)
         snprintf(text, 32, "%ld min %ld s", whole / 60, whole % 60);
-    } else {
+    else
         snprintf(text, 32, "%ld h %ld min", whole / 3600, whole / 60 % 60);
-    }
     return text;
 }
 
@@ -48,32 +47,21 @@ static bool is_silent(const struct report *report)
 
 static void hold_error(struct report_ranks *ranks, const char *sentence)
 {
-    if (ranks->held[0] == '\0') {
-        snprintf(ranks->held, sizeof(ranks->held), "%s", sentence);
-    }
+    if (ranks->held[0] == '\0') snprintf(ranks->held, sizeof(ranks->held), "%s", sentence);
 }
 
-static void write_now(struct report *report, lr_log_level level, lr_status status,
-                      const char *sentence)
+static void write_now(struct report *report, lr_log_level level, lr_status status, const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
-    if (level == LR_LOG_ERROR) {
-        report->status = status;
-    }
+    if (level == LR_LOG_ERROR) report->status = status;
     if (level == LR_LOG_ERROR && report->ranks.size > 1) {
         hold_error(&report->ranks, sentence);
         return;
     }
-    if (is_silent(report)) {
-        return;
-    }
-    if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) {
-        return;
-    }
+    if (is_silent(report)) return;
+    if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) return;
     report_clear(report);
-    if (report->verbose) {
-        fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
-    }
+    if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
     fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
 }
 
@@ -108,9 +96,7 @@ static void draw_progress(struct report *report, double done, double total, doub
     const double elapsed = now - report->phase_start_s;
     char left[32];
     fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
-    if (elapsed > 1 && done > 0) {
-        fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
-    }
+    if (elapsed > 1 && done > 0) fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
     fflush(stderr);
     report->line_drawn = true;
     report->drawn_s = now;
@@ -121,8 +107,7 @@ static bool show_progress(void *user, const char *what, double done, double tota
     struct report *report = user;
     if (report->terminal && !report->quiet && total > 0) {
         const double now = report_seconds();
-        if (strncmp(report->phase, what, sizeof(report->phase) - 1) != 0 ||
-            done < report->last_done) {
+        if (strncmp(report->phase, what, sizeof(report->phase) - 1) != 0 || done < report->last_done) {
             snprintf(report->phase, sizeof(report->phase), "%s", what);
             report->phase_start_s = now;
         }
@@ -144,8 +129,7 @@ void report_init(struct report *report)
     report->terminal = isatty(STDERR_FILENO) == 1;
 }
 
-static void say(struct report *report, lr_log_level level, lr_status status, const char *format,
-                va_list list)
+static void say(struct report *report, lr_log_level level, lr_status status, const char *format, va_list list)
 {
     char sentence[1024];
     vsnprintf(sentence, sizeof(sentence), format, list);
@@ -179,9 +163,7 @@ lr_status report_error(struct report *report, lr_status status, const char *form
 
 lr_status report_reason(const struct report *report)
 {
-    if (report->status != LR_OK) {
-        return report->status;
-    }
+    if (report->status != LR_OK) return report->status;
     return stop_is_asked() ? LR_CANCELLED : LR_FAILED;
 }
 
@@ -195,8 +177,7 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
 {
     report->ranks.rank = rank;
     report->ranks.size = size;
-    snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size,
-             machine);
+    snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
 }
 
 /* Of several processes one says why. */
@@ -204,11 +185,10 @@ static void tell_for_ranks(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
     const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_told;
-    if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED) {
+    if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED)
         fprintf(stderr, "loraster: error: %s%s\n", ranks->name, ranks->held);
-    } else if (is_stopped) {
+    else if (is_stopped)
         fputs("loraster: stopped\n", stderr);
-    }
     fflush(stderr);
     ranks->held[0] = '\0';
     ranks->has_told = true;
@@ -219,9 +199,7 @@ static void let_speaker_end(const struct report *report, lr_status status)
 {
     const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
     const struct report_ranks *ranks = &report->ranks;
-    if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) {
-        nanosleep(&moment, NULL);
-    }
+    if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
 }
 
 void report_speak(struct report *report, int speaker, lr_status status)
@@ -244,9 +222,8 @@ int report_exit_code(struct report *report, lr_status status)
     report_clear(report);
     const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
-    if (lacks_memory || lost_device) {
+    if (lacks_memory || lost_device)
         status = report->status; /* the sentence knows more than whoever gave up because of it */
-    }
     if (report->ranks.size > 1) {
         tell_for_ranks(report, status);
         let_speaker_end(report, status);
@@ -257,8 +234,6 @@ int report_exit_code(struct report *report, lr_status status)
               "it\n",
               stderr);
     }
-    if (status == LR_CANCELLED && stop_is_asked()) {
-        fputs("loraster: stopped\n", stderr);
-    }
+    if (status == LR_CANCELLED && stop_is_asked()) fputs("loraster: stopped\n", stderr);
     return codes[status];
 }

@@ -39,8 +39,7 @@ void report_init(struct report *report);
 /* Sentences, without a newline. report_error returns `status`, and remembers it. */
 void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
-lr_status report_error(struct report *report, lr_status status, const char *format, ...)
-    LR_PRINTF(3, 4);
+lr_status report_error(struct report *report, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
 /* The status of a constructor that gave NULL: that of the last error, or LR_FAILED. */
 lr_status report_reason(const struct report *report);

@@ -21,9 +21,8 @@ static void say_left(const struct run_bar *bar, double at, double all, char text
     char left[32];
     const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
     text[0] = '\0';
-    if (elapsed_s > 1 && done > 0) {
+    if (elapsed_s > 1 && done > 0)
         snprintf(text, 48, ", %s left", report_duration(left, elapsed_s * (all - at) / done));
-    }
 }
 
 static void draw(struct run_bar *bar)
@@ -34,8 +33,8 @@ static void draw(struct run_bar *bar)
     const double at = fmin(bar->begin + bar->step * share, all);
     const int full = (int)(BAR_CHARS * at / all);
     say_left(bar, at, all, left);
-    snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############",
-             BAR_CHARS - full, "", 100 * at / all, bar->what, left);
+    snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
+             100 * at / all, bar->what, left);
     report_line(bar->report, line);
 }
 
@@ -63,13 +62,9 @@ static bool take_step(void *user, const char *what, double done, double total)
 static bool take_share(void *user, const char *what, double done, double total)
 {
     struct run_bar *bar = user;
-    if (bar->step == 0) {
-        return bar->report->progress.report(bar->report->progress.user, what, done, total);
-    }
+    if (bar->step == 0) return bar->report->progress.report(bar->report->progress.user, what, done, total);
     const double share = total > 0 ? done / total : 0;
-    if (share < bar->call) {
-        bar->calls += bar->calls + 1 < bar->calls_in_step;
-    }
+    if (share < bar->call) bar->calls += bar->calls + 1 < bar->calls_in_step;
     bar->call = share;
     draw(bar);
     return !stop_is_asked();

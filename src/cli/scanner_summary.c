@@ -13,28 +13,20 @@ static void add_module(struct scanner_summary *summary, const lr_module *module)
     summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
     summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
     summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
-    summary->num_layers =
-        module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
+    summary->num_layers = module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
 }
 
-lr_status scanner_summarise(const lr_scanner *scanner, struct report *report,
-                            struct scanner_summary *summary)
+lr_status scanner_summarise(const lr_scanner *scanner, struct report *report, struct scanner_summary *summary)
 {
     lr_lors_size size;
     const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
-    if (status != LR_OK) {
-        return status;
-    }
-    *summary = (struct scanner_summary){
-        {INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs, 1};
-    for (int m = 0; m < scanner->num_modules; m++) {
-        add_module(summary, &scanner->modules[m]);
-    }
+    if (status != LR_OK) return status;
+    *summary = (struct scanner_summary){{INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs, 1};
+    for (int m = 0; m < scanner->num_modules; m++) add_module(summary, &scanner->modules[m]);
     return LR_OK;
 }
 
-void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary,
-                          struct json *json)
+void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary, struct json *json)
 {
     const lr_coincidence *rules = &scanner->coincidence;
     json_text(json, "name", scanner->name);
@@ -48,15 +40,11 @@ void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summar
     json_numbers(json, "axial_mm", summary->axial_mm, 2);
     json_number(json, "detection_depth_mm", scanner->detection_depth_mm);
     json_number(json, "tof_resolution_ps", scanner->tof_resolution_ps);
-    json_number(json, "crystal_mu_per_mm",
-                scanner->crystal_mu_per_mm > 0 ? scanner->crystal_mu_per_mm : NAN);
+    json_number(json, "crystal_mu_per_mm", scanner->crystal_mu_per_mm > 0 ? scanner->crystal_mu_per_mm : NAN);
     json_open(json, "coincidence", '{');
-    json_number(json, "field_of_view_mm",
-                rules->field_of_view_mm > 0 ? rules->field_of_view_mm : NAN);
-    json_number(json, "min_module_difference",
-                rules->min_module_difference > 0 ? rules->min_module_difference : NAN);
-    json_number(json, "max_ring_difference",
-                rules->limits_ring_difference ? rules->max_ring_difference : NAN);
+    json_number(json, "field_of_view_mm", rules->field_of_view_mm > 0 ? rules->field_of_view_mm : NAN);
+    json_number(json, "min_module_difference", rules->min_module_difference > 0 ? rules->min_module_difference : NAN);
+    json_number(json, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : NAN);
     json_close(json, '}');
     json_text(json, "source", scanner->source);
 }

@@ -20,11 +20,9 @@ struct scanner_summary {
 };
 
 /* errors: LR_BAD_INPUT when nothing is in coincidence, LR_CANCELLED. */
-lr_status scanner_summarise(const lr_scanner *scanner, struct report *report,
-                            struct scanner_summary *summary);
+lr_status scanner_summarise(const lr_scanner *scanner, struct report *report, struct scanner_summary *summary);
 
 /* The keys of `scanner show --json`, into an open object. */
-void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary,
-                          struct json *json);
+void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary, struct json *json);
 
 #endif

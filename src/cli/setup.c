@@ -10,8 +10,7 @@
 #include <strings.h>
 
 const struct cli_option common_scanner_options[] = {
-    {"--scanner", "NAME|FILE",
-     "a preset (loraster scanner list) or a file: YAML, PETSIRD, CASToR, STIR", false},
+    {"--scanner", "NAME|FILE", "a preset (loraster scanner list) or a file: YAML, PETSIRD, CASToR, STIR", false},
     {0},
 };
 
@@ -24,24 +23,19 @@ const struct cli_option common_grid_options[] = {
 };
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME",
-     "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest", false},
+    {"--backend", "NAME", "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
-     false},
+    {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can", false},
     {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", false},
     {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", false},
     {"--mu", "IMAGE", "attenuation map", false},
-    {"--mu-unit", "UNIT",
-     "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
+    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
-    {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless",
-     false},
+    {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless", false},
     {"--layers-alone", NULL, "each layer of crystals counts as if it were the only one", false},
     {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
     {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
-    {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half",
-     false},
+    {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half", false},
     {"--threads", "N", "default: all processors", false},
     {0},
 };
@@ -73,9 +67,7 @@ static const char *read_backend(struct cli_args *args)
 /* A single number is split over the axes once the grid is known; it stays in samples[0] then. */
 static void read_samples(struct cli_args *args, lr_operator_params *params)
 {
-    if (args_sizes(args, "--samples", params->samples) == 1) {
-        params->samples[1] = params->samples[2] = 0;
-    }
+    if (args_sizes(args, "--samples", params->samples) == 1) params->samples[1] = params->samples[2] = 0;
 }
 
 static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
@@ -111,10 +103,8 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
                     "sampled has them",
                     args_text(args, "--rays"));
     }
-    if (args_text(args, "--mu") == NULL &&
-        (args_has(args, "--mu-unit") || args_has(args, "--mu-steps"))) {
+    if (args_text(args, "--mu") == NULL && (args_has(args, "--mu-unit") || args_has(args, "--mu-steps")))
         args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
-    }
 }
 
 /* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */
@@ -126,28 +116,17 @@ static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
     const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
     const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
     if (!args_has(args, "--grid")) {
-        if (has_voxel || has_origin) {
-            args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
-        }
+        if (has_voxel || has_origin) args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
         return false;
     }
-    if (count == 1) {
-        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8",
-                      args_text(args, "--grid"));
-    }
-    if (!has_voxel) {
-        args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
-    }
-    for (int k = 0; k < 3 && has_voxel; k++) {
-        if (!(voxel_mm[k] > 0)) {
-            args_complain(args, "--voxel-mm %s: edges must be positive",
-                          args_text(args, "--voxel-mm"));
-        }
-    }
+    if (count == 1)
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8", args_text(args, "--grid"));
+    if (!has_voxel) args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
+    for (int k = 0; k < 3 && has_voxel; k++)
+        if (!(voxel_mm[k] > 0))
+            args_complain(args, "--voxel-mm %s: edges must be positive", args_text(args, "--voxel-mm"));
     *grid = lr_grid_centred(size, voxel_mm);
-    if (has_origin) {
-        memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
-    }
+    if (has_origin) memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
     return true;
 }
 
@@ -156,12 +135,8 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
     const lr_log *log = &setup->report->log;
     const char *like = args_text(args, "--like");
     lr_grid grid = {0};
-    if (!common_ends_with(path, ".npy")) {
-        return lr_image_read(path, log);
-    }
-    if (like != NULL) {
-        return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
-    }
+    if (!common_ends_with(path, ".npy")) return lr_image_read(path, log);
+    if (like != NULL) return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
     const bool given = read_explicit_grid(args, &grid);
     return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
 }
@@ -171,13 +146,10 @@ static lr_status read_mu(struct setup *setup, struct cli_args *args, lr_mu_unit 
 {
     const char *path = args_text(args, "--mu");
     setup->mu = setup_read_image(setup, args, path);
-    if (setup->mu == NULL) {
-        return report_reason(setup->report);
-    }
-    CLI_TRY(lr_mu_map_settle(setup->mu, &(lr_mu_map_params){.unit = unit,
-                                                            .name = path,
-                                                            .scanner = setup->scanner,
-                                                            .log = &setup->report->log}));
+    if (setup->mu == NULL) return report_reason(setup->report);
+    CLI_TRY(lr_mu_map_settle(
+        setup->mu,
+        &(lr_mu_map_params){.unit = unit, .name = path, .scanner = setup->scanner, .log = &setup->report->log}));
     setup->params.mu = setup->mu;
     return LR_OK;
 }
@@ -187,8 +159,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     return setup_scanner_or(setup, args, store, NULL);
 }
 
-lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store,
-                           lr_scanner *fallback)
+lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store, lr_scanner *fallback)
 {
     static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
     setup->report = args->report;
@@ -202,14 +173,9 @@ lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store 
         lr_scanner_destroy(setup->scanner);
         setup->scanner = lr_scanner_read(name, &setup->report->log);
     }
-    if (setup->scanner == NULL) {
-        return report_reason(setup->report);
-    }
-    setup->lors =
-        lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
-    if (setup->lors == NULL) {
-        return report_reason(setup->report);
-    }
+    if (setup->scanner == NULL) return report_reason(setup->report);
+    setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
+    if (setup->lors == NULL) return report_reason(setup->report);
     setup->params.lors = setup->lors;
     return args_has(args, "--mu") ? read_mu(setup, args, unit) : LR_OK;
 }
@@ -219,8 +185,7 @@ bool setup_same_grid(const lr_grid *a, const lr_grid *b)
     bool same = true;
     for (int k = 0; k < 3; k++) {
         const double slack = 1e-3 * a->voxel_mm[k];
-        same = same && a->size[k] == b->size[k] &&
-               fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack &&
+        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack &&
                fabs(a->origin_mm[k] - b->origin_mm[k]) < slack;
     }
     return same;
@@ -229,26 +194,20 @@ bool setup_same_grid(const lr_grid *a, const lr_grid *b)
 static void split_samples(struct setup *setup)
 {
     int *samples = setup->params.samples;
-    if (samples[0] > 0 && samples[1] == 0) {
-        lr_grid_split_samples(&setup->grid, samples[0], samples);
-    }
+    if (samples[0] > 0 && samples[1] == 0) lr_grid_split_samples(&setup->grid, samples[0], samples);
 }
 
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image)
 {
     const char *like = args_text(args, "--like");
     const bool given = read_explicit_grid(args, &setup->grid);
-    if (given && like != NULL) {
-        args_complain(args, "--grid and --like exclude each other");
-    }
+    if (given && like != NULL) args_complain(args, "--grid and --like exclude each other");
     if (!given && like == NULL && image == NULL) {
         args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE",
                       args->syntax->verb);
     }
     CLI_TRY(args->status);
-    if (like != NULL) {
-        CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
-    }
+    if (like != NULL) CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
     if (!given && like == NULL) {
         setup->grid = *image;
     } else if (image != NULL && !setup_same_grid(&setup->grid, image)) {
@@ -274,11 +233,9 @@ void setup_point_grid(struct setup *setup)
 {
     static const double cube_mm[3] = {1, 1, 1};
     double centre_mm[3] = {0};
-    for (int m = 0; m < setup->scanner->num_modules; m++) {
-        for (int k = 0; k < 3; k++) {
+    for (int m = 0; m < setup->scanner->num_modules; m++)
+        for (int k = 0; k < 3; k++)
             centre_mm[k] += setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
-        }
-    }
     setup_voxel_grid(setup, centre_mm, cube_mm);
 }
 
@@ -286,22 +243,18 @@ lr_status setup_operator(struct setup *setup)
 {
     char bytes[32], seconds[32];
     setup->op = lr_operator_create(&setup->params);
-    if (setup->op == NULL) {
-        return report_reason(setup->report);
-    }
+    if (setup->op == NULL) return report_reason(setup->report);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     report_info(setup->report, "backend %s on %s, mode %s%s", info->backend, info->device,
-                info->mode == LR_MODE_EXACT ? "exact" : "sampled",
-                info->penetration ? ", penetration" : "");
+                info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->penetration ? ", penetration" : "");
     if (info->stored) {
         report_info(setup->report, "matrix kept in memory: %lld elements, %s, made in %s",
                     (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),
                     report_duration(seconds, info->build_seconds));
     }
     if (info->passed_over != NULL && info->num_lors >= (int64_t)UINT32_MAX) {
-        report_info(setup->report,
-                    "a graphics processor takes so many LORs event by event: loraster recon "
-                    "--operator listmode --kernel exact --events FILE");
+        report_info(setup->report, "a graphics processor takes so many LORs event by event: loraster recon "
+                                   "--operator listmode --kernel exact --events FILE");
     }
     return LR_OK;
 }
@@ -323,10 +276,7 @@ void setup_json(const struct setup *setup, struct json *json)
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     const bool is_direct = info->lors->scanner == NULL; /* or of events */
     json_open(json, "operator", '{');
-    json_text(json, "family",
-              info->of_events ? "listmode"
-              : is_direct     ? "direct"
-                              : "correspondence");
+    json_text(json, "family", info->of_events ? "listmode" : is_direct ? "direct" : "correspondence");
     json_text(json, "backend", info->backend);
     json_text(json, "device", info->device);
     json_text(json, "passed_over", info->passed_over);

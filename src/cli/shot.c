@@ -11,18 +11,16 @@ const char shot_backends[] = "raster,cpu";
 void shot_note_init(struct shot_note *note, const lr_operator_info *info)
 {
     const char *why = info->passed_over;
-    snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s", info->backend,
-             info->device, info->rays, why != NULL ? "; " : "", why != NULL ? why : "");
+    snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s", info->backend, info->device,
+             info->rays, why != NULL ? "; " : "", why != NULL ? why : "");
 }
 
-void shot_note_say(const struct shot_note *note, const lr_operator_info *info,
-                   struct report *report)
+void shot_note_say(const struct shot_note *note, const lr_operator_info *info, struct report *report)
 {
-    if (info->passed_over != NULL) {
+    if (info->passed_over != NULL)
         report_warn(report, "correspondence images are %s", note->text);
-    } else {
+    else
         report_info(report, "correspondence images are %s", note->text);
-    }
 }
 
 static void count_hits(struct shot *shot)
@@ -39,12 +37,11 @@ lr_status shot_take(struct setup *setup, const double point_mm[3], int module, s
 {
     const lr_module *shape = &setup->scanner->modules[module];
     const int rays = lr_operator_get_info(setup->op)->rays;
-    *shot = (struct shot){.module = module,
-                          .size = {rays * shape->crystals[0], rays * shape->crystals[1]}};
+    *shot = (struct shot){.module = module, .size = {rays * shape->crystals[0], rays * shape->crystals[1]}};
     shot->pixels = calloc((size_t)shot->size[0] * (size_t)shot->size[1], sizeof(*shot->pixels));
     if (shot->pixels == NULL) {
-        return report_error(setup->report, LR_FAILED, "no memory for a picture of %d x %d",
-                            shot->size[0], shot->size[1]);
+        return report_error(setup->report, LR_FAILED, "no memory for a picture of %d x %d", shot->size[0],
+                            shot->size[1]);
     }
     const lr_status status = lr_operator_picture(setup->op, point_mm, module, shot->pixels);
     if (status != LR_OK) {
@@ -55,8 +52,7 @@ lr_status shot_take(struct setup *setup, const double point_mm[3], int module, s
     return LR_OK;
 }
 
-lr_picture *shot_draw(const struct setup *setup, const struct shot *shot,
-                      lr_correspondence_view view, double high)
+lr_picture *shot_draw(const struct setup *setup, const struct shot *shot, lr_correspondence_view view, double high)
 {
     const lr_correspondence_params params = {
         .pixels = shot->pixels,

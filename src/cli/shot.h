@@ -21,8 +21,7 @@ struct shot_note {
 void shot_note_init(struct shot_note *note, const lr_operator_info *info);
 
 /* Says so: a warning where a backend was passed over. */
-void shot_note_say(const struct shot_note *note, const lr_operator_info *info,
-                   struct report *report);
+void shot_note_say(const struct shot_note *note, const lr_operator_info *info, struct report *report);
 
 /* The image of one point with one primary module; zero is an empty one. */
 struct shot {
@@ -40,8 +39,7 @@ void shot_finish(struct shot *shot);
 
 /* Draws it; `high` is the weight at the end of the colour map. NULL,
  * reported, on failure. */
-lr_picture *shot_draw(const struct setup *setup, const struct shot *shot,
-                      lr_correspondence_view view, double high);
+lr_picture *shot_draw(const struct setup *setup, const struct shot *shot, lr_correspondence_view view, double high);
 
 /* The module whose image carries the greatest weight. */
 lr_status shot_take_brightest(struct setup *setup, const double point_mm[3], struct shot *shot);

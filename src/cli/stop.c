@@ -37,9 +37,7 @@ static double waited_s(void)
     char text[96];
     const int file = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
     const ssize_t got = file >= 0 ? read(file, text, sizeof(text)) : 0;
-    if (file >= 0) {
-        close(file);
-    }
+    if (file >= 0) close(file);
     int64_t number = 0;
     int blanks = 0;
     for (ssize_t k = 0; k < got && blanks < 2; k++) {
@@ -53,22 +51,18 @@ static void set_timer(long interval_ns)
 {
     const struct timespec step = {0, interval_ns};
     const struct itimerspec when = {step, step};
-    if (has_timer) {
-        timer_settime(timer, 0, &when, NULL);
-    }
+    if (has_timer) timer_settime(timer, 0, &when, NULL);
 }
 
 static void on_tick(int number)
 {
-    static const char words[] =
-        "\r\033[Kloraster: stopped\n"; /* on terminals a line is drawn there */
+    static const char words[] = "\r\033[Kloraster: stopped\n"; /* on terminals a line is drawn there */
     const int skipped = is_terminal ? 0 : 4;
     const int interrupted = errno; /* of what the signal came amid */
     (void)number;
     const double passed = clock_s() - asked_s, waited = waited_s() - waited_before_s;
     if (passed - (waited < most_waited_s ? waited : most_waited_s) >= patience_s) {
-        const ssize_t written =
-            write(STDERR_FILENO, words + skipped, sizeof(words) - 1 - (size_t)skipped);
+        const ssize_t written = write(STDERR_FILENO, words + skipped, sizeof(words) - 1 - (size_t)skipped);
         (void)written;
         _exit(CLI_FAILED);
     }
@@ -107,9 +101,7 @@ static void hold_back(int how)
 {
     sigset_t set;
     sigemptyset(&set);
-    for (int k = 0; k < NUM_ASKING; k++) {
-        sigaddset(&set, asking[k]);
-    }
+    for (int k = 0; k < NUM_ASKING; k++) sigaddset(&set, asking[k]);
     sigprocmask(how, &set, NULL);
 }
 
@@ -121,14 +113,11 @@ void stop_catch_signals(void)
     is_terminal = isatty(STDERR_FILENO) == 1;
     catch_ticks();
     for (int k = 0; k < NUM_ASKING; k++) {
-        const bool is_ignored = asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
-                                before.sa_handler == SIG_IGN; /* nohup */
-        if (!is_ignored) {
-            sigaction(asking[k], &action, NULL);
-        }
+        const bool is_ignored =
+            asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_IGN; /* nohup */
+        if (!is_ignored) sigaction(asking[k], &action, NULL);
     }
-    action.sa_handler =
-        SIG_IGN; /* what cannot be written is an error of its write: a file beyond */
+    action.sa_handler = SIG_IGN;       /* what cannot be written is an error of its write: a file beyond */
     sigaction(SIGXFSZ, &action, NULL); /* ulimit -f, a pipe whose reader has gone */
     sigaction(SIGPIPE, &action, NULL);
     hold_back(SIG_UNBLOCK);

@@ -35,9 +35,7 @@ static lr_status draw_phantom(struct demo *demo)
 
 static void scale_values(float *values, int64_t count, double factor)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(factor * values[k]);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
 static lr_status draw_counts(struct demo *demo, lr_operator *exact)
@@ -59,28 +57,21 @@ static lr_status simulate(struct demo *demo)
     struct setup *setup = &demo->setup;
     const double start = report_seconds();
     char seconds[32];
-    report_info(setup->report, "simulating %g counts, mode exact, 2 x 2 x 2 points a voxel",
-                demo->scale->counts);
+    report_info(setup->report, "simulating %g counts, mode exact, 2 x 2 x 2 points a voxel", demo->scale->counts);
     demo->data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (demo->data == NULL) {
-        return report_reason(setup->report);
-    }
+    if (demo->data == NULL) return report_reason(setup->report);
     lr_operator_params params = setup->params;
     params.backend = "auto";
     params.mode = LR_MODE_EXACT;
     params.store = LR_STORE_NO;
-    for (int k = 0; k < 3; k++) {
-        params.samples[k] = 2;
-    }
+    for (int k = 0; k < 3; k++) params.samples[k] = 2;
     lr_operator *exact = lr_operator_create(&params);
-    const lr_status status =
-        exact != NULL ? draw_counts(demo, exact) : report_reason(setup->report);
+    const lr_status status = exact != NULL ? draw_counts(demo, exact) : report_reason(setup->report);
     lr_operator_destroy(exact);
     demo->simulate_seconds = report_seconds() - start;
     if (status == LR_OK) {
         report_info(setup->report, "%.0f counts drawn with seed %llu, in %s", demo->counts,
-                    (unsigned long long)demo->seed,
-                    report_duration(seconds, demo->simulate_seconds));
+                    (unsigned long long)demo->seed, report_duration(seconds, demo->simulate_seconds));
     }
     return status;
 }
@@ -95,19 +86,14 @@ static lr_status make_matrix(struct demo *demo)
     lr_operator_params params = setup->params;
     params.mode = LR_MODE_EXACT;
     params.projections = 1.0 + 2.0 * demo->scale->iterations; /* the sensitivity, and both ways */
-    for (int k = 0; k < 3; k++) {
-        params.samples[k] = 1;
-    }
+    for (int k = 0; k < 3; k++) params.samples[k] = 1;
     setup->op = lr_operator_create(&params);
-    if (setup->op == NULL) {
-        return report_reason(setup->report);
-    }
+    if (setup->op == NULL) return report_reason(setup->report);
     demo->matrix_seconds = report_seconds() - start;
     demo->info = *lr_operator_get_info(setup->op);
     if (demo->info.stored) {
-        report_info(setup->report, "backend %s on %s: %lld elements, %s, in %s", demo->info.backend,
-                    demo->info.device, (long long)demo->info.num_elements,
-                    common_bytes(bytes, demo->info.memory_bytes),
+        report_info(setup->report, "backend %s on %s: %lld elements, %s, in %s", demo->info.backend, demo->info.device,
+                    (long long)demo->info.num_elements, common_bytes(bytes, demo->info.memory_bytes),
                     report_duration(seconds, demo->matrix_seconds));
     }
     return LR_OK;
@@ -116,9 +102,7 @@ static lr_status make_matrix(struct demo *demo)
 static lr_status add_sensitivity(struct demo *demo)
 {
     demo->sensitivity = lr_image_create(&demo->setup.grid, &demo->setup.report->log);
-    if (demo->sensitivity == NULL) {
-        return report_reason(demo->setup.report);
-    }
+    if (demo->sensitivity == NULL) return report_reason(demo->setup.report);
     lr_vector sensitivity = lr_image_vector(demo->sensitivity);
     CLI_TRY(lr_operator_sensitivity(demo->setup.op, NULL, &sensitivity));
     return demo_add_slice(demo, demo->sensitivity, "counts per emission", "sensitivity");
@@ -128,9 +112,7 @@ static bool is_shown(const struct demo *demo, int number)
 {
     const struct demo_scale *scale = demo->scale;
     bool shown = number == scale->iterations;
-    for (int k = 0; k < 3; k++) {
-        shown = shown || number == scale->shown[k];
-    }
+    for (int k = 0; k < 3; k++) shown = shown || number == scale->shown[k];
     return shown;
 }
 
@@ -140,11 +122,9 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     char caption[64];
     demo->last = *done;
     demo->last.image = NULL;
-    report_info(demo->setup.report, "iteration %d: log-likelihood %.9g, %.2f s", done->number,
-                done->log_likelihood, done->seconds);
-    if (!is_shown(demo, done->number)) {
-        return LR_OK;
-    }
+    report_info(demo->setup.report, "iteration %d: log-likelihood %.9g, %.2f s", done->number, done->log_likelihood,
+                done->seconds);
+    if (!is_shown(demo, done->number)) return LR_OK;
     lr_vector image = lr_image_vector(demo->image);
     CLI_TRY(lr_vector_copy(done->image, &image));
     snprintf(caption, sizeof(caption), "iteration %d", done->number);
@@ -212,10 +192,8 @@ static lr_status open_scanner(struct demo *demo)
 {
     struct setup *setup = &demo->setup;
     setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
-    if (setup->scanner != NULL) {
-        setup->lors =
-            lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
-    }
+    if (setup->scanner != NULL)
+        setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
     setup->params.lors = setup->lors;
     return setup->lors != NULL ? LR_OK : report_reason(setup->report);
 }
@@ -224,17 +202,14 @@ static lr_status write_volumes(struct demo *demo)
 {
     char path[PATH_MAX];
     const lr_log *log = &demo->setup.report->log;
-    CLI_TRY(
-        lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth, log));
+    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth, log));
     return lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log);
 }
 
 static lr_status run_demo(struct demo *demo)
 {
     const double start = report_seconds();
-    if (demo->quick) {
-        report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
-    }
+    if (demo->quick) report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
     CLI_TRY(open_scanner(demo));
     CLI_TRY(draw_phantom(demo));
     CLI_TRY(demo_correspondence(demo));
@@ -254,9 +229,7 @@ static lr_status run(struct cli_args *args)
 {
     struct demo demo = {0};
     lr_status status = read_request(args, &demo);
-    if (status == LR_OK) {
-        status = run_demo(&demo);
-    }
+    if (status == LR_OK) status = run_demo(&demo);
     album_finish(&demo.panel);
     lr_lor_data_destroy(demo.data);
     lr_image_destroy(demo.image);

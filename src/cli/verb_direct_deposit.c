@@ -14,8 +14,7 @@ static const struct cli_option photon_options[] = {
     {"--activity", "IMAGE", "instead of --events: photon pairs from this image", false},
     {"--count", "N", "pairs to be detected; default 100000", false},
     {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", false},
-    {"--model", "NAME",
-     "lines are off by this radial width, as that of direct recon; default: by crystals alone",
+    {"--model", "NAME", "lines are off by this radial width, as that of direct recon; default: by crystals alone",
      false},
     {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
     {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},
@@ -49,9 +48,7 @@ static void close_source(struct source *source)
 static lr_status open_scanner(struct source *source, struct cli_args *args)
 {
     const char *name = args_text(args, "--scanner"), *path = source->events.path;
-    if (name == NULL && path != NULL && lr_events_recognise(path) == LR_EVENTS_PETSIRD) {
-        name = path;
-    }
+    if (name == NULL && path != NULL && lr_events_recognise(path) == LR_EVENTS_PETSIRD) name = path;
     if (name == NULL) {
         name = args_required(args, "--scanner");
         CLI_TRY(args->status);
@@ -72,12 +69,9 @@ static lr_status open_events(struct source *source, struct cli_args *args)
 static lr_status open_activity(struct source *source, struct cli_args *args, struct setup *grid)
 {
     CLI_TRY(open_scanner(source, args));
-    source->lors =
-        lr_lors_create_watched(source->scanner, &args->report->progress, &args->report->log);
+    source->lors = lr_lors_create_watched(source->scanner, &args->report->progress, &args->report->log);
     source->activity = setup_read_image(grid, args, args_text(args, "--activity"));
-    if (source->lors == NULL || source->activity == NULL) {
-        return report_reason(args->report);
-    }
+    if (source->lors == NULL || source->activity == NULL) return report_reason(args->report);
     source->photons.lors = source->lors;
     source->photons.activity = source->activity;
     source->info.has_tof = true;
@@ -98,18 +92,14 @@ static double widest_radial_mm(const lr_resolution *widths)
 /* Lines are blurred where a width is asked for. */
 static void read_blur(struct source *source, struct cli_args *args)
 {
-    const bool blurs =
-        args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
+    const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
     source->blur = direct_read_widths(args);
-    if (!blurs && args_has(args, "--edge-mm")) {
-        args_complain(args, "--edge-mm needs --model");
-    }
+    if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
     if (blurs) {
-        source->photons.blur =
-            (lr_photon_blur){.radial_mm = blur_width,
-                             .user = &source->blur,
-                             .most_radial_mm = widest_radial_mm(&source->blur),
-                             .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
+        source->photons.blur = (lr_photon_blur){.radial_mm = blur_width,
+                                                .user = &source->blur,
+                                                .most_radial_mm = widest_radial_mm(&source->blur),
+                                                .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
     }
 }
 
@@ -129,21 +119,17 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
         .log = &args->report->log,
         .progress = &args->report->progress,
     };
-    if ((source->events.path != NULL) == (activity != NULL)) {
+    if ((source->events.path != NULL) == (activity != NULL))
         args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");
-    }
     read_blur(source, args);
-    for (const struct cli_option *option = photon_options; option->name != NULL; option++) {
-        if (activity == NULL && args_has(args, option->name)) {
+    for (const struct cli_option *option = photon_options; option->name != NULL; option++)
+        if (activity == NULL && args_has(args, option->name))
             args_complain(args, "%s belongs to --activity", option->name);
-        }
-    }
     CLI_TRY(args->status);
     return activity != NULL ? open_activity(source, args, grid) : open_events(source, args);
 }
 
-static void report_counts(const struct cli_args *args, const lr_deposit *deposit,
-                          const char *output, double seconds)
+static void report_counts(const struct cli_args *args, const lr_deposit *deposit, const char *output, double seconds)
 {
     const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
     const lr_histo_images *images = lr_deposit_get_images(deposit);
@@ -151,9 +137,8 @@ static void report_counts(const struct cli_args *args, const lr_deposit *deposit
     if (!args->report->json) {
         printf("%s: %lld events in %d views; left out: %lld tilted too much, %lld outside of the "
                "grid, %lld of the other kind\n",
-               output, (long long)counts->deposited, images->num_views,
-               (long long)counts->too_tilted, (long long)counts->outside_grid,
-               (long long)counts->other_kind);
+               output, (long long)counts->deposited, images->num_views, (long long)counts->too_tilted,
+               (long long)counts->outside_grid, (long long)counts->other_kind);
         return;
     }
     struct json json = common_json_begin(args->syntax->verb);
@@ -178,12 +163,9 @@ static lr_status fill(const struct source *source, lr_deposit *deposit)
     return lr_deposit_finish(deposit);
 }
 
-static lr_status check_deposited(struct report *report, const char *output,
-                                 const lr_deposit_counts *counts)
+static lr_status check_deposited(struct report *report, const char *output, const lr_deposit_counts *counts)
 {
-    if (counts->deposited > 0) {
-        return LR_OK;
-    }
+    if (counts->deposited > 0) return LR_OK;
     return report_error(report, LR_BAD_INPUT,
                         "%s would hold no event: %lld were tilted too much (--acceptance-deg), "
                         "%lld outside of the grid (--grid, --origin-mm), %lld of the other kind "
@@ -192,8 +174,7 @@ static lr_status check_deposited(struct report *report, const char *output,
                         (long long)counts->other_kind);
 }
 
-static lr_status deposit_events(struct cli_args *args, struct direct_setup *setup,
-                                const struct source *source)
+static lr_status deposit_events(struct cli_args *args, struct direct_setup *setup, const struct source *source)
 {
     static const char *const rules[] = {"nearest", "trilinear", NULL};
     static const char *const backends[] = {"auto", "cpu", "compute", NULL};
@@ -212,21 +193,13 @@ static lr_status deposit_events(struct cli_args *args, struct direct_setup *setu
     };
     CLI_TRY(args->status);
     lr_deposit *deposit = lr_deposit_create(&params);
-    if (deposit == NULL) {
-        return report_reason(args->report);
-    }
+    if (deposit == NULL) return report_reason(args->report);
     const double begin = report_seconds();
     lr_status status = fill(source, deposit);
     const double seconds = report_seconds() - begin;
-    if (status == LR_OK) {
-        status = check_deposited(args->report, output, lr_deposit_get_counts(deposit));
-    }
-    if (status == LR_OK) {
-        status = lr_histo_images_write(output, lr_deposit_get_images(deposit), &args->report->log);
-    }
-    if (status == LR_OK) {
-        report_counts(args, deposit, output, seconds);
-    }
+    if (status == LR_OK) status = check_deposited(args->report, output, lr_deposit_get_counts(deposit));
+    if (status == LR_OK) status = lr_histo_images_write(output, lr_deposit_get_images(deposit), &args->report->log);
+    if (status == LR_OK) report_counts(args, deposit, output, seconds);
     lr_deposit_destroy(deposit);
     return status;
 }
@@ -238,8 +211,7 @@ static lr_status run_with(struct cli_args *args, struct direct_setup *setup, str
     CLI_TRY(direct_read_views(setup, args));
     CLI_TRY(open_source(source, args, &setup->grid));
     CLI_TRY(setup_grid(&setup->grid, args,
-                       source->activity != NULL && !args_has(args, "--grid") &&
-                               !args_has(args, "--like")
+                       source->activity != NULL && !args_has(args, "--grid") && !args_has(args, "--like")
                            ? &source->activity->grid
                            : NULL));
     return deposit_events(args, setup, source);
@@ -257,8 +229,7 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", false},
-    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events",
-     false},
+    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events", false},
     COMMON_UNTIL_DAMAGE_OPTION,
     {"--delayeds", NULL, "delayed coincidences instead of prompts", false},
     {"--rule", "NAME", "nearest or trilinear; default nearest", false},

@@ -31,8 +31,8 @@ static void report_result(const struct work *work)
     }
     report_clear(args->report);
     if (!args->report->json) {
-        printf("%s: factors of %d views, %.6g to %.6g, mean %.6g\n", args_text(args, "-o"),
-               histo->num_views, low, high, mean);
+        printf("%s: factors of %d views, %.6g to %.6g, mean %.6g\n", args_text(args, "-o"), histo->num_views, low, high,
+               mean);
         return;
     }
     struct json json = common_json_begin(args->syntax->verb);
@@ -55,28 +55,25 @@ static lr_status compute(struct work *work)
     struct setup *setup = &work->setup.grid;
     struct report *report = setup->report;
     const double begin = report_seconds();
-    work->histo = lr_direct_factors_create(
-        &(lr_direct_factors_params){.lors = setup->lors,
-                                    .grid = &setup->grid,
-                                    .set = work->setup.set,
-                                    .efficiencies = setup->factors.efficiencies,
-                                    .mu = setup->mu,
-                                    .directions = work->directions,
-                                    .threads = setup->params.threads,
-                                    .log = &report->log,
-                                    .progress = &report->progress});
-    if (work->histo == NULL) {
-        return report_reason(report);
-    }
+    work->histo = lr_direct_factors_create(&(lr_direct_factors_params){.lors = setup->lors,
+                                                                       .grid = &setup->grid,
+                                                                       .set = work->setup.set,
+                                                                       .efficiencies = setup->factors.efficiencies,
+                                                                       .mu = setup->mu,
+                                                                       .directions = work->directions,
+                                                                       .threads = setup->params.threads,
+                                                                       .log = &report->log,
+                                                                       .progress = &report->progress});
+    if (work->histo == NULL) return report_reason(report);
     work->seconds = report_seconds() - begin;
     const lr_lor_data data = direct_data(work->histo);
-    return common_check_result(
-        report, &(struct common_result){.output = args_text(work->args, "-o"),
-                                        .values = data.values,
-                                        .count = data.count,
-                                        .causes = "does the grid miss the scanner (--origin-mm), "
-                                                  "are the efficiencies all 0, or does the "
-                                                  "attenuation map stop everything (--mu-unit)?"});
+    return common_check_result(report,
+                               &(struct common_result){.output = args_text(work->args, "-o"),
+                                                       .values = data.values,
+                                                       .count = data.count,
+                                                       .causes = "does the grid miss the scanner (--origin-mm), "
+                                                                 "are the efficiencies all 0, or does the "
+                                                                 "attenuation map stop everything (--mu-unit)?"});
 }
 
 static lr_status run_with(struct work *work)
@@ -91,12 +88,9 @@ static lr_status run_with(struct work *work)
     CLI_TRY(direct_read_views(&work->setup, args));
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(setup_grid(setup, args,
-                       setup->mu != NULL && !args_has(args, "--grid") && !args_has(args, "--like")
-                           ? &setup->mu->grid
-                           : NULL));
-    if (efficiencies != NULL) {
-        CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
-    }
+                       setup->mu != NULL && !args_has(args, "--grid") && !args_has(args, "--like") ? &setup->mu->grid
+                                                                                                   : NULL));
+    if (efficiencies != NULL) CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
     CLI_TRY(compute(work));
     CLI_TRY(lr_histo_images_write(output, work->histo, &args->report->log));
     report_result(work);
@@ -113,11 +107,9 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in",
-     false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", false},
     {"--mu", "IMAGE", "attenuation map: the share of pairs that survive it, multiplied in", false},
-    {"--mu-unit", "UNIT",
-     "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
+    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--directions", "N", "lines through each voxel in each view; default 32", false},
     {"--threads", "N", "default: all processors; the factors are the same", false},
     {"-o", "FILE", "histo-images of factors to write (HDF5), for direct recon --factors", false},

@@ -37,11 +37,8 @@ struct watch {
 static lr_histo_images *read_one(struct cli_args *args, const char *name, lr_status *status)
 {
     const char *path = args_text(args, name);
-    lr_histo_images *histo =
-        path != NULL && *status == LR_OK ? lr_histo_images_read(path, &args->report->log) : NULL;
-    if (path != NULL && histo == NULL && *status == LR_OK) {
-        *status = report_reason(args->report);
-    }
+    lr_histo_images *histo = path != NULL && *status == LR_OK ? lr_histo_images_read(path, &args->report->log) : NULL;
+    if (path != NULL && histo == NULL && *status == LR_OK) *status = report_reason(args->report);
     return histo;
 }
 
@@ -50,12 +47,8 @@ static int *find_order(const lr_histo_images *histo)
 {
     const int count = histo->num_views;
     int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
-    while (azimuths < count && histo->views[azimuths].tilt_deg == histo->views[0].tilt_deg) {
-        azimuths++;
-    }
-    for (int k = 0; order != NULL && k < count; k++) {
-        order[k] = k;
-    }
+    while (azimuths < count && histo->views[azimuths].tilt_deg == histo->views[0].tilt_deg) azimuths++;
+    for (int k = 0; order != NULL && k < count; k++) order[k] = k;
     if (order != NULL && count % azimuths == 0) {
         const lr_view_set set = {azimuths, count / azimuths, 10};
         lr_view_set_order(&set, order);
@@ -68,9 +61,8 @@ static int32_t *find_subsets(const lr_histo_images *histo, int views_per_block)
 {
     int *order = find_order(histo);
     int32_t *subset_of = calloc((size_t)histo->num_views, sizeof(*subset_of));
-    for (int k = 0; order != NULL && subset_of != NULL && k < histo->num_views; k++) {
+    for (int k = 0; order != NULL && subset_of != NULL && k < histo->num_views; k++)
         subset_of[order[k]] = k / views_per_block;
-    }
     const bool is_whole = order != NULL;
     free(order);
     if (!is_whole) {
@@ -85,20 +77,17 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     const struct watch *watch = user;
     report_info(watch->report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds,
                 done->device_seconds);
-    if (watch->save_every == 0 || done->number % watch->save_every != 0) {
-        return LR_OK;
-    }
+    if (watch->save_every == 0 || done->number % watch->save_every != 0) return LR_OK;
     lr_vector image = lr_image_vector(watch->image);
     CLI_TRY(lr_vector_copy(done->image, &image));
-    return common_write_iteration(watch->report,
-                                  &(struct common_iteration){.output = watch->output,
-                                                             .number = done->number,
-                                                             .grid = &watch->image->grid,
-                                                             .values = watch->image->values});
+    return common_write_iteration(watch->report, &(struct common_iteration){.output = watch->output,
+                                                                            .number = done->number,
+                                                                            .grid = &watch->image->grid,
+                                                                            .values = watch->image->values});
 }
 
-static void report_image(const struct cli_args *args, const struct direct_setup *setup,
-                         const struct request *request, const lr_image *image)
+static void report_image(const struct cli_args *args, const struct direct_setup *setup, const struct request *request,
+                         const lr_image *image)
 {
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
@@ -119,30 +108,24 @@ static void report_image(const struct cli_args *args, const struct direct_setup 
     common_json_end(&json);
 }
 
-static lr_status check_grids(struct cli_args *args, const struct direct_setup *setup,
-                             const struct inputs *inputs)
+static lr_status check_grids(struct cli_args *args, const struct direct_setup *setup, const struct inputs *inputs)
 {
     CLI_TRY(lr_histo_images_check(inputs->counts, setup->op, &args->report->log));
-    return inputs->additive != NULL
-               ? lr_histo_images_check(inputs->additive, setup->op, &args->report->log)
-               : LR_OK;
+    return inputs->additive != NULL ? lr_histo_images_check(inputs->additive, setup->op, &args->report->log) : LR_OK;
 }
 
-static lr_status iterate(struct cli_args *args, struct direct_setup *setup,
-                         const struct inputs *inputs, struct request *request)
+static lr_status iterate(struct cli_args *args, struct direct_setup *setup, const struct inputs *inputs,
+                         struct request *request)
 {
     const lr_lor_data data = direct_data(inputs->counts);
-    const lr_lor_data additive =
-        inputs->additive != NULL ? direct_data(inputs->additive) : (lr_lor_data){0};
+    const lr_lor_data additive = inputs->additive != NULL ? direct_data(inputs->additive) : (lr_lor_data){0};
     struct watch watch = {.report = args->report,
                           .output = args_text(args, "-o"),
                           .image = inputs->image,
                           .save_every = request->save_every};
     int32_t *subset_of = find_subsets(inputs->counts, request->views_per_block);
-    if (subset_of == NULL) {
-        return report_error(args->report, LR_FAILED, "no memory for %d views",
-                            inputs->counts->num_views);
-    }
+    if (subset_of == NULL)
+        return report_error(args->report, LR_FAILED, "no memory for %d views", inputs->counts->num_views);
     struct run_bar bar;
     run_bar_init(&bar, args->report);
     bar.name = "direct recon";
@@ -163,24 +146,21 @@ static lr_status iterate(struct cli_args *args, struct direct_setup *setup,
     return status;
 }
 
-static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup,
-                             struct inputs *inputs, struct request *request)
+static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup, struct inputs *inputs,
+                             struct request *request)
 {
     const char *output = args_text(args, "-o");
     inputs->image = lr_image_create(&inputs->counts->grid, &args->report->log);
-    if (inputs->image == NULL) {
-        return report_reason(args->report);
-    }
+    if (inputs->image == NULL) return report_reason(args->report);
     CLI_TRY(check_grids(args, setup, inputs));
     CLI_TRY(iterate(args, setup, inputs, request));
-    CLI_TRY(common_check_result(
-        args->report,
-        &(struct common_result){.output = output,
-                                .values = inputs->image->values,
-                                .count = lr_grid_num_voxels(&inputs->image->grid),
-                                .causes = "the histo-images have no counts, or --initial or "
-                                          "--factors is 0 where they have: are they the right "
-                                          "files?"}));
+    CLI_TRY(common_check_result(args->report,
+                                &(struct common_result){.output = output,
+                                                        .values = inputs->image->values,
+                                                        .count = lr_grid_num_voxels(&inputs->image->grid),
+                                                        .causes = "the histo-images have no counts, or --initial or "
+                                                                  "--factors is 0 where they have: are they the right "
+                                                                  "files?"}));
     CLI_TRY(lr_image_write(output, inputs->image, &args->report->log));
     report_image(args, setup, request, inputs->image);
     return LR_OK;
@@ -189,17 +169,13 @@ static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup,
 static struct request read_request(struct cli_args *args)
 {
     static const int64_t at_least_one[2] = {1, INT_MAX};
-    const enum algorithm algorithm =
-        (enum algorithm)args_word(args, "--algorithm", algorithms, RAMLA);
-    if (algorithm == MLEM && args_has(args, "--views-per-block")) {
+    const enum algorithm algorithm = (enum algorithm)args_word(args, "--algorithm", algorithms, RAMLA);
+    if (algorithm == MLEM && args_has(args, "--views-per-block"))
         args_complain(args, "ML-EM has all views in one block: leave out --views-per-block");
-    }
-    if (algorithm != RAMLA && (args_has(args, "--relaxation") || args_has(args, "--fall"))) {
+    if (algorithm != RAMLA && (args_has(args, "--relaxation") || args_has(args, "--fall")))
         args_complain(args, "--relaxation and --fall belong to --algorithm ramla");
-    }
-    if (args_has(args, "--after") && !args_has(args, "--initial")) {
+    if (args_has(args, "--after") && !args_has(args, "--initial"))
         args_complain(args, "--after says of how many iterations --initial is: give that image");
-    }
     const int usual = algorithm == RAMLA ? 1 : algorithm == OSEM ? 10 : INT_MAX;
     return (struct request){
         .params = {.algorithm = algorithm == RAMLA ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
@@ -216,21 +192,14 @@ static struct request read_request(struct cli_args *args)
 }
 
 /* An image without a grid of its own (.npy) lies on that of the counts. */
-static lr_status read_initial(struct cli_args *args, struct direct_setup *setup,
-                              struct inputs *inputs)
+static lr_status read_initial(struct cli_args *args, struct direct_setup *setup, struct inputs *inputs)
 {
     const char *path = args_text(args, "--initial");
-    if (path == NULL) {
-        return LR_OK;
-    }
+    if (path == NULL) return LR_OK;
     inputs->initial = lr_image_read_on(path, &setup->grid.grid, &args->report->log);
-    if (inputs->initial == NULL) {
-        return report_reason(args->report);
-    }
-    if (!setup_same_grid(&inputs->initial->grid, &setup->grid.grid)) {
-        return report_error(args->report, LR_BAD_INPUT,
-                            "%s does not lie on the grid of the histo-images", path);
-    }
+    if (inputs->initial == NULL) return report_reason(args->report);
+    if (!setup_same_grid(&inputs->initial->grid, &setup->grid.grid))
+        return report_error(args->report, LR_BAD_INPUT, "%s does not lie on the grid of the histo-images", path);
     return LR_OK;
 }
 
@@ -250,16 +219,13 @@ static lr_status run_with(struct cli_args *args, struct direct_setup *setup, str
     inputs->factors = read_one(args, "--factors", &status);
     CLI_TRY(status);
     const int num_views = inputs->counts->num_views;
-    if (request.views_per_block > num_views) {
-        request.views_per_block = num_views;
-    }
+    if (request.views_per_block > num_views) request.views_per_block = num_views;
     request.params.subsets = (num_views - 1) / request.views_per_block + 1;
     CLI_TRY(setup_grid(&setup->grid, args, &inputs->counts->grid));
     CLI_TRY(read_initial(args, setup, inputs));
-    CLI_TRY(direct_open(setup, args,
-                        &(struct direct_work){.views = inputs->counts->views,
-                                              .num_views = num_views,
-                                              .factors = inputs->factors}));
+    CLI_TRY(direct_open(
+        setup, args,
+        &(struct direct_work){.views = inputs->counts->views, .num_views = num_views, .factors = inputs->factors}));
     direct_tell_of_factors(args->report, inputs->factors);
     return reconstruct(args, setup, inputs, &request);
 }
@@ -283,8 +249,7 @@ static const struct cli_option options[] = {
     {"--additive", "FILE", "expected randoms and scatter: histo-images", false},
     {"--factors", "FILE", "attenuation, efficiencies, geometry: histo-images", false},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
-    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending",
-     false},
+    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", false},
     {0},
 };
 
@@ -292,11 +257,9 @@ static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "ramla, osem or mlem; default ramla", false},
     {"--iterations", "N", "passes over all views; default 3", false},
     {"--initial", "IMAGE", "image to start from; default: uniform", false},
-    {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
-     false},
+    {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there", false},
     {"--views-per-block", "N", "default 1 (ramla), 10 (osem)", false},
-    {"--relaxation", "L",
-     "ramla: of the first iteration; above 1 voxels may become 0; default 10 / (9 + blocks)",
+    {"--relaxation", "L", "ramla: of the first iteration; above 1 voxels may become 0; default 10 / (9 + blocks)",
      false},
     {"--fall", "F", "ramla: iteration k = 0, 1, ... has L / (1 + F k); default 0", false},
     {0},

@@ -29,15 +29,9 @@ static lr_status open_scanner(struct opened *opened, const char *name)
 {
     const lr_events_source *source = &opened->source;
     const char *path = name;
-    if (path == NULL && source->format == LR_EVENTS_PETSIRD) {
-        path = source->path;
-    }
-    if (path == NULL && source->format != LR_EVENTS_SIEMENS) {
-        path = source->companion;
-    }
-    if (path == NULL) {
-        return LR_OK;
-    }
+    if (path == NULL && source->format == LR_EVENTS_PETSIRD) path = source->path;
+    if (path == NULL && source->format != LR_EVENTS_SIEMENS) path = source->companion;
+    if (path == NULL) return LR_OK;
     opened->scanner = lr_scanner_read(path, &opened->report->log);
     opened->source.scanner = opened->scanner;
     return opened->scanner != NULL ? LR_OK : report_reason(opened->report);
@@ -49,9 +43,7 @@ static void choose_format(struct opened *opened, const char *crystal_map, const 
     lr_events_source *source = &opened->source;
     source->companion = crystal_map != NULL ? crystal_map : header;
     source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
-    if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) {
-        source->format = LR_EVENTS_SAFIR;
-    }
+    if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) source->format = LR_EVENTS_SAFIR;
 }
 
 static struct opened read_command(struct cli_args *args, int positionals)
@@ -101,14 +93,12 @@ static void print_kind(const lr_tof_bins *bins)
         puts("none");
         return;
     }
-    printf("%d bins of %.6g mm from %g to %g mm; ", bins->num_bins,
-           lr_tof_bin_mm(bins->edges_mm, bins->num_bins), bins->edges_mm[0],
-           bins->edges_mm[bins->num_bins]);
-    if (bins->resolution_ps > 0) {
+    printf("%d bins of %.6g mm from %g to %g mm; ", bins->num_bins, lr_tof_bin_mm(bins->edges_mm, bins->num_bins),
+           bins->edges_mm[0], bins->edges_mm[bins->num_bins]);
+    if (bins->resolution_ps > 0)
         printf("%.6g ps FWHM\n", bins->resolution_ps);
-    } else {
+    else
         puts("resolution not known");
-    }
 }
 
 static void print_tof(const lr_events_info *info, const struct tally *tally)
@@ -119,24 +109,18 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
         puts("none");
         return;
     }
-    if (kinds->count > 0) {
-        printf("by module types; ");
-    }
+    if (kinds->count > 0) printf("by module types; ");
     if (info->num_tof_bins > 0) {
-        printf("%d bins of %.6g mm from %g to %g mm; ", info->num_tof_bins,
-               lr_events_info_tof_bin_mm(info), info->tof_edges_mm[0],
-               info->tof_edges_mm[info->num_tof_bins]);
+        printf("%d bins of %.6g mm from %g to %g mm; ", info->num_tof_bins, lr_events_info_tof_bin_mm(info),
+               info->tof_edges_mm[0], info->tof_edges_mm[info->num_tof_bins]);
     } else if (info->tof_bin_mm > 0) {
         printf("bins of %.6g mm; ", info->tof_bin_mm);
     }
-    if (info->tof_resolution_ps > 0) {
-        printf("%.6g ps FWHM; ", info->tof_resolution_ps);
-    }
-    if (tally->tof_low_mm <= tally->tof_high_mm) {
+    if (info->tof_resolution_ps > 0) printf("%.6g ps FWHM; ", info->tof_resolution_ps);
+    if (tally->tof_low_mm <= tally->tof_high_mm)
         printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
-    } else {
+    else
         printf("no events\n");
-    }
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         printf("  types %d, %d   ", k / kinds->count, k % kinds->count);
         print_kind(&kinds->tof[k]);
@@ -146,13 +130,9 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
 static void print_energies(const lr_events_info *info)
 {
     const lr_event_kinds *kinds = &info->kinds;
-    if (info->energy_kev[1] > 0) {
-        printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
-    }
-    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++) {
-        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0],
-               kinds->energy_kev[k][1], k);
-    }
+    if (info->energy_kev[1] > 0) printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
+    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++)
+        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1], k);
 }
 
 static void print_lists(const lr_event_counts *counts)
@@ -161,23 +141,20 @@ static void print_lists(const lr_event_counts *counts)
         printf("pairs          %lld of modules that the file puts out of coincidence\n",
                (long long)counts->excluded_pairs);
     }
-    if (counts->repeated > 0) {
-        printf("repeated       %lld in lists that stand there twice, left out\n",
-               (long long)counts->repeated);
-    }
+    if (counts->repeated > 0)
+        printf("repeated       %lld in lists that stand there twice, left out\n", (long long)counts->repeated);
 }
 
 static void print_events(const lr_events_info *info, const struct tally *tally)
 {
     const lr_event_counts *counts = &info->counts;
-    printf("format         %s%s%s\n", lr_events_format_name(info->format),
-           info->version[0] != '\0' ? ", " : "", info->version);
+    printf("format         %s%s%s\n", lr_events_format_name(info->format), info->version[0] != '\0' ? ", " : "",
+           info->version);
     printf("scanner        %s\n", info->scanner[0] != '\0' ? info->scanner : "not named");
     printf("prompts        %lld\n", (long long)counts->prompts);
     printf("delayeds       %lld\n", (long long)counts->delayeds);
-    if (tally->weight[0] + tally->weight[1] != (double)tally->events) {
+    if (tally->weight[0] + tally->weight[1] != (double)tally->events)
         printf("counts         %.9g\n", tally->weight[0] + tally->weight[1]);
-    }
     printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
     print_lists(counts);
     printf("time marks     %lld\n", (long long)counts->time_marks);
@@ -227,13 +204,11 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
     json_bool(json, "has_tof", info->has_tof);
     json_int(json, "num_tof_bins", info->num_tof_bins);
     json_number(json, "tof_bin_mm", lr_events_info_tof_bin_mm(info));
-    json_number(json, "tof_resolution_ps",
-                info->tof_resolution_ps > 0 ? info->tof_resolution_ps : NAN);
-    if (info->energy_kev[1] > 0) {
+    json_number(json, "tof_resolution_ps", info->tof_resolution_ps > 0 ? info->tof_resolution_ps : NAN);
+    if (info->energy_kev[1] > 0)
         json_numbers(json, "energy_kev", info->energy_kev, 2);
-    } else {
+    else
         json_number(json, "energy_kev", NAN);
-    }
     json_kinds(&info->kinds, json);
 }
 
@@ -248,9 +223,7 @@ static lr_status run_show(struct cli_args *args)
         const bool needs_one = scanner != NULL || opened.source.format == LR_EVENTS_SAFIR;
         status = needs_one ? open_scanner(&opened, scanner) : LR_OK;
     }
-    if (status == LR_OK) {
-        status = lr_events_read(&opened.source, &sink, &opened.info);
-    }
+    if (status == LR_OK) status = lr_events_read(&opened.source, &sink, &opened.info);
     if (status == LR_OK && args->report->json) {
         struct json json = common_json_begin("events show");
         json_events(&opened.info, &tally, &json);
@@ -272,12 +245,10 @@ static lr_status open_both(struct cli_args *args, struct opened *opened)
     }
     CLI_TRY(open_scanner(opened, args_text(args, "--scanner")));
     if (opened->scanner == NULL) {
-        args_complain(args, "%s names no places of crystals: give its --scanner",
-                      opened->source.path);
+        args_complain(args, "%s names no places of crystals: give its --scanner", opened->source.path);
         return args->status;
     }
-    opened->lors =
-        lr_lors_create_watched(opened->scanner, &args->report->progress, &args->report->log);
+    opened->lors = lr_lors_create_watched(opened->scanner, &args->report->progress, &args->report->log);
     return opened->lors != NULL ? LR_OK : report_reason(args->report);
 }
 
@@ -303,9 +274,7 @@ static lr_status convert_list(struct opened *opened, const struct wanted *wanted
 {
     lr_events_info before = {0};
     lr_status status = lr_events_read(&opened->source, NULL, &before);
-    if (wanted->without_tof) {
-        forget_tof(&before);
-    }
+    if (wanted->without_tof) forget_tof(&before);
     const lr_events_writer_params params = {
         .path = wanted->output,
         .lors = opened->lors,
@@ -314,17 +283,14 @@ static lr_status convert_list(struct opened *opened, const struct wanted *wanted
         .log = &opened->report->log,
     };
     lr_events_writer *writer = status == LR_OK ? lr_events_writer_create(&params) : NULL;
-    if (status == LR_OK && writer == NULL) {
-        status = report_reason(opened->report);
-    }
+    if (status == LR_OK && writer == NULL) status = report_reason(opened->report);
     if (writer != NULL) {
         const lr_event_sink sink = lr_events_writer_sink(writer);
         status = lr_events_read(&opened->source, &sink, &opened->info);
-        if (status == LR_OK) {
+        if (status == LR_OK)
             status = lr_events_writer_finish(writer);
-        } else {
+        else
             lr_events_writer_abandon(writer);
-        }
     }
     lr_events_info_finish(&before);
     return status;
@@ -335,8 +301,7 @@ static lr_status convert_histogram(struct opened *opened, const char *output)
     lr_prompts_delayeds data;
     CLI_TRY(lr_events_bin(&opened->source, opened->lors, &data, &opened->info));
     const lr_castor_histogram histogram = {data.prompts, opened->info.duration_s};
-    const lr_status status =
-        lr_castor_histogram_write(output, opened->lors, &histogram, &opened->report->log);
+    const lr_status status = lr_castor_histogram_write(output, opened->lors, &histogram, &opened->report->log);
     lr_lor_data_destroy(data.prompts);
     lr_lor_data_destroy(data.delayeds);
     return status;
@@ -368,45 +333,40 @@ static lr_status run_convert(struct cli_args *args)
     struct opened opened = read_command(args, 2);
     const int version = args_word(args, "--petsird-version", versions, 0);
     const bool histogram = args_has(args, "--histogram");
-    if (histogram && args->num_positional == 2 && !common_ends_with(args->positional[1], ".Cdh")) {
+    if (histogram && args->num_positional == 2 && !common_ends_with(args->positional[1], ".Cdh"))
         args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
-    }
     if (args_has(args, "--petsird-version") && args->num_positional == 2 &&
-        !common_ends_with(args->positional[1], ".petsird")) {
+        !common_ends_with(args->positional[1], ".petsird"))
         args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
-    }
     lr_status status = args->status == LR_OK ? open_both(args, &opened) : args->status;
     if (status == LR_OK) {
         const char *output = args->positional[1];
         const struct wanted wanted = {output, minors[version], args_has(args, "--without-tof")};
         status = histogram ? convert_histogram(&opened, output) : convert_list(&opened, &wanted);
     }
-    if (status == LR_OK) {
-        report_conversion(&opened, args->positional[1]);
-    }
+    if (status == LR_OK) report_conversion(&opened, args->positional[1]);
     close_events(&opened);
     return status;
 }
 
 /* --- the command line --- */
 
-#define SOURCE_OPTIONS                                                                             \
-    COMMON_UNTIL_DAMAGE_OPTION,                                                                    \
-        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false}, \
-        {"--crystal-map", "FILE",                                                                  \
-         "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "  \
-         "--scanner it is the scanner, too",                                                       \
-         false},                                                                                   \
-    {                                                                                              \
-        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false \
+#define SOURCE_OPTIONS                                                                                                 \
+    COMMON_UNTIL_DAMAGE_OPTION,                                                                                        \
+        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},                     \
+        {"--crystal-map", "FILE",                                                                                      \
+         "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "                      \
+         "--scanner it is the scanner, too",                                                                           \
+         false},                                                                                                       \
+    {                                                                                                                  \
+        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false                     \
     }
 
 static const struct cli_option show_options[] = {SOURCE_OPTIONS, {0}};
 
 static const struct cli_option convert_options[] = {
     SOURCE_OPTIONS,
-    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)",
-     false},
+    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)", false},
     {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", false},
     {"--without-tof", NULL, "leave the times of flight out", false},
     {0}};
@@ -424,9 +384,8 @@ static const char *const event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
 static const struct cli_syntax convert_syntax = {
     .verb = "events convert",
     .positionals = "IN OUT",
-    .summary =
-        "Writes list mode as PETSIRD (.petsird), CASToR (.Cdh with .Cdf), or text (.tsv): a line "
-        "for each event, with the place that its time of flight gives.",
+    .summary = "Writes list mode as PETSIRD (.petsird), CASToR (.Cdh with .Cdf), or text (.tsv): a line "
+               "for each event, with the place that its time of flight gives.",
     .example = "loraster events convert small_listmode_file.l head.petsird --scanner siemens-mmr",
     .outputs = {{CLI_SECOND_WORD, event_endings}},
     .groups = {{"input and output", convert_options}, COMMON_GENERAL_GROUP},

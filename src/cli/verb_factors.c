@@ -40,12 +40,10 @@ static void read_request(struct work *work)
         args_complain(args, "randoms are added and the other factors multiplied: write them to "
                             "files of their own");
     }
-    if (work->events != NULL && work->delayeds_path != NULL) {
+    if (work->events != NULL && work->delayeds_path != NULL)
         args_complain(args, "--events brings its own delayeds: leave out --delayeds");
-    }
-    if (work->events == NULL && (args_has(args, "--crystal-map") || args_has(args, "--header"))) {
+    if (work->events == NULL && (args_has(args, "--crystal-map") || args_has(args, "--header")))
         args_complain(args, "--crystal-map and --header belong to --events");
-    }
     if (args_has(args, "--crystal-map") && args_has(args, "--header")) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
                             "one of them");
@@ -78,19 +76,14 @@ static lr_status bin_events(struct work *work)
 static lr_status estimate_randoms(struct work *work, lr_lor_source *source)
 {
     struct report *report = work->setup.report;
-    if (work->events != NULL) {
+    if (work->events != NULL)
         CLI_TRY(bin_events(work));
-    } else {
+    else
         work->delayeds = lr_lor_data_read(work->delayeds_path, work->setup.lors, &report->log);
-    }
-    work->randoms = work->delayeds != NULL
-                        ? lr_randoms_estimate(work->setup.lors, work->delayeds, &report->log)
-                        : NULL;
-    if (work->randoms == NULL) {
-        return report_reason(report);
-    }
-    report_info(report, "randoms by fan sums of %.9g delayeds, %d crystals to each",
-                work->randoms->delayeds, work->randoms->pooled);
+    work->randoms = work->delayeds != NULL ? lr_randoms_estimate(work->setup.lors, work->delayeds, &report->log) : NULL;
+    if (work->randoms == NULL) return report_reason(report);
+    report_info(report, "randoms by fan sums of %.9g delayeds, %d crystals to each", work->randoms->delayeds,
+                work->randoms->pooled);
     *source = lr_crystal_product_source(&work->randoms->product);
     return LR_OK;
 }
@@ -99,15 +92,9 @@ static lr_status estimate_randoms(struct work *work, lr_lor_source *source)
 
 static lr_status make_source(struct work *work, lr_lor_source *source)
 {
-    if (work->events != NULL || work->delayeds_path != NULL) {
-        return estimate_randoms(work, source);
-    }
-    if (work->efficiencies != NULL) {
-        CLI_TRY(lor_factors_efficiencies(&work->setup, work->efficiencies));
-    }
-    if (work->setup.mu != NULL) {
-        CLI_TRY(lor_factors_attenuate(&work->setup));
-    }
+    if (work->events != NULL || work->delayeds_path != NULL) return estimate_randoms(work, source);
+    if (work->efficiencies != NULL) CLI_TRY(lor_factors_efficiencies(&work->setup, work->efficiencies));
+    if (work->setup.mu != NULL) CLI_TRY(lor_factors_attenuate(&work->setup));
     *source = lr_source_product_source(&work->setup.factors.sources);
     return LR_OK;
 }
@@ -118,13 +105,10 @@ static lr_status fill(struct work *work, const lr_lor_source *source, lr_lor_dat
     for (int64_t first = 0; first < data->count; first += AT_ONCE) {
         const int64_t left = data->count - first;
         const lr_lor_span span = {.first = first, .count = left < AT_ONCE ? left : AT_ONCE};
-        if (source->get(source->user, &span, data->values + first) != LR_OK) {
+        if (source->get(source->user, &span, data->values + first) != LR_OK)
             return report_error(work->setup.report, LR_FAILED, "no memory for factors of LORs");
-        }
-        if (!progress->report(progress->user, "factors of LORs", (double)(first + span.count),
-                              (double)data->count)) {
+        if (!progress->report(progress->user, "factors of LORs", (double)(first + span.count), (double)data->count))
             return LR_CANCELLED;
-        }
     }
     return LR_OK;
 }
@@ -154,9 +138,9 @@ static void report_result(const struct work *work, const struct summary *found)
     const bool adds = work->randoms != NULL;
     report_clear(work->setup.report);
     if (!work->setup.report->json) {
-        printf("%s: %s of %lld LORs in coincidence, %.6g to %.6g, mean %.9g, sum %.9g\n",
-               work->output, adds ? "expected randoms" : "factors", (long long)found->count,
-               found->low, found->high, found->sum / (double)found->count, found->sum);
+        printf("%s: %s of %lld LORs in coincidence, %.6g to %.6g, mean %.9g, sum %.9g\n", work->output,
+               adds ? "expected randoms" : "factors", (long long)found->count, found->low, found->high,
+               found->sum / (double)found->count, found->sum);
         return;
     }
     struct json json = common_json_begin(work->args->syntax->verb);
@@ -181,25 +165,20 @@ static lr_status write_factors(struct work *work)
     CLI_TRY(setup_scanner(setup, work->args, LR_STORE_NO));
     CLI_TRY(make_source(work, &source));
     lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (data == NULL) {
-        return report_reason(setup->report);
-    }
+    if (data == NULL) return report_reason(setup->report);
     lr_status status = fill(work, &source, data);
     if (status == LR_OK) {
         status = common_check_result(
-            setup->report,
-            &(struct common_result){.output = work->output,
-                                    .values = data->values,
-                                    .count = data->count,
-                                    .causes = "are the efficiencies all 0, or does the attenuation "
-                                              "map stop everything (--mu-unit)?"});
+            setup->report, &(struct common_result){.output = work->output,
+                                                   .values = data->values,
+                                                   .count = data->count,
+                                                   .causes = "are the efficiencies all 0, or does the attenuation "
+                                                             "map stop everything (--mu-unit)?"});
     }
     if (status == LR_OK) {
         const struct summary found = summarise(setup->lors, data);
         status = lr_lor_data_write(work->output, setup->lors, data, &setup->report->log);
-        if (status == LR_OK) {
-            report_result(work, &found);
-        }
+        if (status == LR_OK) report_result(work, &found);
     }
     lr_lor_data_destroy(data);
     return status;
@@ -223,10 +202,8 @@ static const struct cli_option output_options[] = {
 
 static const struct cli_option factor_options[] = {
     {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", false},
-    {"--mu-unit", "UNIT",
-     "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
-    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in",
-     false},
+    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in", false},
     {"--threads", "N", "default: all processors", false},
     {0},
 };

@@ -72,8 +72,7 @@ static lr_scanner *trial_scanner(const lr_log *log)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    const lr_scanner_params params = {
-        .name = "trial", .modules = modules, .num_modules = 2, .log = log};
+    const lr_scanner_params params = {.name = "trial", .modules = modules, .num_modules = 2, .log = log};
     return lr_scanner_create(&params);
 }
 
@@ -115,9 +114,7 @@ static struct trial try_backend(const char *name, int device, create_fn *create)
     const lr_log log = {keep_reason, &trial};
     lr_scanner *scanner = trial_scanner(&log);
     lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &log) : NULL;
-    if (lors != NULL) {
-        create(&trial, lors, device);
-    }
+    if (lors != NULL) create(&trial, lors, device);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return trial;
@@ -134,24 +131,22 @@ static struct trial try_direct(const char *name, int device)
     const lr_log log = {keep_reason, &trial};
     const lr_grid grid = lr_grid_centred(size, wide_mm);
     const lr_view view = {0};
-    lr_operator *op = lr_direct_create(&(lr_direct_params){
-        .grid = &grid,
-        .views = &view,
-        .num_views = 1,
-        .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 4, .axial_mm = 4}},
-        .backend = name,
-        .device = device,
-        .log = &log});
+    lr_operator *op =
+        lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                             .views = &view,
+                                             .num_views = 1,
+                                             .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 4, .axial_mm = 4}},
+                                             .backend = name,
+                                             .device = device,
+                                             .log = &log});
     if (op != NULL) {
         const lr_operator_info *info = lr_operator_get_info(op);
         trial.works = info->passed_over == NULL || strcmp(name, "cuda") != 0;
         trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
         snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
         snprintf(trial.device, sizeof(trial.device), "%s", info->device);
-        if (info->passed_over != NULL || !is_auto(&trial)) {
-            snprintf(trial.reason, sizeof(trial.reason), "%s",
-                     info->passed_over != NULL ? info->passed_over : "");
-        }
+        if (info->passed_over != NULL || !is_auto(&trial))
+            snprintf(trial.reason, sizeof(trial.reason), "%s", info->passed_over != NULL ? info->passed_over : "");
     }
     lr_operator_destroy(op);
     return trial;
@@ -201,28 +196,20 @@ static struct trial try_viewer(void)
 static void find_programs(struct started programs[2])
 {
     programs[0] = (struct started){.name = LR_HDF5_READER, .purpose = "reads HDF5 files"};
-    programs[1] = (struct started){.name = VERB_BENCH_PROGRAM,
-                                   .purpose = "loraster bench starts and no installation has"};
-    for (int k = 0; k < 2; k++) {
-        programs[k].is_there = lr_helper_find(programs[k].name, programs[k].path);
-    }
+    programs[1] =
+        (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "loraster bench starts and no installation has"};
+    for (int k = 0; k < 2; k++) programs[k].is_there = lr_helper_find(programs[k].name, programs[k].path);
 }
 
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
-    if (found->num_devices > MAX_DEVICES) {
-        found->num_devices = MAX_DEVICES;
-    }
+    if (found->num_devices > MAX_DEVICES) found->num_devices = MAX_DEVICES;
     found->automatic = try_backend("auto", device, create_operator);
-    for (int k = 0; k < NUM_BACKENDS; k++) {
-        found->backends[k] = try_backend(backend_names[k], device, create_operator);
-    }
+    for (int k = 0; k < NUM_BACKENDS; k++) found->backends[k] = try_backend(backend_names[k], device, create_operator);
     found->direct_cuda = try_direct("cuda", device);
     found->direct_automatic = try_direct("auto", device);
-    for (int k = 0; k < NUM_LISTMODE; k++) {
-        found->listmode[k] = try_backend(listmode_names[k], device, create_listmode);
-    }
+    for (int k = 0; k < NUM_LISTMODE; k++) found->listmode[k] = try_backend(listmode_names[k], device, create_listmode);
     found->mpi = try_mpi(&found->comm);
     found->viewer = try_viewer();
     find_programs(found->programs);
@@ -232,12 +219,12 @@ static void print_device(const lr_device *device, int index)
 {
     char storage[32], memory[32];
     if (!device->usable) {
-        printf("  refused   %s: %s%s%s\n", device->way, device->renderer,
-               *device->renderer ? ": " : "", device->reason);
+        printf("  refused   %s: %s%s%s\n", device->way, device->renderer, *device->renderer ? ": " : "",
+               device->reason);
         return;
     }
-    printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", index, device->way, device->renderer,
-           device->vendor, device->version, device->software ? ", software renderer" : "");
+    printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", index, device->way, device->renderer, device->vendor,
+           device->version, device->software ? ", software renderer" : "");
     printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
            "%s\n",
            (long long)device->max_texture_size, common_bytes(storage, device->max_storage_bytes),
@@ -247,11 +234,10 @@ static void print_device(const lr_device *device, int index)
 
 static void print_trial(const struct trial *trial)
 {
-    if (trial->works) {
+    if (trial->works)
         printf("  %-9s works on %s\n", trial->asked, trial->device);
-    } else {
+    else
         printf("  %-9s refused: %s\n", trial->asked, trial->reason);
-    }
 }
 
 static void print_automatic(const struct findings *found)
@@ -260,17 +246,16 @@ static void print_automatic(const struct findings *found)
     if (!automatic->works) {
         printf("\nauto finds nothing: %s\n", automatic->reason);
     } else {
-        printf("\nauto takes %s on %s, and what else serves where that does not%s%s\n",
-               automatic->backend, automatic->device, *automatic->reason ? "; " : "",
-               automatic->reason);
+        printf("\nauto takes %s on %s, and what else serves where that does not%s%s\n", automatic->backend,
+               automatic->device, *automatic->reason ? "; " : "", automatic->reason);
     }
 }
 
 /* By "auto", of a family. */
 static void print_taken(const struct trial *automatic)
 {
-    printf("  auto      takes %s on %s%s%s\n", automatic->backend, automatic->device,
-           *automatic->reason ? "; " : "", automatic->reason);
+    printf("  auto      takes %s on %s%s%s\n", automatic->backend, automatic->device, *automatic->reason ? "; " : "",
+           automatic->reason);
 }
 
 static void print_ranks(const struct findings *found)
@@ -278,17 +263,13 @@ static void print_ranks(const struct findings *found)
     puts("\nseveral ranks (mpirun -n G loraster recon ...)");
     print_trial(&found->mpi);
     if (found->mpi.works) {
-        printf("            this MPI takes %smemory of CUDA; guesses %s\n",
-               found->comm.is_cuda_aware ? "" : "no ",
-               found->comm.can_compose ? "can be composed (LAPACKE)"
-                                       : "cannot be composed: built without LAPACKE");
+        printf("            this MPI takes %smemory of CUDA; guesses %s\n", found->comm.is_cuda_aware ? "" : "no ",
+               found->comm.can_compose ? "can be composed (LAPACKE)" : "cannot be composed: built without LAPACKE");
     }
-    if (found->comm.nccl[0] != '\0') {
-        printf("  NCCL      works: %s takes images from GPU to GPU, one rank a GPU\n",
-               found->comm.nccl);
-    } else {
+    if (found->comm.nccl[0] != '\0')
+        printf("  NCCL      works: %s takes images from GPU to GPU, one rank a GPU\n", found->comm.nccl);
+    else
         printf("  NCCL      refused: %s\n", found->comm.nccl_reason);
-    }
 }
 
 static void print_findings(const struct findings *found)
@@ -304,9 +285,7 @@ static void print_findings(const struct findings *found)
              "libegl1 libgl1-mesa-dri");
     }
     puts("\nbackends");
-    for (int k = 0; k < NUM_BACKENDS; k++) {
-        print_trial(&found->backends[k]);
-    }
+    for (int k = 0; k < NUM_BACKENDS; k++) print_trial(&found->backends[k]);
     print_automatic(found);
     puts("\nfamily direct");
     print_trial(&found->direct_cuda);
@@ -323,8 +302,8 @@ static void print_findings(const struct findings *found)
     puts("\nprograms that are started when they are needed");
     for (int k = 0; k < 2; k++) {
         const struct started *program = &found->programs[k];
-        printf("  %s, which %s, %s%s\n", program->name, program->purpose,
-               program->is_there ? "is " : "is missing: it ", program->path);
+        printf("  %s, which %s, %s%s\n", program->name, program->purpose, program->is_there ? "is " : "is missing: it ",
+               program->path);
     }
 }
 
@@ -360,14 +339,10 @@ static void print_json(const struct findings *found)
 {
     struct json json = common_json_begin("info");
     json_open(&json, "devices", '[');
-    for (int k = 0; k < found->num_devices; k++) {
-        device_json(&json, &found->devices[k]);
-    }
+    for (int k = 0; k < found->num_devices; k++) device_json(&json, &found->devices[k]);
     json_close(&json, ']');
     json_open(&json, "backends", '[');
-    for (int k = 0; k < NUM_BACKENDS; k++) {
-        trial_json(&json, NULL, &found->backends[k]);
-    }
+    for (int k = 0; k < NUM_BACKENDS; k++) trial_json(&json, NULL, &found->backends[k]);
     json_close(&json, ']');
     trial_json(&json, "auto", &found->automatic);
     json_open(&json, "direct", '{');
@@ -375,9 +350,7 @@ static void print_json(const struct findings *found)
     trial_json(&json, "auto", &found->direct_automatic);
     json_close(&json, '}');
     json_open(&json, "listmode", '{');
-    for (int k = 0; k < NUM_LISTMODE; k++) {
-        trial_json(&json, listmode_names[k], &found->listmode[k]);
-    }
+    for (int k = 0; k < NUM_LISTMODE; k++) trial_json(&json, listmode_names[k], &found->listmode[k]);
     json_close(&json, '}');
     json_open(&json, "ranks", '{');
     trial_json(&json, "mpi", &found->mpi);
@@ -404,21 +377,17 @@ static void print_json(const struct findings *found)
 /* The trial that decides how the verb ends. */
 static const struct trial *wanted(const struct findings *found, const char *backend)
 {
-    for (int k = 0; k < NUM_BACKENDS; k++) {
-        if (strcmp(found->backends[k].asked, backend) == 0) {
-            return &found->backends[k];
-        }
-    }
+    for (int k = 0; k < NUM_BACKENDS; k++)
+        if (strcmp(found->backends[k].asked, backend) == 0) return &found->backends[k];
     return strcmp(backend, "cuda") == 0 ? &found->direct_cuda : &found->automatic;
 }
 
 /* Where a device failed for "auto" that worked for the backend's own name: it may fail again. */
-static void warn_of_passed_over(const struct trial *automatic, const struct trial *named,
-                                const char *family, struct report *report)
+static void warn_of_passed_over(const struct trial *automatic, const struct trial *named, const char *family,
+                                struct report *report)
 {
-    if (automatic->works && named->works && automatic->reason[0] != '\0') {
+    if (automatic->works && named->works && automatic->reason[0] != '\0')
         report_warn(report, "auto of the family %s: %s", family, automatic->reason);
-    }
 }
 
 static lr_status run(struct cli_args *args)
@@ -431,20 +400,16 @@ static lr_status run(struct cli_args *args)
     CLI_TRY(args->status);
     investigate(&found, device, &args->report->log);
     warn_of_passed_over(&found.automatic, &found.backends[COMPUTE], "correspondence", args->report);
-    warn_of_passed_over(&found.listmode[LISTMODE_AUTO], &found.listmode[LISTMODE_COMPUTE],
-                        "listmode", args->report);
+    warn_of_passed_over(&found.listmode[LISTMODE_AUTO], &found.listmode[LISTMODE_COMPUTE], "listmode", args->report);
     (args->report->json ? print_json : print_findings)(&found);
     const struct trial *trial = wanted(&found, backend);
-    if (!trial->works) {
-        return report_error(args->report, trial->status != LR_OK ? trial->status : LR_NO_DEVICE,
-                            "%s", trial->reason);
-    }
+    if (!trial->works)
+        return report_error(args->report, trial->status != LR_OK ? trial->status : LR_NO_DEVICE, "%s", trial->reason);
     return LR_OK;
 }
 
 static const struct cli_option options[] = {
-    {"--backend", "NAME",
-     "end with exit code 4 unless this backend works (cuda: of the family direct); default auto",
+    {"--backend", "NAME", "end with exit code 4 unless this backend works (cuda: of the family direct); default auto",
      false},
     {"--device", "N", "which usable device; default 0", false},
     {0},

@@ -39,16 +39,12 @@ struct request {
 static lr_status read_points(struct cli_args *args, struct request *request)
 {
     const int count = args_count(args, "--at");
-    if (count == 0) {
-        return args->status;
-    }
+    if (count == 0) return args->status;
     request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
-    if (request->whole.points_mm == NULL) {
+    if (request->whole.points_mm == NULL)
         return report_error(args->report, LR_FAILED, "no memory for %d points", count);
-    }
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < count; k++)
         args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
-    }
     request->whole.num_points = count;
     return args->status;
 }
@@ -61,8 +57,8 @@ static lr_status cut_points(struct request *request, struct report *report)
     request->points_mm = request->whole.points_mm;
     request->num_points = num;
     if (share->parts > num) {
-        return report_error(report, LR_USAGE, "%lld points cannot be cut into %lld parts",
-                            (long long)num, (long long)share->parts);
+        return report_error(report, LR_USAGE, "%lld points cannot be cut into %lld parts", (long long)num,
+                            (long long)share->parts);
     }
     if (share->parts > 0) {
         share->rows_before = num * (share->number - 1) / share->parts;
@@ -81,11 +77,8 @@ lr_matrix_format matrix_format_of(const char *path)
         {".h5", LR_MATRIX_HDF5}, {".hdf5", LR_MATRIX_HDF5}, {".npz", LR_MATRIX_NPZ},
         {".mtx", LR_MATRIX_MTX}, {".hpm", LR_MATRIX_STIR},
     };
-    for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
-        if (common_ends_with(path, endings[k].ending)) {
-            return endings[k].format;
-        }
-    }
+    for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++)
+        if (common_ends_with(path, endings[k].ending)) return endings[k].format;
     return LR_MATRIX_TSV;
 }
 
@@ -98,9 +91,7 @@ static bool is_stream(lr_matrix_format format)
 /* STIR keeps rows of LORs. */
 static void check_stir(struct cli_args *args, struct request *request)
 {
-    if (request->format != LR_MATRIX_STIR) {
-        return;
-    }
+    if (request->format != LR_MATRIX_STIR) return;
     if ((args_has(args, "--by") && !request->whole.choice.by_lor) || args_has(args, "--at") ||
         args_has(args, "--rows") || args_has(args, "--region")) {
         args_complain(args, "STIR's matrix files have rows of LORs: leave out --by voxel, --at, "
@@ -111,14 +102,12 @@ static void check_stir(struct cli_args *args, struct request *request)
 
 static void check_tube(struct cli_args *args, const struct request *request)
 {
-    static const char *const others[] = {
-        "--at",       "--by",     "--rows",   "--region",  "--pairs", "--lors", "--threshold",
-        "--compress", "--format", "--resume", "--dry-run", "--part",  NULL};
-    for (int k = 0; request->tube != NULL && others[k] != NULL; k++) {
-        if (args_has(args, others[k])) {
+    static const char *const others[] = {"--at",      "--by",        "--rows",     "--region", "--pairs",
+                                         "--lors",    "--threshold", "--compress", "--format", "--resume",
+                                         "--dry-run", "--part",      NULL};
+    for (int k = 0; request->tube != NULL && others[k] != NULL; k++)
+        if (args_has(args, others[k]))
             args_complain(args, "--lor writes the image of one LOR: leave out %s", others[k]);
-        }
-    }
 }
 
 static lr_status read_request(struct cli_args *args, struct request *request)
@@ -127,8 +116,7 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     request->start_s = report_seconds();
     request->output = args_required(args, "-o");
     request->tube = args_text(args, "--lor");
-    request->format = (lr_matrix_format)args_word(args, "--format", formats,
-                                                  (int)matrix_format_of(request->output));
+    request->format = (lr_matrix_format)args_word(args, "--format", formats, (int)matrix_format_of(request->output));
     request->compress = (int)args_int(args, "--compress", 0, levels);
     request->resumes = args_has(args, "--resume");
     matrix_choice_read(args, &request->whole.choice);
@@ -136,16 +124,10 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     request->threshold = matrix_read_threshold(args);
     check_stir(args, request);
     check_tube(args, request);
-    if (request->compress > 0 && request->format != LR_MATRIX_HDF5) {
-        args_complain(args, "--compress is for HDF5 (.h5)");
-    }
-    if (request->resumes && is_stream(request->format)) {
-        args_complain(args, "--resume is for HDF5, npz and mtx");
-    }
-    if (request->share.parts > 0 && request->format != LR_MATRIX_HDF5 &&
-        request->format != LR_MATRIX_NPZ) {
+    if (request->compress > 0 && request->format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
+    if (request->resumes && is_stream(request->format)) args_complain(args, "--resume is for HDF5, npz and mtx");
+    if (request->share.parts > 0 && request->format != LR_MATRIX_HDF5 && request->format != LR_MATRIX_NPZ)
         args_complain(args, "--part is for HDF5 and npz (.h5, .npz), which matrix join joins");
-    }
     return read_points(args, request);
 }
 
@@ -156,16 +138,16 @@ static void describe(const struct setup *setup, char *text, size_t size)
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     const char *penetration = info->penetration ? ", penetration" : "";
     if (info->mode == LR_MODE_EXACT) {
-        snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend,
-                 info->samples[0], info->samples[1], info->samples[2]);
+        snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend, info->samples[0],
+                 info->samples[1], info->samples[2]);
     } else {
-        snprintf(text, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend,
-                 info->rays, info->samples[0], info->samples[1], info->samples[2], penetration);
+        snprintf(text, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend, info->rays,
+                 info->samples[0], info->samples[1], info->samples[2], penetration);
     }
 }
 
-static lr_matrix_writer_params writer_params(const struct setup *setup,
-                                             const struct request *request, const char *description)
+static lr_matrix_writer_params writer_params(const struct setup *setup, const struct request *request,
+                                             const char *description)
 {
     const bool points = request->num_points > 0;
     const struct matrix_choice *choice = &request->choice;
@@ -239,31 +221,27 @@ static lr_status pass(void *user, const lr_row *row)
 }
 
 /* Rows of voxels from the `done`-th on. */
-static lr_status run_voxels(const struct setup *setup, const struct matrix_choice *choice,
-                            int64_t done, const lr_row_sink *sink)
+static lr_status run_voxels(const struct setup *setup, const struct matrix_choice *choice, int64_t done,
+                            const lr_row_sink *sink)
 {
     lr_row_choice rows = {.begin = choice->begin + done, .end = choice->end, .part = &choice->part};
     if (choice->voxels != NULL) {
         rows.voxels = choice->voxels + done;
         rows.num_voxels = choice->num_voxels - done;
-        if (rows.num_voxels == 0) {
-            return LR_OK;
-        }
+        if (rows.num_voxels == 0) return LR_OK;
     }
     return lr_operator_rows_part(setup->op, &rows, sink);
 }
 
 /* Rows of LORs from the `done`-th of some module pairs on: pairs before it are left out. */
-static lr_status run_pairs(const struct setup *setup, const struct matrix_choice *choice,
-                           struct gate *gate, int64_t done)
+static lr_status run_pairs(const struct setup *setup, const struct matrix_choice *choice, struct gate *gate,
+                           int64_t done)
 {
     const lr_lors *lors = setup->lors;
     const bool is_all = choice->part_pairs == NULL;
     const int64_t num = is_all ? lors->num_pairs : choice->part.num_pairs;
     int32_t *pairs = calloc((size_t)num + 1, sizeof(*pairs));
-    if (pairs == NULL) {
-        return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-    }
+    if (pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
     lr_selection rest = {.pairs = pairs};
     int64_t before = 0;
     for (int64_t k = 0; k < num; k++) {
@@ -276,44 +254,36 @@ static lr_status run_pairs(const struct setup *setup, const struct matrix_choice
         before += size;
     }
     const lr_row_sink sink = {pass, gate};
-    const lr_status status =
-        rest.num_pairs > 0 ? lr_operator_lor_rows(setup->op, &rest, &sink) : LR_OK;
+    const lr_status status = rest.num_pairs > 0 ? lr_operator_lor_rows(setup->op, &rest, &sink) : LR_OK;
     free(pairs);
     return status;
 }
 
-static lr_status run_lors(const struct setup *setup, const struct matrix_choice *choice,
-                          struct gate *gate, int64_t done)
+static lr_status run_lors(const struct setup *setup, const struct matrix_choice *choice, struct gate *gate,
+                          int64_t done)
 {
-    if (choice->part_lors == NULL) {
-        return run_pairs(setup, choice, gate, done);
-    }
-    const lr_selection rest = {.lors = choice->part_lors + done,
-                               .num_lors = choice->part.num_lors - done};
+    if (choice->part_lors == NULL) return run_pairs(setup, choice, gate, done);
+    const lr_selection rest = {.lors = choice->part_lors + done, .num_lors = choice->part.num_lors - done};
     return rest.num_lors > 0 ? lr_operator_lor_rows(setup->op, &rest, &gate->next) : LR_OK;
 }
 
-static lr_status run_rows(const struct setup *setup, const struct request *request,
-                          lr_matrix_writer *writer)
+static lr_status run_rows(const struct setup *setup, const struct request *request, lr_matrix_writer *writer)
 {
     struct gate gate = {.next = lr_matrix_writer_sink(writer)};
     const int64_t done = lr_matrix_writer_get_written(writer).rows;
-    if (request->resumes) {
-        report_info(setup->report, "going on after %lld rows of an earlier run", (long long)done);
-    }
+    if (request->resumes) report_info(setup->report, "going on after %lld rows of an earlier run", (long long)done);
     if (request->num_points > 0) {
         const lr_row_sink sink = {pass, &gate};
         gate.to_skip = done;
-        return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm,
-                                      request->num_points, &sink);
+        return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm, request->num_points, &sink);
     }
     return request->choice.by_lor ? run_lors(setup, &request->choice, &gate, done)
                                   : run_voxels(setup, &request->choice, done, &gate.next);
 }
 
 /* After Ctrl-C what there is stays, for --resume; after anything else what was written down before. */
-static lr_status stop_writing(const struct setup *setup, const struct request *request,
-                              lr_matrix_writer *writer, lr_status status)
+static lr_status stop_writing(const struct setup *setup, const struct request *request, lr_matrix_writer *writer,
+                              lr_status status)
 {
     const int64_t rows = lr_matrix_writer_get_written(writer).rows;
     if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
@@ -340,8 +310,7 @@ static lr_status judge_empty_rows(const struct setup *setup, const struct reques
         return report_error(setup->report, LR_BAD_INPUT,
                             "%s would hold no element: no line through %s joins two modules in "
                             "coincidence: --at is in mm from the scanner's centre",
-                            request->output,
-                            written->rows == 1 ? "the point" : "any of the points");
+                            request->output, written->rows == 1 ? "the point" : "any of the points");
     }
     if (all) {
         report_warn(setup->report,
@@ -357,38 +326,29 @@ static lr_status judge_empty_rows(const struct setup *setup, const struct reques
     return LR_OK;
 }
 
-static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request,
-                                     const char *description)
+static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request, const char *description)
 {
     struct request all = *request;
     all.choice = request->whole.choice;
     all.points_mm = request->whole.points_mm;
     all.num_points = request->whole.num_points;
     const lr_matrix_writer_params whole = writer_params(setup, &all, description);
-    const lr_matrix_part part = {&whole, request->share.number, request->share.parts,
-                                 request->share.rows_before};
+    const lr_matrix_part part = {&whole, request->share.number, request->share.parts, request->share.rows_before};
     lr_matrix_writer_params params = writer_params(setup, request, description);
     params.share = request->share.parts > 0 ? &part : NULL;
     return lr_matrix_writer_create(&params);
 }
 
-static lr_status write_rows(const struct setup *setup, const struct request *request,
-                            lr_matrix_written *written)
+static lr_status write_rows(const struct setup *setup, const struct request *request, lr_matrix_written *written)
 {
     char description[256];
     describe(setup, description, sizeof(description));
     lr_matrix_writer *writer = open_writer(setup, request, description);
-    if (writer == NULL) {
-        return report_reason(setup->report);
-    }
+    if (writer == NULL) return report_reason(setup->report);
     lr_status status = run_rows(setup, request, writer);
     *written = lr_matrix_writer_get_written(writer);
-    if (status == LR_OK) {
-        status = judge_empty_rows(setup, request, written);
-    }
-    if (status != LR_OK) {
-        return stop_writing(setup, request, writer, status);
-    }
+    if (status == LR_OK) status = judge_empty_rows(setup, request, written);
+    if (status != LR_OK) return stop_writing(setup, request, writer, status);
     return lr_matrix_writer_finish(writer);
 }
 
@@ -399,8 +359,7 @@ static const char *rows_are(const struct request *request)
     return request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels";
 }
 
-static void report_json(const struct setup *setup, const struct request *request,
-                        const lr_matrix_written *written)
+static void report_json(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
 {
     struct json json = common_json_begin("matrix");
     setup_json(setup, &json);
@@ -424,14 +383,12 @@ static void report_json(const struct setup *setup, const struct request *request
     common_json_end(&json);
 }
 
-static void report_result(const struct setup *setup, const struct request *request,
-                          const lr_matrix_written *written)
+static void report_result(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
 {
     char line[PATH_MAX + 128];
     report_clear(setup->report);
     if (written->dropped_elements > 0) {
-        report_info(setup->report,
-                    "threshold %g: %lld elements dropped, %.3g %% of the weight of the rows",
+        report_info(setup->report, "threshold %g: %lld elements dropped, %.3g %% of the weight of the rows",
                     request->threshold, (long long)written->dropped_elements,
                     100 * written->dropped_sum / (written->dropped_sum + written->sum));
     }
@@ -439,13 +396,12 @@ static void report_result(const struct setup *setup, const struct request *reque
         report_json(setup, request, written);
         return;
     }
-    snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output,
-             (long long)written->rows, (long long)written->elements, written->sum);
-    if (common_is_standard_output(request->output)) {
+    snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output, (long long)written->rows,
+             (long long)written->elements, written->sum);
+    if (common_is_standard_output(request->output))
         report_info(setup->report, "%s", line); /* the rows have standard output to themselves */
-    } else {
+    else
         puts(line);
-    }
 }
 
 /* --- the whole --- */
@@ -460,8 +416,7 @@ static lr_status check_output(struct report *report, const struct request *reque
                                              [LR_MATRIX_STIR] = {".hpm"}};
     const bool is_text = request->format == LR_MATRIX_TSV;
     CLI_TRY(common_check_output(report, request->output,
-                                request->tube != NULL ? common_image_endings
-                                                      : endings[request->format]));
+                                request->tube != NULL ? common_image_endings : endings[request->format]));
     return is_text || !common_is_device(request->output)
                ? LR_OK
                : report_error(report, LR_USAGE,
@@ -490,24 +445,18 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
         CLI_TRY(matrix_share_cut(&request->share, &request->whole.choice, setup, &request->choice));
     }
     CLI_TRY(matrix_factors_read(&request->factors, args, setup));
-    if (request->tube != NULL && matrix_find_lor(setup, request->tube) < 0) {
-        return LR_USAGE;
-    }
+    if (request->tube != NULL && matrix_find_lor(setup, request->tube) < 0) return LR_USAGE;
     return setup_operator(setup);
 }
 
 static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct request *request)
 {
     CLI_TRY(prepare(args, setup, request));
-    if (request->tube != NULL) {
-        return matrix_write_tube(setup, request->tube, request->output);
-    }
+    if (request->tube != NULL) return matrix_write_tube(setup, request->tube, request->output);
     lr_matrix_written written = {0};
     bool goes_on;
     CLI_TRY(forecast(setup, request, &goes_on));
-    if (!goes_on) {
-        return LR_OK;
-    }
+    if (!goes_on) return LR_OK;
     CLI_TRY(write_rows(setup, request, &written));
     report_result(setup, request, &written);
     return LR_OK;
@@ -518,9 +467,7 @@ static lr_status run(struct cli_args *args)
     struct setup setup = {0};
     struct request request = {0};
     lr_status status = read_request(args, &request);
-    if (status == LR_OK) {
-        status = write_matrix(args, &setup, &request);
-    }
+    if (status == LR_OK) status = write_matrix(args, &setup, &request);
     free(request.whole.points_mm);
     matrix_share_finish(&request.share);
     matrix_choice_finish(&request.whole.choice);
@@ -531,8 +478,7 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option row_options[] = {
     {"--by", "SIDE", "rows are voxels (voxel) or LORs (lor); default voxel", false},
     {"--rows", "FIRST:LAST", "only voxel rows FIRST to LAST - 1", false},
-    {"--region", "REGION",
-     "voxels above 0 in an image, or box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,R (mm)", false},
+    {"--region", "REGION", "voxels above 0 in an image, or box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,R (mm)", false},
     {"--pairs", "LIST|FILE", "only LORs of these module pairs: 0-18,3-20", false},
     {"--lors", "LIST|FILE", "with --by lor, only these: 12,40,100:200 (200 is not)", false},
     {"--at", "X,Y,Z", "a point in mm, one sample; without it the grid's voxels", true},
@@ -543,8 +489,7 @@ static const struct cli_option row_options[] = {
 
 static const struct cli_option output_options[] = {
     {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", false},
-    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv",
-     false},
+    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv", false},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", false},
     FORECAST_DRY_RUN,
     {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", false},
@@ -552,9 +497,8 @@ static const struct cli_option output_options[] = {
     {0},
 };
 
-static const char *const output_endings[] = {".h5",  ".hdf5", ".npz",    ".mtx", ".tsv",
-                                             ".hpm", ".nii",  ".nii.gz", ".hv",  ".hdr",
-                                             ".mhd", ".mha",  ".npy",    "",     NULL};
+static const char *const output_endings[] = {".h5", ".hdf5", ".npz", ".mtx", ".tsv", ".hpm", ".nii", ".nii.gz",
+                                             ".hv", ".hdr",  ".mhd", ".mha", ".npy", "",     NULL};
 
 static const struct cli_syntax syntax = {
     .verb = "matrix",

@@ -12,22 +12,17 @@ static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ,
 static int word_of(const char *path)
 {
     const lr_matrix_format format = matrix_format_of(path);
-    for (int k = 0; formats[k] != NULL; k++) {
-        if (format_of_word[k] == format) {
-            return k;
-        }
-    }
+    for (int k = 0; formats[k] != NULL; k++)
+        if (format_of_word[k] == format) return k;
     return -1;
 }
 
-static void tell(struct cli_args *args, const lr_matrix_join_params *params, int word,
-                 const lr_matrix_written *written)
+static void tell(struct cli_args *args, const lr_matrix_join_params *params, int word, const lr_matrix_written *written)
 {
     report_clear(args->report);
     if (!args->report->json) {
-        printf("%s: %lld rows, %lld elements, sum %.9g, of %lld parts\n", params->path,
-               (long long)written->rows, (long long)written->elements, written->sum,
-               (long long)params->num_parts);
+        printf("%s: %lld rows, %lld elements, sum %.9g, of %lld parts\n", params->path, (long long)written->rows,
+               (long long)written->elements, written->sum, (long long)params->num_parts);
         return;
     }
     struct json json = common_json_begin("matrix join");
@@ -53,18 +48,11 @@ static lr_status run(struct cli_args *args)
                                     .progress = &args->report->progress,
                                     .log = &args->report->log};
     const int word = args_word(args, "--format", formats, word_of(params.path));
-    if (args->num_positional == 0) {
-        args_complain(args, "matrix join needs the files that matrix --part has written");
-    }
-    if (word < 0) {
-        args_complain(args, "%s: the name must end in .h5, .npz or .mtx, or --format say which",
-                      params.path);
-    }
+    if (args->num_positional == 0) args_complain(args, "matrix join needs the files that matrix --part has written");
+    if (word < 0) args_complain(args, "%s: the name must end in .h5, .npz or .mtx, or --format say which", params.path);
     CLI_TRY(args->status);
     params.format = format_of_word[word];
-    if (params.compress > 0 && params.format != LR_MATRIX_HDF5) {
-        args_complain(args, "--compress is for HDF5 (.h5)");
-    }
+    if (params.compress > 0 && params.format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
     CLI_TRY(args->status);
     CLI_TRY(lr_matrix_join(&params, &written));
     tell(args, &params, word, &written);

@@ -64,18 +64,12 @@ static int64_t lor_of(struct verify *verify, int64_t row)
 {
     const lr_selection *part = &verify->given.part;
     const int64_t *offsets = verify->setup.lors->offsets;
-    if (part->lors != NULL) {
-        return part->lors[row];
-    }
-    if (part->pairs == NULL) {
-        return row;
-    }
+    if (part->lors != NULL) return part->lors[row];
+    if (part->pairs == NULL) return row;
     for (;; verify->entry++) {
         const int32_t pair = part->pairs[verify->entry];
         const int64_t inside = row - verify->entry_begin;
-        if (inside < offsets[pair + 1] - offsets[pair]) {
-            return offsets[pair] + inside;
-        }
+        if (inside < offsets[pair + 1] - offsets[pair]) return offsets[pair] + inside;
         verify->entry_begin += offsets[pair + 1] - offsets[pair];
     }
 }
@@ -86,9 +80,7 @@ static lr_status take_lor_row(struct verify *verify, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->lor[k]] += row->probability[k];
         struct sample *sample = find_sample(verify, row->lor[k]);
-        if (sample != NULL) {
-            CLI_TRY(held_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
-        }
+        if (sample != NULL) CLI_TRY(held_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
     }
     return LR_OK;
 }
@@ -96,16 +88,11 @@ static lr_status take_lor_row(struct verify *verify, const lr_row *row)
 static lr_status take(void *user, const lr_row *row)
 {
     struct verify *verify = user;
-    if (verify->given.by_lor) {
-        return take_lor_row(verify, row);
-    }
+    if (verify->given.by_lor) return take_lor_row(verify, row);
     struct sample *sample = find_sample(verify, row->row);
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->row] += row->probability[k];
-        if (sample != NULL) {
-            CLI_TRY(
-                held_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
-        }
+        if (sample != NULL) CLI_TRY(held_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
     }
     return LR_OK;
 }
@@ -116,20 +103,16 @@ static lr_status choose_samples(struct verify *verify, int wanted)
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
     verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
     verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
-    if (verify->samples == NULL || verify->sums == NULL) {
-        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows",
-                            (long long)verify->num_sums);
-    }
+    if (verify->samples == NULL || verify->sums == NULL)
+        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
     for (int64_t k = 0; k < count; k++) {
         const int64_t drawn = (int64_t)(common_random(verify->seed, k) * (double)verify->num_sums);
         verify->samples[k].place = count == verify->num_sums ? k : drawn;
     }
     qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
-    for (int64_t k = 0; k < count; k++) { /* without repeats */
-        if (k == 0 || verify->samples[k].place != verify->samples[verify->num_samples - 1].place) {
+    for (int64_t k = 0; k < count; k++) /* without repeats */
+        if (k == 0 || verify->samples[k].place != verify->samples[verify->num_samples - 1].place)
             verify->samples[verify->num_samples++] = verify->samples[k];
-        }
-    }
     return LR_OK;
 }
 
@@ -139,9 +122,7 @@ static lr_status choose_samples(struct verify *verify, int wanted)
 static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
-    return info->by_lor           ? place
-           : info->voxels != NULL ? info->voxels[place]
-                                  : info->row_begin + place;
+    return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
 }
 
 static lr_status complain_sum(struct verify *verify, int64_t place, double expected, double largest)
@@ -152,8 +133,8 @@ static lr_status complain_sum(struct verify *verify, int64_t place, double expec
     return report_error(verify->setup.report, LR_BAD_INPUT,
                         "%s: the elements of voxel %lld at (%g, %g, %g) mm add up to %.7g, and its "
                         "sensitivity is %.7g: they differ by %.2g of the largest sensitivity",
-                        verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[place],
-                        expected, fabs(verify->sums[place] - expected) / largest);
+                        verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[place], expected,
+                        fabs(verify->sums[place] - expected) / largest);
 }
 
 /* What was dropped is known in all, not of each voxel. */
@@ -178,13 +159,10 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
             worst = k;
         }
     }
-    if (!(verify->worst_sum <= limit)) {
+    if (!(verify->worst_sum <= limit))
         return complain_sum(verify, worst, (double)sensitivity[voxel_at(verify, worst)], largest);
-    }
     total += verify->given.dropped_sum;
-    if (has_dropped && !verify->given.is_described) {
-        return LR_OK; /* how much was dropped is not known */
-    }
+    if (has_dropped && !verify->given.is_described) return LR_OK; /* how much was dropped is not known */
     if (!(fabs(total - expected_total) <= limit * expected_total)) {
         return report_error(verify->setup.report, LR_BAD_INPUT,
                             "%s: all elements add up to %.7g, with what it says was dropped, and "
@@ -198,9 +176,7 @@ static lr_status sum_row(void *user, const lr_row *row)
 {
     float *sensitivity = user;
     double sum = 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        sum += row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) sum += row->probability[k];
     sensitivity[row->row] = (float)sum;
     return LR_OK;
 }
@@ -226,20 +202,16 @@ static lr_status find_sensitivity(const struct verify *verify, float *sensitivit
 
 static lr_status check_sums(struct verify *verify)
 {
-    float *sensitivity = common_floats(verify->setup.report,
-                                       lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
-    if (sensitivity == NULL) {
-        return LR_FAILED;
-    }
+    float *sensitivity =
+        common_floats(verify->setup.report, lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
+    if (sensitivity == NULL) return LR_FAILED;
     lr_status status = setup_operator(&verify->setup);
     if (status == LR_OK) {
         verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
         verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
         status = find_sensitivity(verify, sensitivity);
     }
-    if (status == LR_OK) {
-        status = compare_sums(verify, sensitivity);
-    }
+    if (status == LR_OK) status = compare_sums(verify, sensitivity);
     free(sensitivity);
     return status;
 }
@@ -248,25 +220,18 @@ static lr_status check_sums(struct verify *verify)
 
 /* The reference's row without what the threshold drops. Where rows are LORs that is not known of
  * single elements: those that the file lacks are then left out. */
-static lr_status thin_out(const struct verify *verify, const struct held_row *found,
-                          const lr_row *row, struct held_row *out)
+static lr_status thin_out(const struct verify *verify, const struct held_row *found, const lr_row *row,
+                          struct held_row *out)
 {
     double largest = 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        largest = fmax(largest, row->probability[k]);
-    }
+    for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
     const double least = verify->given.threshold * largest * (1 + 1e-4);
     int64_t at = 0;
     for (int64_t k = 0; k < row->count; k++) {
-        while (at < found->count && found->lor[at] < row->lor[k]) {
-            at++;
-        }
+        while (at < found->count && found->lor[at] < row->lor[k]) at++;
         const bool there = at < found->count && found->lor[at] == row->lor[k];
-        const bool may_lack =
-            verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
-        if (there || !may_lack) {
-            CLI_TRY(held_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
-        }
+        const bool may_lack = verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
+        if (there || !may_lack) CLI_TRY(held_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
     }
     return LR_OK;
 }
@@ -277,8 +242,8 @@ struct oracle {
     int next; /* sample */
 };
 
-static lr_status complain_row(const struct verify *verify, const struct sample *sample,
-                              const lr_row_error *error, double limit)
+static lr_status complain_row(const struct verify *verify, const struct sample *sample, const lr_row_error *error,
+                              double limit)
 {
     const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
     return report_error(verify->setup.report, LR_BAD_INPUT,
@@ -286,16 +251,12 @@ static lr_status complain_row(const struct verify *verify, const struct sample *
                         "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
                         "%lld should not be there (--seed %llu)",
                         verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
-                        (long long)(verify->given.points_mm != NULL
-                                        ? sample->place
-                                        : voxel_at(verify, sample->place)),
-                        mode, error->relative_l2, limit, (long long)error->num_missed,
-                        (long long)error->num_elements, (long long)error->num_unexpected,
-                        (unsigned long long)verify->seed);
+                        (long long)(verify->given.points_mm != NULL ? sample->place : voxel_at(verify, sample->place)),
+                        mode, error->relative_l2, limit, (long long)error->num_missed, (long long)error->num_elements,
+                        (long long)error->num_unexpected, (unsigned long long)verify->seed);
 }
 
-static lr_status compare_with(struct verify *verify, const struct sample *sample,
-                              const struct held_row *reference)
+static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct held_row *reference)
 {
     const lr_row found = held_row_view(&sample->row), expected = held_row_view(reference);
     const lr_row_error error = lr_row_compare(&found, &expected);
@@ -303,11 +264,10 @@ static lr_status compare_with(struct verify *verify, const struct sample *sample
     const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
     const bool both_empty = found.count == 0 && expected.count == 0;
     lr_status status = LR_OK;
-    if (!both_empty && !(error.relative_l2 <= limit)) {
+    if (!both_empty && !(error.relative_l2 <= limit))
         status = complain_row(verify, sample, &error, limit);
-    } else if (!both_empty) {
+    else if (!both_empty)
         verify->worst_row = fmax(verify->worst_row, error.relative_l2);
-    }
     return status;
 }
 
@@ -317,9 +277,7 @@ static lr_status compare_row(void *user, const lr_row *row)
     const struct sample *sample = &oracle->verify->samples[oracle->next++];
     struct held_row reference = {0};
     lr_status status = thin_out(oracle->verify, &sample->row, row, &reference);
-    if (status == LR_OK) {
-        status = compare_with(oracle->verify, sample, &reference);
-    }
+    if (status == LR_OK) status = compare_with(oracle->verify, sample, &reference);
     held_row_finish(&reference);
     return status;
 }
@@ -329,18 +287,13 @@ static lr_status run_oracle(struct verify *verify, lr_operator *op)
     struct oracle oracle = {verify, 0};
     const lr_row_sink sink = {compare_row, &oracle};
     if (verify->given.points_mm != NULL) {
-        for (int k = 0; k < verify->num_samples; k++) {
-            CLI_TRY(lr_operator_point_rows(op, &verify->given.points_mm[verify->samples[k].place],
-                                           1, &sink));
-        }
+        for (int k = 0; k < verify->num_samples; k++)
+            CLI_TRY(lr_operator_point_rows(op, &verify->given.points_mm[verify->samples[k].place], 1, &sink));
         return LR_OK;
     }
     int64_t voxels[MOST_SAMPLES];
-    for (int k = 0; k < verify->num_samples; k++) {
-        voxels[k] = voxel_at(verify, verify->samples[k].place);
-    }
-    const lr_row_choice choice = {
-        .voxels = voxels, .num_voxels = verify->num_samples, .part = &verify->given.part};
+    for (int k = 0; k < verify->num_samples; k++) voxels[k] = voxel_at(verify, verify->samples[k].place);
+    const lr_row_choice choice = {.voxels = voxels, .num_voxels = verify->num_samples, .part = &verify->given.part};
     return verify->num_samples > 0 ? lr_operator_rows_part(op, &choice, &sink) : LR_OK;
 }
 
@@ -350,9 +303,7 @@ static lr_status check_rows(struct verify *verify)
     params.backend = "cpu";
     params.store = LR_STORE_NO;
     lr_operator *op = lr_operator_create(&params);
-    if (op == NULL) {
-        return report_reason(verify->setup.report);
-    }
+    if (op == NULL) return report_reason(verify->setup.report);
     verify->given.mode = lr_operator_get_info(op)->mode;
     const lr_status status = run_oracle(verify, op);
     lr_operator_destroy(op);
@@ -366,14 +317,10 @@ static lr_status open_scanner(struct verify *verify, struct cli_args *args)
     lr_scanner *scanner = NULL;
     if (verify->info->is_described && !args_has(args, "--scanner")) {
         scanner = lr_scanner_read_hdf5(verify->path, &args->report->log);
-        if (scanner == NULL) {
-            return report_reason(args->report);
-        }
+        if (scanner == NULL) return report_reason(args->report);
     }
     CLI_TRY(setup_scanner_or(&verify->setup, args, LR_STORE_NO, scanner));
-    return verify->info->is_described
-               ? lr_matrix_file_check_scanner(verify->file, verify->setup.lors)
-               : LR_OK;
+    return verify->info->is_described ? lr_matrix_file_check_scanner(verify->file, verify->setup.lors) : LR_OK;
 }
 
 /* npz says nothing: the command line must. */
@@ -395,7 +342,7 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
     given->by_lor = choice->by_lor;
     given->mode = params->mode;
     const int64_t num_voxels = lr_grid_num_voxels(&given->grid);
-    const int64_t rows = given->by_lor ? lr_selection_count(verify->setup.lors, &given->part)
+    const int64_t rows = given->by_lor           ? lr_selection_count(verify->setup.lors, &given->part)
                          : given->voxels != NULL ? choice->num_voxels
                                                  : choice->end - choice->begin;
     const int64_t columns = given->by_lor ? num_voxels : verify->setup.lors->count;
@@ -403,8 +350,8 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
         return report_error(args->report, LR_BAD_INPUT,
                             "%s has %lld rows and %lld columns; scanner, grid and rows that are "
                             "given have %lld and %lld: give those it was made with",
-                            verify->path, (long long)given->num_rows, (long long)given->num_columns,
-                            (long long)rows, (long long)columns);
+                            verify->path, (long long)given->num_rows, (long long)given->num_columns, (long long)rows,
+                            (long long)columns);
     }
     return LR_OK;
 }
@@ -415,9 +362,7 @@ static lr_status complete_model(struct verify *verify, struct cli_args *args)
     lr_operator_params *params = &verify->setup.params;
     lr_matrix_file_info *given = &verify->given;
     *given = *verify->info;
-    if (!given->is_described) {
-        return take_model(verify, args);
-    }
+    if (!given->is_described) return take_model(verify, args);
     if (given->points_mm != NULL) {
         setup_point_grid(&verify->setup);
     } else {
@@ -447,8 +392,7 @@ static lr_status complete_factors(struct verify *verify, struct cli_args *args)
                     verify->path, verify->given.factors);
     } else if (gives && verify->given.is_described && !has) {
         return report_error(verify->setup.report, LR_BAD_INPUT,
-                            "%s was made without efficiencies and attenuation: leave them out",
-                            verify->path);
+                            "%s was made without efficiencies and attenuation: leave them out", verify->path);
     }
     return LR_OK;
 }
@@ -469,16 +413,15 @@ static void report_good(const struct verify *verify)
         json_int(&json, "elements", info->num_elements);
         json_number(&json, "sum", verify->sum);
         json_text(&json, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled");
-        json_number(&json, "sum_error",
-                    verify->compares && info->points_mm == NULL ? verify->worst_sum : NAN);
+        json_number(&json, "sum_error", verify->compares && info->points_mm == NULL ? verify->worst_sum : NAN);
         json_number(&json, "row_error", verify->compares ? verify->worst_row : NAN);
         json_int(&json, "rows_compared", verify->compares ? verify->num_samples : 0);
         json_int(&json, "seed", (int64_t)verify->seed);
         common_json_end(&json);
         return;
     }
-    printf("%s: good: %lld rows of %s, %lld elements, sum %.9g\n", verify->path,
-           (long long)info->num_rows, rows, (long long)info->num_elements, verify->sum);
+    printf("%s: good: %lld rows of %s, %lld elements, sum %.9g\n", verify->path, (long long)info->num_rows, rows,
+           (long long)info->num_elements, verify->sum);
     if (verify->compares && info->points_mm == NULL) {
         printf("sums differ from the sensitivity by %.2g of its largest%s\n", verify->worst_sum,
                info->threshold > 0 ? ", where they exceed it" : "");
@@ -486,9 +429,8 @@ static void report_good(const struct verify *verify)
     if (verify->compares) {
         printf("%d %s, drawn with --seed %llu, differ from backend cpu, mode %s, by %.2g at most "
                "(relative L2)\n",
-               verify->num_samples, info->points_mm != NULL ? "points" : "voxels",
-               (unsigned long long)verify->seed, info->mode == LR_MODE_EXACT ? "exact" : "sampled",
-               verify->worst_row);
+               verify->num_samples, info->points_mm != NULL ? "points" : "voxels", (unsigned long long)verify->seed,
+               info->mode == LR_MODE_EXACT ? "exact" : "sampled", verify->worst_row);
     }
 }
 
@@ -499,9 +441,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     verify->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
     CLI_TRY(args->status);
     verify->file = lr_matrix_file_open(verify->path, &args->report->log);
-    if (verify->file == NULL) {
-        return report_reason(args->report);
-    }
+    if (verify->file == NULL) return report_reason(args->report);
     verify->info = lr_matrix_file_get_info(verify->file);
     CLI_TRY(open_scanner(verify, args));
     CLI_TRY(complete_model(verify, args));
@@ -510,24 +450,16 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     CLI_TRY(choose_samples(verify, wanted));
     const lr_row_sink sink = {take, verify};
     CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));
-    for (int64_t k = 0; k < verify->num_sums; k++) {
-        verify->sum += verify->sums[k];
-    }
-    if (verify->compares && verify->given.points_mm == NULL) {
-        CLI_TRY(check_sums(verify));
-    }
-    if (verify->compares) {
-        CLI_TRY(check_rows(verify));
-    }
+    for (int64_t k = 0; k < verify->num_sums; k++) verify->sum += verify->sums[k];
+    if (verify->compares && verify->given.points_mm == NULL) CLI_TRY(check_sums(verify));
+    if (verify->compares) CLI_TRY(check_rows(verify));
     report_good(verify);
     return LR_OK;
 }
 
 static void release(struct verify *verify)
 {
-    for (int k = 0; k < verify->num_samples; k++) {
-        held_row_finish(&verify->samples[k].row);
-    }
+    for (int k = 0; k < verify->num_samples; k++) held_row_finish(&verify->samples[k].row);
     free(verify->samples);
     free(verify->sums);
     matrix_choice_finish(&verify->choice);
@@ -538,10 +470,8 @@ static void release(struct verify *verify)
 static lr_status run(struct cli_args *args)
 {
     struct verify verify = {.path = args->num_positional > 0 ? args->positional[0] : NULL};
-    if (verify.path == NULL || args->num_positional > 1) {
-        return report_error(args->report, LR_USAGE,
-                            "matrix verify needs the name of one file (.h5, .npz)");
-    }
+    if (verify.path == NULL || args->num_positional > 1)
+        return report_error(args->report, LR_USAGE, "matrix verify needs the name of one file (.h5, .npz)");
     verify.setup.report = args->report;
     const lr_status status = verify_file(&verify, args);
     release(&verify);

@@ -46,19 +46,13 @@ static lr_status draw(struct cli_args *args, struct setup *setup)
                                       .contrast = read_number(args, "--contrast"),
                                       .log = &args->report->log,
                                       .progress = &args->report->progress};
-    if (args->num_positional != 1) {
-        args_complain(args, "phantom needs the name of one, such as six-spheres");
-    }
+    if (args->num_positional != 1) args_complain(args, "phantom needs the name of one, such as six-spheres");
     CLI_TRY(args->status);
     CLI_TRY(setup_grid(setup, args, NULL));
     lr_image *image = lr_phantom_create(&params, &setup->grid);
-    if (image == NULL) {
-        return report_reason(args->report);
-    }
+    if (image == NULL) return report_reason(args->report);
     const lr_status status = lr_image_write(output, image, &args->report->log);
-    if (status == LR_OK) {
-        report_phantom(args, image, name);
-    }
+    if (status == LR_OK) report_phantom(args, image, name);
     lr_image_destroy(image);
     return status;
 }

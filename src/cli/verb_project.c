@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void report_result(const struct cli_args *args, const struct setup *setup,
-                          const char *output, double sum)
+static void report_result(const struct cli_args *args, const struct setup *setup, const char *output, double sum)
 {
     report_clear(args->report);
     if (args->report->json) {
@@ -24,56 +23,44 @@ static void report_result(const struct cli_args *args, const struct setup *setup
 }
 
 /* One projection forward or back, and a file of so many values. *goes_on: not with --dry-run. */
-static lr_status forecast(struct setup *setup, const char *output, int64_t num_values,
-                          bool *goes_on)
+static lr_status forecast(struct setup *setup, const char *output, int64_t num_values, bool *goes_on)
 {
     const double values = (double)num_values, voxels = (double)lr_grid_num_voxels(&setup->grid);
     const double bytes = sizeof(float);
     const bool is_deflated = common_ends_with(output, ".gz");
-    return forecast_projections(
-        setup,
-        &(struct forecast_projections){.projections = 1,
-                                       .array_bytes = bytes * (values + voxels),
-                                       .output = output,
-                                       .output_bytes = is_deflated ? 0 : bytes * values},
-        goes_on);
+    return forecast_projections(setup,
+                                &(struct forecast_projections){.projections = 1,
+                                                               .array_bytes = bytes * (values + voxels),
+                                                               .output = output,
+                                                               .output_bytes = is_deflated ? 0 : bytes * values},
+                                goes_on);
 }
 
 /* --- project --- */
 
-static lr_status project_image(struct cli_args *args, struct setup *setup, const lr_image *image,
-                               const char *output)
+static lr_status project_image(struct cli_args *args, struct setup *setup, const lr_image *image, const char *output)
 {
     CLI_TRY(setup_grid(setup, args, &image->grid));
     bool goes_on;
     CLI_TRY(setup_operator(setup));
     CLI_TRY(forecast(setup, output, setup->lors->count, &goes_on));
-    if (!goes_on) {
-        return LR_OK;
-    }
+    if (!goes_on) return LR_OK;
     lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (data == NULL) {
-        return report_reason(setup->report);
-    }
+    if (data == NULL) return report_reason(setup->report);
     const lr_vector x = lr_image_vector(image);
     lr_vector y = lr_lor_data_vector(data);
     lr_status status = lr_operator_forward(setup->op, NULL, &x, &y);
     if (status == LR_OK) {
-        status = common_check_result(
-            setup->report,
-            &(struct common_result){.output = output,
-                                    .values = data->values,
-                                    .count = data->count,
-                                    .causes = "the image is 0 wherever a LOR passes: "
-                                              "is it the right image, and does its "
-                                              "origin put it into the scanner?"});
+        status = common_check_result(setup->report,
+                                     &(struct common_result){.output = output,
+                                                             .values = data->values,
+                                                             .count = data->count,
+                                                             .causes = "the image is 0 wherever a LOR passes: "
+                                                                       "is it the right image, and does its "
+                                                                       "origin put it into the scanner?"});
     }
-    if (status == LR_OK) {
-        status = lr_lor_data_write(output, setup->lors, data, &setup->report->log);
-    }
-    if (status == LR_OK) {
-        report_result(args, setup, output, common_sum(data->values, data->count));
-    }
+    if (status == LR_OK) status = lr_lor_data_write(output, setup->lors, data, &setup->report->log);
+    if (status == LR_OK) report_result(args, setup, output, common_sum(data->values, data->count));
     lr_lor_data_destroy(data);
     return status;
 }
@@ -89,8 +76,7 @@ static lr_status run_project(struct cli_args *args)
     status = status == LR_OK ? lor_factors_give(&setup, way) : status;
     if (status == LR_OK) {
         image = setup_read_image(&setup, args, path);
-        status = image != NULL ? project_image(args, &setup, image, output)
-                               : report_reason(args->report);
+        status = image != NULL ? project_image(args, &setup, image, output) : report_reason(args->report);
     }
     lr_image_destroy(image);
     setup_finish(&setup);
@@ -103,9 +89,7 @@ static lr_status run_project(struct cli_args *args)
 static lr_lor_data *read_dense(struct setup *setup, const char *path)
 {
     lr_lor_data *data = lr_lor_data_read(path, setup->lors, &setup->report->log);
-    if (data == NULL || data->index == NULL) {
-        return data;
-    }
+    if (data == NULL || data->index == NULL) return data;
     lr_lor_data *dense = lr_lor_data_expand(data, setup->lors, &setup->report->log);
     lr_lor_data_destroy(data);
     return dense;
@@ -115,9 +99,7 @@ static lr_lor_data *read_dense(struct setup *setup, const char *path)
 static lr_status back_project(struct setup *setup, const lr_lor_data *data, lr_image *image)
 {
     lr_vector x = lr_image_vector(image);
-    if (data == NULL) {
-        return lr_operator_sensitivity(setup->op, NULL, &x);
-    }
+    if (data == NULL) return lr_operator_sensitivity(setup->op, NULL, &x);
     const lr_vector y = lr_lor_data_vector(data);
     return lr_operator_back(setup->op, NULL, &y, &x);
 }
@@ -128,33 +110,23 @@ static lr_status make_image(struct cli_args *args, struct setup *setup, const lr
     bool goes_on;
     CLI_TRY(setup_operator(setup));
     CLI_TRY(forecast(setup, output, lr_grid_num_voxels(&setup->grid), &goes_on));
-    if (!goes_on) {
-        return LR_OK;
-    }
+    if (!goes_on) return LR_OK;
     lr_image *image = lr_image_create(&setup->grid, &setup->report->log);
-    if (image == NULL) {
-        return report_reason(setup->report);
-    }
+    if (image == NULL) return report_reason(setup->report);
     lr_status status = back_project(setup, data, image);
     if (status == LR_OK) {
-        const char *causes =
-            data != NULL ? "the data have no counts in LORs that pass the grid: are they the right "
-                           "ones, and does the grid lie where they come from?"
-                         : "no LOR in coincidence passes the grid, or the attenuation map stops "
-                           "everything: check --origin-mm, the scanner's rules and --mu-unit";
-        status = common_check_result(
-            setup->report, &(struct common_result){.output = output,
-                                                   .values = image->values,
-                                                   .count = lr_grid_num_voxels(&image->grid),
-                                                   .causes = causes});
+        const char *causes = data != NULL ? "the data have no counts in LORs that pass the grid: are they the right "
+                                            "ones, and does the grid lie where they come from?"
+                                          : "no LOR in coincidence passes the grid, or the attenuation map stops "
+                                            "everything: check --origin-mm, the scanner's rules and --mu-unit";
+        status = common_check_result(setup->report, &(struct common_result){.output = output,
+                                                                            .values = image->values,
+                                                                            .count = lr_grid_num_voxels(&image->grid),
+                                                                            .causes = causes});
     }
-    if (status == LR_OK) {
-        status = lr_image_write(output, image, &setup->report->log);
-    }
-    if (status == LR_OK) {
-        report_result(args, setup, output,
-                      common_sum(image->values, lr_grid_num_voxels(&image->grid)));
-    }
+    if (status == LR_OK) status = lr_image_write(output, image, &setup->report->log);
+    if (status == LR_OK)
+        report_result(args, setup, output, common_sum(image->values, lr_grid_num_voxels(&image->grid)));
     lr_image_destroy(image);
     return status;
 }
@@ -187,9 +159,7 @@ static lr_status run_sensitivity(struct cli_args *args)
 {
     struct setup setup = {0};
     lr_status status = prepare(args, &setup);
-    if (status == LR_OK) {
-        status = make_image(args, &setup, NULL);
-    }
+    if (status == LR_OK) status = make_image(args, &setup, NULL);
     setup_finish(&setup);
     return status;
 }

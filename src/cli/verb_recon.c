@@ -19,21 +19,15 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
         args_required(args, "--data");
         return;
     }
-    if (request->family == RECON_LISTMODE && (request->data != NULL || request->events == NULL)) {
+    if (request->family == RECON_LISTMODE && (request->data != NULL || request->events == NULL))
         args_complain(args, "--operator listmode needs --events FILE, and no --data");
-    }
-    if ((request->data != NULL) == (request->events != NULL)) {
+    if ((request->data != NULL) == (request->events != NULL))
         args_complain(args, "recon needs either --data FILE or --events FILE");
-    }
-    if (request->crystal_map != NULL && request->events == NULL) {
+    if (request->crystal_map != NULL && request->events == NULL)
         args_complain(args, "--crystal-map belongs to --events");
-    }
-    if (request->header != NULL && request->events == NULL) {
-        args_complain(args, "--header belongs to --events");
-    }
-    if (request->until_damage && request->events == NULL) {
+    if (request->header != NULL && request->events == NULL) args_complain(args, "--header belongs to --events");
+    if (request->until_damage && request->events == NULL)
         args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
-    }
     if (request->header != NULL && request->crystal_map != NULL) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
                             "one of them");
@@ -48,56 +42,43 @@ static bool has_steps(enum recon_algorithm algorithm)
 
 static void check_model(struct cli_args *args, const struct recon_request *request)
 {
-    if (request->algorithm == RECON_MLEM && args_has(args, "--subsets")) {
+    if (request->algorithm == RECON_MLEM && args_has(args, "--subsets"))
         args_complain(args, "--subsets belongs to --algorithm osem, ramla or bsrem");
-    }
-    if (!has_steps(request->algorithm) &&
-        (args_has(args, "--relaxation") || args_has(args, "--fall"))) {
+    if (!has_steps(request->algorithm) && (args_has(args, "--relaxation") || args_has(args, "--fall")))
         args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
-    }
-    if (args_has(args, "--after") && request->initial == NULL) {
+    if (args_has(args, "--after") && request->initial == NULL)
         args_complain(args, "--after says of how many iterations --initial is: give that image");
-    }
-    if (request->additive != NULL && args_has(args, "--randoms") &&
-        request->randoms == RECON_RANDOMS_AUTO) {
+    if (request->additive != NULL && args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO)
         args_complain(args, "--additive gives the randoms: leave out --randoms auto");
-    }
 }
 
 static bool read_steps(struct cli_args *args, const struct recon_request *request)
 {
     static const char *const names[] = {"own", "common", NULL};
     const int usual = request->family == RECON_DIRECT;
-    if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA) {
+    if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA)
         args_complain(args, "--steps belongs to --algorithm ramla");
-    }
     return args_word(args, "--steps", names, usual) == 0 && request->algorithm == RECON_RAMLA;
 }
 
-const char *const recon_algorithms[] = {[RECON_MLEM] = "mlem",
-                                        [RECON_OSEM] = "osem",
-                                        [RECON_RAMLA] = "ramla",
-                                        [RECON_BSREM] = "bsrem",
-                                        NULL};
+const char *const recon_algorithms[] = {
+    [RECON_MLEM] = "mlem", [RECON_OSEM] = "osem", [RECON_RAMLA] = "ramla", [RECON_BSREM] = "bsrem", NULL};
 
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
     static const int64_t range[2] = {1, 1000000};
-    request->algorithm =
-        (enum recon_algorithm)args_word(args, "--algorithm", recon_algorithms, RECON_MLEM);
+    request->algorithm = (enum recon_algorithm)args_word(args, "--algorithm", recon_algorithms, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const int usual = request->family == RECON_DIRECT ? 10 : 7;
     request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
-    request->relaxation =
-        args_number(args, "--relaxation", bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
+    request->relaxation = args_number(args, "--relaxation", bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
     request->own_steps = read_steps(args, request);
     request->relaxation_fall = args_number(args, "--fall", bsrem ? 0.1 : 0, false);
-    if (request->relaxation_fall < 0) {
+    if (request->relaxation_fall < 0)
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
-    }
     recon_read_prior(args, request);
 }
 
@@ -106,8 +87,7 @@ static void read_psf(struct cli_args *args, struct recon_request *request)
     request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
     for (int axis = 0; request->has_psf && axis < 3; axis++) {
         if (!(request->psf_mm[axis] >= 0)) {
-            args_complain(args, "--psf-mm %s: FWHMs must not be negative",
-                          args_text(args, "--psf-mm"));
+            args_complain(args, "--psf-mm %s: FWHMs must not be negative", args_text(args, "--psf-mm"));
             return;
         }
     }
@@ -116,8 +96,7 @@ static void read_psf(struct cli_args *args, struct recon_request *request)
 static void read_model(struct cli_args *args, struct recon_request *request)
 {
     static const char *const randoms[] = {"auto", "none", NULL};
-    request->randoms =
-        (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
+    request->randoms = (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
     request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
     read_psf(args, request);
 }
@@ -157,11 +136,10 @@ static struct recon_request read_request(struct cli_args *args)
 static lr_status save_iteration(const struct recon *recon, const lr_iteration *done)
 {
     CLI_TRY(recon_take_image(recon, done->image));
-    return common_write_iteration(recon->setup.report,
-                                  &(struct common_iteration){.output = recon->request.output,
-                                                             .number = done->number,
-                                                             .grid = &recon->setup.grid,
-                                                             .values = recon->image->values});
+    return common_write_iteration(recon->setup.report, &(struct common_iteration){.output = recon->request.output,
+                                                                                  .number = done->number,
+                                                                                  .grid = &recon->setup.grid,
+                                                                                  .values = recon->image->values});
 }
 
 static lr_status on_iteration(void *user, const lr_iteration *done)
@@ -244,12 +222,11 @@ static void warn_of_slow_steps(const struct recon *recon)
     const lr_iteration *last = &recon->history[recon->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (recon->request.algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
-        report_warn(recon->setup.report, "the image explains %.4g of the %.4g counts: %s",
-                    last->estimated_counts, last->measured_counts,
-                    recon->request.own_steps
-                        ? "take more --iterations, or --algorithm osem"
-                        : "common steps go by the largest sensitivity, and are small where "
-                          "attenuation makes it less: take --steps own, or more --iterations");
+        report_warn(recon->setup.report, "the image explains %.4g of the %.4g counts: %s", last->estimated_counts,
+                    last->measured_counts,
+                    recon->request.own_steps ? "take more --iterations, or --algorithm osem"
+                                             : "common steps go by the largest sensitivity, and are small where "
+                                               "attenuation makes it less: take --steps own, or more --iterations");
     }
 }
 
@@ -257,14 +234,13 @@ static lr_status check_image(const struct recon *recon)
 {
     const int64_t count = lr_grid_num_voxels(&recon->setup.grid);
     CLI_TRY(common_check_result(
-        recon->setup.report,
-        &(struct common_result){.output = recon->request.output,
-                                .values = recon->image->values,
-                                .count = count,
-                                .causes = "the data have no counts that the grid's voxels could "
-                                          "have caused: are they the right data, is the grid in "
-                                          "the scanner, and is --additive no more than a part of "
-                                          "them?"}));
+        recon->setup.report, &(struct common_result){.output = recon->request.output,
+                                                     .values = recon->image->values,
+                                                     .count = count,
+                                                     .causes = "the data have no counts that the grid's voxels could "
+                                                               "have caused: are they the right data, is the grid in "
+                                                               "the scanner, and is --additive no more than a part of "
+                                                               "them?"}));
     warn_of_slow_steps(recon);
     warn_of_emissions(recon, common_sum(recon->image->values, count));
     return LR_OK;
@@ -274,21 +250,13 @@ static lr_status check_image(const struct recon *recon)
 static lr_status conclude(struct recon *recon, lr_status status)
 {
     const bool stopped = status == LR_CANCELLED;
-    if (recon->num_done == 0 || (status != LR_OK && !stopped)) {
-        return status;
-    }
-    if (stopped) {
-        stop_wait_for_results();
-    }
+    if (recon->num_done == 0 || (status != LR_OK && !stopped)) return status;
+    if (stopped) stop_wait_for_results();
     CLI_TRY(stopped ? LR_OK : cluster_note_memory(&recon->cluster, recon->setup.report));
-    if (recon->cluster.rank != 0) {
-        return status;
-    }
+    if (recon->cluster.rank != 0) return status;
     CLI_TRY(check_image(recon));
     CLI_TRY(lr_image_write(recon->request.output, recon->image, &recon->setup.report->log));
-    if (recon->request.picture != NULL) {
-        CLI_TRY(recon_draw(recon));
-    }
+    if (recon->request.picture != NULL) CLI_TRY(recon_draw(recon));
     if (stopped) {
         report_warn(recon->setup.report, "stopped after iteration %d, which is in %s",
                     recon->request.iterations_before + recon->num_done, recon->request.output);
@@ -304,14 +272,9 @@ static lr_status check_counts(struct recon *recon)
     double counts = common_sum(data->values, data->count);
     CLI_TRY(lr_comm_sum_numbers(recon->cluster.comm, &counts, 1));
     recon->inputs.counts = counts;
-    if (counts > 0) {
-        return LR_OK;
-    }
-    for (int64_t k = 0; k < data->count; k++) {
-        if (data->values[k] != 0.0f) {
-            return LR_OK; /* negative ones: the algorithm names the first */
-        }
-    }
+    if (counts > 0) return LR_OK;
+    for (int64_t k = 0; k < data->count; k++)
+        if (data->values[k] != 0.0f) return LR_OK; /* negative ones: the algorithm names the first */
     return report_error(recon->setup.report, LR_BAD_INPUT,
                         "%s: holds no counts: every LOR has 0, of which no image comes: is it the "
                         "right file?",
@@ -332,9 +295,7 @@ static lr_status open_scanner(struct cli_args *args, struct recon *recon)
     lr_scanner *listed = NULL;
     if (map != NULL && !args_has(args, "--scanner")) {
         listed = lr_scanner_read(map, &args->report->log);
-        if (listed == NULL) {
-            return report_reason(args->report);
-        }
+        if (listed == NULL) return report_reason(args->report);
     }
     return setup_scanner_or(&recon->setup, args, LR_STORE_AUTO, listed);
 }
@@ -350,8 +311,7 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
     CLI_TRY(open_scanner(args, recon));
     CLI_TRY(setup_grid(setup, args, NULL));
     cluster_choose(&recon->cluster, args, &setup->params);
-    return recon->request.family == RECON_LISTMODE ? recon_open_listmode(recon, args)
-                                                   : recon_read_inputs(recon);
+    return recon->request.family == RECON_LISTMODE ? recon_open_listmode(recon, args) : recon_read_inputs(recon);
 }
 
 /* Of all LORs, forward or back: the sensitivity, and both ways of each iteration where there is
@@ -373,9 +333,7 @@ static void open_bar(struct recon *recon)
     bar->iterations = request->iterations;
     bar->subsets = request->subsets;
     bar->before = 1;
-    bar->each = request->family != RECON_CORRESPONDENCE
-                    ? 2
-                    : (count_projections(recon) - 1) / bar->iterations;
+    bar->each = request->family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / bar->iterations;
 }
 
 /* *goes_on: not with --dry-run. */
@@ -386,11 +344,11 @@ static lr_status forecast(struct recon *recon, bool *goes_on)
     const bool is_deflated = common_ends_with(recon->request.output, ".gz");
     return forecast_projections(
         &recon->setup,
-        &(struct forecast_projections){
-            .projections = count_projections(recon),
-            .array_bytes = bytes * (voxels * (2 + recon->request.subsets) + (double)data->count),
-            .output = recon->request.output,
-            .output_bytes = is_deflated ? 0 : bytes * voxels},
+        &(struct forecast_projections){.projections = count_projections(recon),
+                                       .array_bytes =
+                                           bytes * (voxels * (2 + recon->request.subsets) + (double)data->count),
+                                       .output = recon->request.output,
+                                       .output_bytes = is_deflated ? 0 : bytes * voxels},
         goes_on);
 }
 
@@ -399,9 +357,7 @@ static lr_status write_finished(struct recon *recon)
 {
     const lr_vector image = lr_vector_of_floats(recon->start, recon->checkpoint.num_values);
     CLI_TRY(recon_take_image(recon, &image));
-    if (recon->cluster.rank != 0) {
-        return LR_OK;
-    }
+    if (recon->cluster.rank != 0) return LR_OK;
     CLI_TRY(lr_image_write(recon->request.output, recon->image, &recon->setup.report->log));
     CLI_TRY(recon->request.picture != NULL ? recon_draw(recon) : LR_OK);
     recon_report(recon, false);
@@ -421,19 +377,12 @@ static lr_status reconstruct_one(struct recon *recon)
         CLI_TRY(setup_operator(setup));
         CLI_TRY(forecast(recon, &goes_on));
     }
-    if (!goes_on) {
-        return LR_OK;
-    }
+    if (!goes_on) return LR_OK;
     CLI_TRY(recon_compare_operators(recon));
-    if (recon->request.has_psf) {
-        CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
-    }
+    if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     CLI_TRY(recon_resume(recon));
-    if (recon->start != NULL && recon->request.iterations == 0) {
-        return write_finished(recon);
-    }
-    const lr_status known =
-        early_sensitivity_wait(&recon->early, &recon->bar.within, &setup->report->log);
+    if (recon->start != NULL && recon->request.iterations == 0) return write_finished(recon);
+    const lr_status known = early_sensitivity_wait(&recon->early, &recon->bar.within, &setup->report->log);
     return conclude(recon, known == LR_OK ? iterate(recon) : known);
 }
 
@@ -441,8 +390,7 @@ static lr_status reconstruct_frames(struct recon *recon)
 {
     const int iterations = recon->request.iterations;
     lr_status status = recon_find_frame(recon);
-    for (int k = (int)recon->frames.range[0]; status == LR_OK && k < (int)recon->frames.range[1];
-         k++) {
+    for (int k = (int)recon->frames.range[0]; status == LR_OK && k < (int)recon->frames.range[1]; k++) {
         char name[64];
         snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
         run_bar_init(&recon->bar, recon->setup.report);
@@ -454,8 +402,7 @@ static lr_status reconstruct_frames(struct recon *recon)
         recon->request.iterations_before = recon->request.first_after;
         recon_forget_checkpoint(recon);
     }
-    if (recon->setup.report->json && recon->cluster.rank == 0 &&
-        (status == LR_OK || recon_has_frames(recon))) {
+    if (recon->setup.report->json && recon->cluster.rank == 0 && (status == LR_OK || recon_has_frames(recon))) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;
@@ -470,23 +417,18 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     CLI_TRY(open_all(args, recon));
     recon->request.first_after = recon->saved = recon->request.iterations_before;
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
-    recon->history =
-        has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
-    recon->steps =
-        has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->steps));
-    if (recon->image == NULL || ((recon->history == NULL || recon->steps == NULL) && !has_frames)) {
+    recon->history = has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
+    recon->steps = has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->steps));
+    if (recon->image == NULL || ((recon->history == NULL || recon->steps == NULL) && !has_frames))
         return report_error(setup->report, LR_FAILED, "no memory for the image");
-    }
     return has_frames ? reconstruct_frames(recon) : reconstruct_one(recon);
 }
 
 /* What several ranks cannot do, and what one alone has not. */
 static lr_status check_ranks(const struct recon *recon, const struct cli_args *args)
 {
-    if (recon->cluster.comm != NULL && args_has(args, "--dry-run")) {
-        return report_error(args->report, LR_USAGE,
-                            "--dry-run forecasts one process: leave mpirun out");
-    }
+    if (recon->cluster.comm != NULL && args_has(args, "--dry-run"))
+        return report_error(args->report, LR_USAGE, "--dry-run forecasts one process: leave mpirun out");
     return recon->cluster.comm != NULL || recon->request.combine == RECON_EXACT
                ? LR_OK
                : report_error(args->report, LR_USAGE,
@@ -500,8 +442,7 @@ static lr_status run(struct cli_args *args)
     run_bar_init(&recon.bar, args->report);
     recon_read_frames(args, &recon);
     lr_status status = args->status;
-    status = status == LR_OK ? cluster_open(&recon.cluster, args->report, recon.request.exchange)
-                             : status;
+    status = status == LR_OK ? cluster_open(&recon.cluster, args->report, recon.request.exchange) : status;
     status = status == LR_OK ? check_ranks(&recon, args) : status;
     status = status == LR_OK ? recon_check_names(args, &recon) : status;
     status = status == LR_OK ? recon_compare_options(&recon, args) : status;
@@ -531,8 +472,7 @@ static const struct cli_option input_options[] = {
      "default correspondence",
      false},
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", false},
-    {"--events", "FILE",
-     "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", false},
+    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", false},
     {"--crystal-map", "FILE",
      "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "
      "--scanner it "
@@ -544,8 +484,7 @@ static const struct cli_option input_options[] = {
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
     FORECAST_DRY_RUN,
-    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending",
-     false},
+    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending", false},
     {0},
 };
 
@@ -562,8 +501,7 @@ static const struct cli_option algorithm_options[] = {
      "ramla: own, by the voxel's sensitivity, or common, by the largest of all; default own, of "
      "direct common",
      false},
-    {"--fall", "F",
-     "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
+    {"--fall", "F", "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
     {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", false},
     {"--after", "N",
      "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from "
@@ -579,8 +517,7 @@ static const struct cli_option algorithm_options[] = {
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     LOR_FACTORS_MU_AS("factors"),
-    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none",
-     false},
+    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none", false},
     {0},
 };
 
@@ -591,9 +528,7 @@ static const struct cli_syntax syntax = {
                "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
                "--iterations 3 -o head.nii.gz --png head.png",
     .takes_ranks = true,
-    .outputs = {{"-o", common_image_endings},
-                {"--png", common_picture_endings},
-                {"--checkpoint", common_hdf5_endings}},
+    .outputs = {{"-o", common_image_endings}, {"--png", common_picture_endings}, {"--checkpoint", common_hdf5_endings}},
     .groups = {{"input and output", input_options},
                {"algorithm and model", algorithm_options},
                {"prior of --algorithm bsrem", recon_prior_options},

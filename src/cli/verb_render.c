@@ -30,24 +30,17 @@ static lr_status take_shots(struct work *work)
 {
     const int num_modules = work->setup.scanner->num_modules;
     work->shots = calloc((size_t)num_modules, sizeof(*work->shots));
-    if (work->shots == NULL) {
-        return report_error(work->setup.report, LR_FAILED, "no memory for %d pictures",
-                            num_modules);
-    }
+    if (work->shots == NULL)
+        return report_error(work->setup.report, LR_FAILED, "no memory for %d pictures", num_modules);
     for (int m = 0; m < num_modules; m++) {
-        if (work->only_module >= 0 && work->only_module != m) {
-            continue;
-        }
+        if (work->only_module >= 0 && work->only_module != m) continue;
         struct shot shot;
         CLI_TRY(shot_take(&work->setup, work->point_mm, m, &shot));
-        if (shot.num_hits > 0 || work->only_module == m) {
+        if (shot.num_hits > 0 || work->only_module == m)
             work->shots[work->num_shots++] = shot;
-        } else {
+        else
             shot_finish(&shot);
-        }
-        if (stop_is_asked()) {
-            return LR_CANCELLED;
-        }
+        if (stop_is_asked()) return LR_CANCELLED;
     }
     return LR_OK;
 }
@@ -55,9 +48,7 @@ static lr_status take_shots(struct work *work)
 static double highest_weight(const struct work *work)
 {
     double highest = 0;
-    for (int k = 0; k < work->num_shots; k++) {
-        highest = fmax(highest, work->shots[k].highest);
-    }
+    for (int k = 0; k < work->num_shots; k++) highest = fmax(highest, work->shots[k].highest);
     return highest;
 }
 
@@ -69,15 +60,11 @@ static lr_status write_numbers(const struct work *work, const struct shot *shot)
     const int64_t shape[3] = {shot->size[1], shot->size[0], 5};
     const int64_t count = shape[0] * shape[1];
     float *values = common_floats(work->setup.report, 5 * count, "a picture");
-    if (values == NULL) {
-        return LR_FAILED;
-    }
+    if (values == NULL) return LR_FAILED;
     for (int64_t k = 0; k < count; k++) {
         const lr_pixel *pixel = &shot->pixels[k];
         const float fields[5] = {pixel->module, pixel->r, pixel->s, pixel->weight, pixel->path_mm};
-        for (int f = 0; f < 5; f++) {
-            values[5 * k + f] = fields[f];
-        }
+        for (int f = 0; f < 5; f++) values[5 * k + f] = fields[f];
     }
     snprintf(path, sizeof(path), "%s/module_%d.npy", work->folder, shot->module);
     const lr_array array = {values, shape, 3};
@@ -86,14 +73,13 @@ static lr_status write_numbers(const struct work *work, const struct shot *shot)
     return status;
 }
 
-static lr_status write_view(struct work *work, const struct shot *shot, lr_correspondence_view view,
-                            double high)
+static lr_status write_view(struct work *work, const struct shot *shot, lr_correspondence_view view, double high)
 {
     static const char *const names[] = {"colour", "weight"};
     static const char *const captions[] = {"crystals met", "weight"};
     char path[PATH_MAX];
-    CLI_TRY(album_add(&work->album, shot_draw(&work->setup, shot, view, high), "module %d: %s",
-                      shot->module, captions[view]));
+    CLI_TRY(album_add(&work->album, shot_draw(&work->setup, shot, view, high), "module %d: %s", shot->module,
+                      captions[view]));
     snprintf(path, sizeof(path), "%s/module_%d_%s.png", work->folder, shot->module, names[view]);
     return album_write_last(&work->album, path);
 }
@@ -102,9 +88,7 @@ static lr_status write_view(struct work *work, const struct shot *shot, lr_corre
 static int sheet_columns(int num_shots)
 {
     int across = 1;
-    while (2 * across * across < num_shots) {
-        across++;
-    }
+    while (2 * across * across < num_shots) across++;
     return 2 * across;
 }
 
@@ -112,8 +96,8 @@ static lr_status write_sheet(const struct work *work)
 {
     char path[PATH_MAX], title[160];
     snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);
-    snprintf(title, sizeof(title), "Correspondence images of the point (%g, %g, %g) mm",
-             work->point_mm[0], work->point_mm[1], work->point_mm[2]);
+    snprintf(title, sizeof(title), "Correspondence images of the point (%g, %g, %g) mm", work->point_mm[0],
+             work->point_mm[1], work->point_mm[2]);
     return album_write(&work->album, path, sheet_columns(work->num_shots), title);
 }
 
@@ -123,14 +107,10 @@ static void put_images(const struct work *work, struct json *json)
 {
     json_numbers(json, "point_mm", work->point_mm, 3);
     json_open(json, "modules", '[');
-    for (int k = 0; k < work->num_shots; k++) {
-        json_int(json, NULL, work->shots[k].module);
-    }
+    for (int k = 0; k < work->num_shots; k++) json_int(json, NULL, work->shots[k].module);
     json_close(json, ']');
     json_open(json, "weights", '[');
-    for (int k = 0; k < work->num_shots; k++) {
-        json_number(json, NULL, work->shots[k].weight);
-    }
+    for (int k = 0; k < work->num_shots; k++) json_number(json, NULL, work->shots[k].weight);
     json_close(json, ']');
 }
 
@@ -194,8 +174,8 @@ static void report_result(const struct work *work)
                lr_operator_get_info(work->setup.op)->backend);
         for (int k = 0; k < work->num_shots; k++) {
             const struct shot *shot = &work->shots[k];
-            printf("  module %d: %d x %d pixels, %lld with a LOR, weight %.9g\n", shot->module,
-                   shot->size[0], shot->size[1], (long long)shot->num_hits, shot->weight);
+            printf("  module %d: %d x %d pixels, %lld with a LOR, weight %.9g\n", shot->module, shot->size[0],
+                   shot->size[1], (long long)shot->num_hits, shot->weight);
         }
         return;
     }
@@ -214,9 +194,8 @@ static lr_status check_request(struct cli_args *args, struct work *work)
     work->folder = args_required(args, "-o");
     args_required(args, "--at");
     args_triple(args, "--at", false, work->point_mm);
-    if (args_has(args, "--voxel-mm")) {
+    if (args_has(args, "--voxel-mm"))
         args_complain(args, "--voxel-mm needs --compare: correspondence images show one point");
-    }
     work->only_module = (int)args_int(args, "--module", -1, range);
     return args->status;
 }
@@ -224,19 +203,16 @@ static lr_status check_request(struct cli_args *args, struct work *work)
 static lr_status check_lines(const struct setup *setup, const struct work *work)
 {
     struct report *report = setup->report;
-    if (setup->params.mode == LR_MODE_EXACT) {
-        return report_error(report, LR_USAGE,
-                            "correspondence images show lines: exact mode has none");
-    }
+    if (setup->params.mode == LR_MODE_EXACT)
+        return report_error(report, LR_USAGE, "correspondence images show lines: exact mode has none");
     if (setup->params.penetration) {
         return report_error(report, LR_USAGE,
                             "with --penetration a line ends in several crystals and has no pixel: "
                             "draw correspondence images without it");
     }
     if (work->only_module >= setup->scanner->num_modules) {
-        return report_error(report, LR_USAGE, "--module %d: %s has modules 0 to %d",
-                            work->only_module, setup->scanner->name,
-                            setup->scanner->num_modules - 1);
+        return report_error(report, LR_USAGE, "--module %d: %s has modules 0 to %d", work->only_module,
+                            setup->scanner->name, setup->scanner->num_modules - 1);
     }
     return LR_OK;
 }
@@ -246,14 +222,10 @@ static lr_status create_operator(struct work *work)
     struct setup *setup = &work->setup;
     setup->params.mode = LR_MODE_SAMPLED;
     setup->params.layers_alone = true;
-    if (strcmp(setup->params.backend, "auto") == 0) {
-        setup->params.backend = shot_backends;
-    }
+    if (strcmp(setup->params.backend, "auto") == 0) setup->params.backend = shot_backends;
     setup_point_grid(setup);
     setup->op = lr_operator_create(&setup->params);
-    if (setup->op == NULL) {
-        return report_reason(setup->report);
-    }
+    if (setup->op == NULL) return report_reason(setup->report);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     shot_note_init(&work->note, info);
     shot_note_say(&work->note, info, setup->report);
@@ -280,18 +252,12 @@ static lr_status render(struct cli_args *args, struct work *work)
 
 static lr_status run(struct cli_args *args)
 {
-    if (args_has(args, "--compare")) {
-        return compare_run(args);
-    }
+    if (args_has(args, "--compare")) return compare_run(args);
     struct work work = {0};
     lr_status status = check_request(args, &work);
-    if (status == LR_OK) {
-        status = render(args, &work);
-    }
+    if (status == LR_OK) status = render(args, &work);
     album_finish(&work.album);
-    for (int k = 0; k < work.num_shots; k++) {
-        shot_finish(&work.shots[k]);
-    }
+    for (int k = 0; k < work.num_shots; k++) shot_finish(&work.shots[k]);
     free(work.shots);
     setup_finish(&work.setup);
     return status;
@@ -300,8 +266,7 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--at", "X,Y,Z", "the point to look from, in mm", false},
     {"--module", "M", "only the image with this primary module", false},
-    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json",
-     false},
+    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", false},
     {0},
 };
 
@@ -313,10 +278,9 @@ static const struct cli_option compare_options[] = {
 
 static const struct cli_syntax syntax = {
     .verb = "render",
-    .summary =
-        "Draws the correspondence images of a point: which crystals its lines meet; or how far "
-        "sampled elements are from exact ones. The projector's shaders draw (raster); without "
-        "OpenGL cpu does.",
+    .summary = "Draws the correspondence images of a point: which crystals its lines meet; or how far "
+               "sampled elements are from exact ones. The projector's shaders draw (raster); without "
+               "OpenGL cpu does.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
     .groups = {{"point and output", options},
                {"sampled against exact (compare.png, .npy of the elements)", compare_options},

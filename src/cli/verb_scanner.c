@@ -32,15 +32,12 @@ static void print_layers(const lr_scanner *scanner, int num_layers)
 {
     const lr_module *first = &scanner->modules[0];
     const char *separator = "";
-    if (num_layers == 1) {
-        return;
-    }
+    if (num_layers == 1) return;
     printf("layers         up to %d a block; that of module 0 has ", num_layers);
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         if (m == 0 || (first->block > 0 && module->block == first->block)) {
-            printf("%s%d x %d of %g mm", separator, module->crystals[0], module->crystals[1],
-                   module->depth_mm);
+            printf("%s%d x %d of %g mm", separator, module->crystals[0], module->crystals[1], module->depth_mm);
             separator = ", ";
         }
     }
@@ -52,13 +49,11 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     const lr_module *first = &scanner->modules[0];
     printf("name           %s\n", scanner->name);
     printf("modules        %d", scanner->num_modules);
-    if (scanner->num_positions > 0) {
-        printf(" at %d places around the ring", scanner->num_positions);
-    }
+    if (scanner->num_positions > 0) printf(" at %d places around the ring", scanner->num_positions);
     printf("\ncrystals       %d; module 0 has %d x %d, pitch %g x %g mm, face %g x %g mm, "
            "depth %g mm\n",
-           scanner->num_crystals, first->crystals[0], first->crystals[1], first->pitch_mm[0],
-           first->pitch_mm[1], first->face_mm[0], first->face_mm[1], first->depth_mm);
+           scanner->num_crystals, first->crystals[0], first->crystals[1], first->pitch_mm[0], first->pitch_mm[1],
+           first->face_mm[0], first->face_mm[1], first->depth_mm);
     print_layers(scanner, summary->num_layers);
     printf("LORs           %lld in %lld pairs of modules\n", (long long)summary->num_lors,
            (long long)summary->num_pairs);
@@ -73,18 +68,16 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
         printf("crystals stop  not known\n");
     }
     print_rules(&scanner->coincidence);
-    if (scanner->tof_resolution_ps > 0) {
+    if (scanner->tof_resolution_ps > 0)
         printf("time of flight %g ps FWHM\n", scanner->tof_resolution_ps);
-    } else {
+    else
         printf("time of flight none\n");
-    }
     printf("source         %s\n", scanner->source ? scanner->source : "not given");
 }
 
 /* Calls `take` for each crystal in the order of its number. */
 static void visit_crystals(const lr_scanner *scanner, struct json *json,
-                           void (*take)(struct json *json, int module, const int cell[2],
-                                        const double place[6]))
+                           void (*take)(struct json *json, int module, const int cell[2], const double place[6]))
 {
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
@@ -104,9 +97,7 @@ static void crystal_line(struct json *json, int module, const int cell[2], const
 {
     (void)json;
     printf("%d %d %d", module, cell[0], cell[1]);
-    for (int k = 0; k < 6; k++) {
-        printf(" %.9g", place[k]);
-    }
+    for (int k = 0; k < 6; k++) printf(" %.9g", place[k]);
     putchar('\n');
 }
 
@@ -116,14 +107,11 @@ static void crystal_json(struct json *json, int module, const int cell[2], const
     json_int(json, NULL, module);
     json_int(json, NULL, cell[0]);
     json_int(json, NULL, cell[1]);
-    for (int k = 0; k < 6; k++) {
-        json_number(json, NULL, place[k]);
-    }
+    for (int k = 0; k < 6; k++) json_number(json, NULL, place[k]);
     json_close(json, ']');
 }
 
-static void show(const struct cli_args *args, const lr_scanner *scanner,
-                 const struct scanner_summary *summary)
+static void show(const struct cli_args *args, const lr_scanner *scanner, const struct scanner_summary *summary)
 {
     const bool crystals = args_has(args, "--crystals");
     if (args->report->json) {
@@ -144,8 +132,7 @@ static void show(const struct cli_args *args, const lr_scanner *scanner,
 }
 
 /* Opens the scanner that the command line names, which belongs to the setup. */
-static lr_status open_scanner(struct cli_args *args, struct setup *setup,
-                              struct scanner_summary *summary)
+static lr_status open_scanner(struct cli_args *args, struct setup *setup, struct scanner_summary *summary)
 {
     if (args->num_positional != 1) {
         args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
@@ -162,9 +149,7 @@ static lr_status run_show(struct cli_args *args)
     struct setup setup = {0};
     struct scanner_summary summary;
     const lr_status status = open_scanner(args, &setup, &summary);
-    if (status == LR_OK) {
-        show(args, setup.scanner, &summary);
-    }
+    if (status == LR_OK) show(args, setup.scanner, &summary);
     setup_finish(&setup);
     return status;
 }

@@ -18,9 +18,7 @@ struct check {
 static void finding_json(const lr_finding *finding, struct json *json)
 {
     int count = 0;
-    while (count < 2 && finding->modules[count] >= 0) {
-        count++;
-    }
+    while (count < 2 && finding->modules[count] >= 0) count++;
     json_open(json, NULL, '{');
     json_text(json, "severity", finding->severity == LR_SUSPECT ? "suspect" : "note");
     json_text(json, "kind", lr_finding_kind_name(finding->kind));
@@ -35,14 +33,10 @@ static void write_json(const struct check *check, const char *png)
     struct json json = common_json_begin("scanner check");
     json_bool(&json, "good", check->is_usable && check->diagnosis->num_suspects == 0);
     json_open(&json, "findings", '[');
-    for (int k = 0; k < check->diagnosis->num_findings; k++) {
-        finding_json(&check->diagnosis->findings[k], &json);
-    }
+    for (int k = 0; k < check->diagnosis->num_findings; k++) finding_json(&check->diagnosis->findings[k], &json);
     json_close(&json, ']');
     json_text(&json, "picture", png);
-    if (check->is_usable) {
-        scanner_summary_json(check->setup.scanner, &check->summary, &json);
-    }
+    if (check->is_usable) scanner_summary_json(check->setup.scanner, &check->summary, &json);
     common_json_end(&json);
 }
 
@@ -50,8 +44,8 @@ static void write_json(const struct check *check, const char *png)
 static void spell(const lr_finding *finding, char text[2048])
 {
     const bool has_remedy = finding->remedy[0] != '\0';
-    snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
-             has_remedy ? "; " : "", finding->remedy);
+    snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence, has_remedy ? "; " : "",
+             finding->remedy);
 }
 
 /* What looks wrong goes to stderr, with all else that was found; a good scanner's notes are
@@ -65,17 +59,16 @@ static void print_findings(const struct check *check, const char *name)
     for (int k = 0; k < diagnosis->num_findings; k++) {
         char text[2048];
         spell(&diagnosis->findings[k], text);
-        if (diagnosis->findings[k].severity == LR_SUSPECT) {
+        if (diagnosis->findings[k].severity == LR_SUSPECT)
             report_warn(report, "suspect %s", text);
-        } else if (good) {
+        else if (good)
             printf("note %s\n", text);
-        } else {
+        else
             report_info(report, "note %s", text);
-        }
     }
     if (good) {
-        printf("%s: good: %s, %d modules, %d crystals, %lld LORs\n", name, scanner->name,
-               scanner->num_modules, scanner->num_crystals, (long long)check->summary.num_lors);
+        printf("%s: good: %s, %d modules, %d crystals, %lld LORs\n", name, scanner->name, scanner->num_modules,
+               scanner->num_crystals, (long long)check->summary.num_lors);
     }
 }
 
@@ -83,9 +76,7 @@ static void print_findings(const struct check *check, const char *name)
 static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const lr_log *log = user;
-    if (level == LR_LOG_ERROR) {
-        log->write(log->user, level, status, sentence);
-    }
+    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
 }
 
 /* The scanner itself; where there is none, the sentence names file and line. */
@@ -93,10 +84,9 @@ static lr_status open_scanner(struct check *check, struct cli_args *args)
 {
     const lr_log errors = {pass_errors, &args->report->log};
     check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
-    const lr_status status =
-        check->setup.scanner != NULL
-            ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
-            : report_reason(args->report);
+    const lr_status status = check->setup.scanner != NULL
+                                 ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
+                                 : report_reason(args->report);
     check->is_usable = status == LR_OK;
     return status;
 }
@@ -105,14 +95,10 @@ static lr_status open_scanner(struct check *check, struct cli_args *args)
 static lr_status draw(const struct check *check, const char *path)
 {
     struct report *report = check->setup.report;
-    const lr_diagnosis_params params = {.draft = check->draft,
-                                        .diagnosis = check->diagnosis,
-                                        .grid = check->setup.params.grid,
-                                        .log = &report->log};
+    const lr_diagnosis_params params = {
+        .draft = check->draft, .diagnosis = check->diagnosis, .grid = check->setup.params.grid, .log = &report->log};
     lr_picture *picture = lr_picture_diagnosis(&params);
-    if (picture == NULL) {
-        return report_reason(report);
-    }
+    if (picture == NULL) return report_reason(report);
     const lr_status status = lr_png_write(path, picture->rgb, picture->size, &report->log);
     lr_picture_destroy(picture);
     return status;
@@ -121,34 +107,22 @@ static lr_status draw(const struct check *check, const char *path)
 static lr_status examine(struct check *check, struct cli_args *args)
 {
     const char *png = args_text(args, "--png");
-    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") ||
-                          args_has(args, "--voxel-mm") || args_has(args, "--origin-mm");
+    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") || args_has(args, "--voxel-mm") ||
+                          args_has(args, "--origin-mm");
     check->setup.report = args->report;
-    if (has_grid) {
-        CLI_TRY(setup_grid(&check->setup, args, NULL));
-    }
+    if (has_grid) CLI_TRY(setup_grid(&check->setup, args, NULL));
     CLI_TRY(args->status);
     check->draft = lr_scanner_draft_read(args->positional[0], &args->report->log);
-    if (check->draft == NULL) {
-        return report_reason(args->report);
-    }
-    check->diagnosis =
-        lr_scanner_examine(check->draft, has_grid ? &check->setup.grid : NULL, &args->report->log);
-    if (check->diagnosis == NULL) {
-        return report_reason(args->report);
-    }
-    if (png != NULL) {
-        CLI_TRY(draw(check, png));
-    }
+    if (check->draft == NULL) return report_reason(args->report);
+    check->diagnosis = lr_scanner_examine(check->draft, has_grid ? &check->setup.grid : NULL, &args->report->log);
+    if (check->diagnosis == NULL) return report_reason(args->report);
+    if (png != NULL) CLI_TRY(draw(check, png));
     const lr_status status = open_scanner(check, args);
-    if (status == LR_FAILED || status == LR_CANCELLED) {
-        return status;
-    }
-    if (args->report->json) {
+    if (status == LR_FAILED || status == LR_CANCELLED) return status;
+    if (args->report->json)
         write_json(check, png);
-    } else {
+    else
         print_findings(check, args->positional[0]);
-    }
     if (status == LR_OK && check->diagnosis->num_suspects > 0) {
         return report_error(args->report, LR_BAD_INPUT, "%s: %d %s wrong", args->positional[0],
                             check->diagnosis->num_suspects,

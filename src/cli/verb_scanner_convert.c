@@ -6,8 +6,7 @@
 
 #include <stdio.h>
 
-static void tell(const struct setup *setup, const struct cli_args *args,
-                 const struct scanner_summary *summary)
+static void tell(const struct setup *setup, const struct cli_args *args, const struct scanner_summary *summary)
 {
     const char *input = args->positional[0], *output = args->positional[1];
     if (args->report->json) {
@@ -26,9 +25,7 @@ static lr_status convert(struct setup *setup, struct cli_args *args)
 {
     setup->report = args->report;
     setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
-    if (setup->scanner == NULL) {
-        return report_reason(args->report);
-    }
+    if (setup->scanner == NULL) return report_reason(args->report);
     struct scanner_summary summary;
     CLI_TRY(scanner_summarise(setup->scanner, args->report, &summary));
     CLI_TRY(lr_scanner_write(args->positional[1], setup->scanner, &args->report->log));

@@ -24,19 +24,15 @@ struct request {
 
 static bool known_phantom(const char *name)
 {
-    for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
-        if (strcmp(*names, name) == 0) {
-            return true;
-        }
-    }
+    for (const char *const *names = lr_phantom_names(); *names != NULL; names++)
+        if (strcmp(*names, name) == 0) return true;
     return strcmp(name, labels_phantom) == 0;
 }
 
 /* One source of activity, and what belongs to it. */
 static void check_source(struct cli_args *args, const struct request *request)
 {
-    const bool is_labels =
-        request->phantom != NULL && strcmp(request->phantom, labels_phantom) == 0;
+    const bool is_labels = request->phantom != NULL && strcmp(request->phantom, labels_phantom) == 0;
     if ((request->phantom != NULL) == (request->image != NULL)) {
         args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
     } else if (request->phantom != NULL && !known_phantom(request->phantom)) {
@@ -45,8 +41,7 @@ static void check_source(struct cli_args *args, const struct request *request)
             const size_t used = strlen(list);
             snprintf(list + used, sizeof(list) - used, "%s, ", *names);
         }
-        args_complain(args, "there is no phantom %s: there are %s%s", request->phantom, list,
-                      labels_phantom);
+        args_complain(args, "there is no phantom %s: there are %s%s", request->phantom, list, labels_phantom);
     } else if (is_labels && request->labels == NULL) {
         args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
     } else if (!is_labels && request->labels != NULL) {
@@ -58,32 +53,25 @@ static void check_source(struct cli_args *args, const struct request *request)
 static void check_list(struct cli_args *args, struct request *request)
 {
     static const int64_t range[2] = {1, 4000000};
-    request->is_list = common_ends_with(request->output, ".petsird") ||
-                       common_ends_with(request->output, ".Cdh") ||
+    request->is_list = common_ends_with(request->output, ".petsird") || common_ends_with(request->output, ".Cdh") ||
                        common_ends_with(request->output, ".tsv");
     request->duration_s = (double)args_int(args, "--duration", 60, range);
-    if (request->is_list && request->expected) {
-        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s",
-                      request->output);
-    }
-    if (!request->is_list && args_has(args, "--duration")) {
+    if (request->is_list && request->expected)
+        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request->output);
+    if (!request->is_list && args_has(args, "--duration"))
         args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
-    }
 }
 
 /* Photon pairs are followed through the scanner's geometry alone. */
 static void check_photons(struct cli_args *args, const struct request *request)
 {
-    static const char *const others[] = {
-        "--backend",      "--mode",          "--rays",  "--samples", "--mu",     "--penetration",
-        "--layers-alone", "--deterministic", "--store", "--truth",   "--dry-run"};
-    if (request->tof_ps == 0) {
-        return;
-    }
+    static const char *const others[] = {"--backend", "--mode",        "--rays",         "--samples",
+                                         "--mu",      "--penetration", "--layers-alone", "--deterministic",
+                                         "--store",   "--truth",       "--dry-run"};
+    if (request->tof_ps == 0) return;
     if (!request->is_list || !(request->counts > 0)) {
-        args_complain(args,
-                      "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
-                      "mode to write (-o FILE.petsird, .Cdh or .tsv)");
+        args_complain(args, "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
+                            "mode to write (-o FILE.petsird, .Cdh or .tsv)");
     }
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
         if (args_has(args, others[k])) {
@@ -114,33 +102,27 @@ static struct request read_request(struct cli_args *args)
     check_source(args, &request);
     check_list(args, &request);
     check_photons(args, &request);
-    if (request.expected && args_has(args, "--seed")) {
-        args_complain(args, "--expected draws nothing: leave out --seed");
-    }
+    if (request.expected && args_has(args, "--seed")) args_complain(args, "--expected draws nothing: leave out --seed");
     return request;
 }
 
 static lr_image *draw_labels(struct setup *setup, const char *path)
 {
     lr_image *labels = lr_image_read_on(path, &setup->grid, &setup->report->log);
-    if (labels == NULL) {
-        return NULL;
-    }
+    if (labels == NULL) return NULL;
     lr_image *image = lr_phantom_from_labels(labels, &setup->grid, &setup->report->log);
     lr_image_destroy(labels);
     return image;
 }
 
 /* The activity on the setup's grid, which is settled here. */
-static lr_status make_activity(struct cli_args *args, struct setup *setup,
-                               const struct request *request, lr_image **activity)
+static lr_status make_activity(struct cli_args *args, struct setup *setup, const struct request *request,
+                               lr_image **activity)
 {
     const lr_log *log = &setup->report->log;
     if (request->image != NULL) {
         *activity = setup_read_image(setup, args, request->image);
-        if (*activity == NULL) {
-            return report_reason(setup->report);
-        }
+        if (*activity == NULL) return report_reason(setup->report);
         CLI_TRY(common_check_activity(setup->report, request->image, *activity));
         return setup_grid(setup, args, &(*activity)->grid);
     }
@@ -148,34 +130,29 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup,
     if (request->labels != NULL) {
         *activity = draw_labels(setup, request->labels);
     } else {
-        *activity = lr_phantom_create(&(lr_phantom_params){.name = request->phantom,
-                                                           .log = log,
-                                                           .progress = &setup->report->progress},
-                                      &setup->grid);
+        *activity = lr_phantom_create(
+            &(lr_phantom_params){.name = request->phantom, .log = log, .progress = &setup->report->progress},
+            &setup->grid);
     }
     return *activity != NULL ? LR_OK : report_reason(setup->report);
 }
 
 static void scale(float *values, int64_t count, double factor)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(factor * values[k]);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
 /* Brings the expectation, and the activity with it, to the counts asked for. */
-static lr_status scale_to_counts(struct setup *setup, const struct request *request,
-                                 lr_image *activity, lr_lor_data *data)
+static lr_status scale_to_counts(struct setup *setup, const struct request *request, lr_image *activity,
+                                 lr_lor_data *data)
 {
     /* Far below what any scanner sees of a body that it can hold. */
     static const double least_share = 1e-12;
     const double sum = common_sum(data->values, data->count);
     const double emitted = common_sum(activity->values, lr_grid_num_voxels(&activity->grid));
     if (!(sum > 0)) {
-        return report_error(setup->report, LR_BAD_INPUT,
-                            "the activity reaches no LOR: nothing would be counted: %s",
-                            emitted > 0 ? "check where its grid lies, and --mu-unit"
-                                        : "it is 0 everywhere");
+        return report_error(setup->report, LR_BAD_INPUT, "the activity reaches no LOR: nothing would be counted: %s",
+                            emitted > 0 ? "check where its grid lies, and --mu-unit" : "it is 0 everywhere");
     }
     if (sum < least_share * emitted) {
         return report_error(setup->report, LR_BAD_INPUT,
@@ -194,14 +171,12 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
 /* What stands before the events; the writer reads it as long as it lives. */
 static lr_events_info info_of(const struct request *request)
 {
-    return (lr_events_info){.has_tof = request->tof_ps > 0,
-                            .tof_resolution_ps = request->tof_ps,
-                            .duration_s = request->duration_s};
+    return (lr_events_info){
+        .has_tof = request->tof_ps > 0, .tof_resolution_ps = request->tof_ps, .duration_s = request->duration_s};
 }
 
 /* NULL, logged. */
-static lr_events_writer *open_list(const struct setup *setup, const struct request *request,
-                                   const lr_events_info *info)
+static lr_events_writer *open_list(const struct setup *setup, const struct request *request, const lr_events_info *info)
 {
     return lr_events_writer_create(&(lr_events_writer_params){
         .path = request->output, .lors = setup->lors, .info = info, .log = &setup->report->log});
@@ -217,32 +192,23 @@ static lr_status close_list(lr_events_writer *writer, lr_status status)
     return lr_events_writer_finish(writer);
 }
 
-static lr_status write_list(struct setup *setup, const struct request *request,
-                            const lr_lor_data *data)
+static lr_status write_list(struct setup *setup, const struct request *request, const lr_lor_data *data)
 {
     const lr_log *log = &setup->report->log;
-    const lr_list_params list = {.lors = setup->lors,
-                                 .data = data,
-                                 .duration_s = request->duration_s,
-                                 .seed = request->seed,
-                                 .log = log};
+    const lr_list_params list = {
+        .lors = setup->lors, .data = data, .duration_s = request->duration_s, .seed = request->seed, .log = log};
     const lr_events_info info = info_of(request);
     lr_events_writer *writer = open_list(setup, request, &info);
-    if (writer == NULL) {
-        return report_reason(setup->report);
-    }
+    if (writer == NULL) return report_reason(setup->report);
     const lr_event_sink sink = lr_events_writer_sink(writer);
     return close_list(writer, lr_events_from_counts(&list, &sink));
 }
 
-static lr_status write_photons(struct setup *setup, const struct request *request,
-                               const lr_image *activity)
+static lr_status write_photons(struct setup *setup, const struct request *request, const lr_image *activity)
 {
     const lr_events_info info = info_of(request);
     lr_events_writer *writer = open_list(setup, request, &info);
-    if (writer == NULL) {
-        return report_reason(setup->report);
-    }
+    if (writer == NULL) return report_reason(setup->report);
     const lr_event_sink sink = lr_events_writer_sink(writer);
     const lr_photon_params photons = {.lors = setup->lors,
                                       .activity = activity,
@@ -258,17 +224,14 @@ static lr_status write_photons(struct setup *setup, const struct request *reques
 
 static lr_status check_drawn(struct setup *setup, double expected, const lr_lor_data *data)
 {
-    if (common_sum(data->values, data->count) > 0) {
-        return LR_OK;
-    }
+    if (common_sum(data->values, data->count) > 0) return LR_OK;
     return report_error(setup->report, LR_BAD_INPUT,
                         "%.3g counts were expected and none was drawn: ask for more with "
                         "--counts, such as --counts 1e6, or check the unit of --voxel-mm",
                         expected);
 }
 
-static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity,
-                           lr_lor_data *data)
+static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity, lr_lor_data *data)
 {
     const lr_log *log = &setup->report->log;
     const lr_vector x = lr_image_vector(activity);
@@ -281,9 +244,7 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
         report_info(setup->report, "Poisson counts drawn with seed %" PRIu64, request->seed);
         CLI_TRY(check_drawn(setup, expected, data));
     }
-    if (request->truth != NULL) {
-        CLI_TRY(lr_image_write(request->truth, activity, log));
-    }
+    if (request->truth != NULL) CLI_TRY(lr_image_write(request->truth, activity, log));
     return request->is_list ? write_list(setup, request, data)
                             : lr_lor_data_write(request->output, setup->lors, data, log);
 }
@@ -303,30 +264,25 @@ static void report_result(const struct setup *setup, const struct request *reque
         json_text(&json, "output", request->output);
         json_text(&json, "truth", request->truth);
         json_bool(&json, "expected", request->expected);
-        if (!request->expected) {
-            json_int(&json, "seed", (int64_t)request->seed);
-        }
+        if (!request->expected) json_int(&json, "seed", (int64_t)request->seed);
         json_number(&json, "counts", sum);
         common_json_end(&json);
     } else {
-        printf("%s: %s %.9g\n", request->output, request->expected ? "expected counts" : "counts",
-               sum);
+        printf("%s: %s %.9g\n", request->output, request->expected ? "expected counts" : "counts", sum);
     }
 }
 
 /* *goes_on: not with --dry-run. */
 static lr_status forecast(struct setup *setup, const struct request *request, bool *goes_on)
 {
-    const double lors = (double)setup->lors->count,
-                 voxels = (double)lr_grid_num_voxels(&setup->grid);
+    const double lors = (double)setup->lors->count, voxels = (double)lr_grid_num_voxels(&setup->grid);
     const double bytes = sizeof(float);
-    return forecast_projections(
-        setup,
-        &(struct forecast_projections){.projections = 1,
-                                       .array_bytes = bytes * (lors + voxels),
-                                       .output = request->output,
-                                       .output_bytes = request->is_list ? 0 : bytes * lors},
-        goes_on);
+    return forecast_projections(setup,
+                                &(struct forecast_projections){.projections = 1,
+                                                               .array_bytes = bytes * (lors + voxels),
+                                                               .output = request->output,
+                                                               .output_bytes = request->is_list ? 0 : bytes * lors},
+                                goes_on);
 }
 
 static lr_status simulate(struct cli_args *args, struct setup *setup, const struct request *request,
@@ -343,17 +299,11 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
     CLI_TRY(setup_operator(setup));
     bool goes_on;
     CLI_TRY(forecast(setup, request, &goes_on));
-    if (!goes_on) {
-        return LR_OK;
-    }
+    if (!goes_on) return LR_OK;
     lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
-    if (data == NULL) {
-        return report_reason(setup->report);
-    }
+    if (data == NULL) return report_reason(setup->report);
     const lr_status status = fill_data(setup, request, *activity, data);
-    if (status == LR_OK) {
-        report_result(setup, request, common_sum(data->values, data->count));
-    }
+    if (status == LR_OK) report_result(setup, request, common_sum(data->values, data->count));
     lr_lor_data_destroy(data);
     return status;
 }
@@ -363,8 +313,7 @@ static lr_status run(struct cli_args *args)
     struct setup setup = {0};
     lr_image *activity = NULL;
     const struct request request = read_request(args);
-    const lr_status status =
-        args->status == LR_OK ? simulate(args, &setup, &request, &activity) : args->status;
+    const lr_status status = args->status == LR_OK ? simulate(args, &setup, &request, &activity) : args->status;
     lr_image_destroy(activity);
     setup_finish(&setup);
     return status;
@@ -380,8 +329,7 @@ static const struct cli_option options[] = {
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", false},
     {"--duration", "S", "of list mode, seconds; default 60", false},
-    {"--tof-ps", "PS",
-     "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", false},
+    {"--tof-ps", "PS", "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", false},
     LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},

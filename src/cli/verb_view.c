@@ -15,8 +15,8 @@ static void print_speed(const struct cli_args *args, const struct view_speed *sp
     if (!args_has(args, "--json")) {
         printf("first_frame_s %.3f\nopened_s %.3f\nframes_per_second %.1f\nframe_ms %.2f\n"
                "processor_ms %.2f\nsize %dx%d\n",
-               speed->first_frame_s, speed->opened_s, speed->frames_per_second, speed->frame_ms,
-               speed->processor_ms, speed->size[0], speed->size[1]);
+               speed->first_frame_s, speed->opened_s, speed->frames_per_second, speed->frame_ms, speed->processor_ms,
+               speed->size[0], speed->size[1]);
         return;
     }
     struct json json = common_json_begin("view");
@@ -51,18 +51,14 @@ static lr_status run(struct cli_args *args)
         .log = &args->report->log,
         .progress = &args->report->progress,
     };
-    if (args->status != LR_OK) {
-        return args->status;
-    }
+    if (args->status != LR_OK) return args->status;
     if (params.has_no_window && params.script == NULL && params.bench_frames == 0) {
         return report_error(args->report, LR_USAGE,
                             "without a window there is nobody to use it: give --script FILE too");
     }
     const struct lr_viewer_plugin *viewer = lr_plugin_viewer(params.log);
     const lr_status status = viewer != NULL ? viewer->run(&params) : LR_NO_DEVICE;
-    if (status == LR_OK && speed.frame_ms > 0.0) {
-        print_speed(args, &speed);
-    }
+    if (status == LR_OK && speed.frame_ms > 0.0) print_speed(args, &speed);
     return status;
 }
 #else

@@ -11,9 +11,7 @@ static double interpolate(const lr_image *mu, const double at[3])
     int low[3];
     double part[3];
     for (int k = 0; k < 3; k++) {
-        if (!(at[k] > -1 && at[k] < size[k])) {
-            return 0;
-        }
+        if (!(at[k] > -1 && at[k] < size[k])) return 0;
         const double floored = floor(at[k]);
         low[k] = (int)floored;
         part[k] = at[k] - floored;
@@ -29,23 +27,17 @@ static double interpolate(const lr_image *mu, const double at[3])
             weight *= step ? part[k] : 1 - part[k];
             inside = inside && index[k] >= 0 && index[k] < size[k];
         }
-        if (inside) {
-            sum +=
-                weight * (double)mu->values[index[0] + size[0] * (index[1] + size[1] * index[2])];
-        }
+        if (inside) sum += weight * (double)mu->values[index[0] + size[0] * (index[1] + size[1] * index[2])];
     }
     return sum;
 }
 
 /* Narrows [begin, end) to the steps that can meet the image, with one step to spare. */
-static void clip_steps(const lr_image *mu, const double start[3], const double step[3],
-                       int64_t range[2])
+static void clip_steps(const lr_image *mu, const double start[3], const double step[3], int64_t range[2])
 {
     double low = 0, high = (double)range[1];
     for (int k = 0; k < 3; k++) {
-        if (step[k] == 0) {
-            continue;
-        }
+        if (step[k] == 0) continue;
         const double a = (-1 - start[k]) / step[k], b = (mu->grid.size[k] - start[k]) / step[k];
         low = fmax(low, fmin(a, b) - 1);
         high = fmin(high, fmax(a, b) + 2);
@@ -56,9 +48,7 @@ static void clip_steps(const lr_image *mu, const double start[3], const double s
 
 double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], const double y2[3])
 {
-    if (mu == NULL) {
-        return 1;
-    }
+    if (mu == NULL) return 1;
     double along[3], start[3], step[3];
     vec_sub(y2, y1, along);
     for (int k = 0; k < 3; k++) {

@@ -13,9 +13,7 @@ static lr_status take(void *user, struct lr_cpu *cpu, int64_t first, int num_row
     for (int k = 0; k < num_rows; k++) {
         const struct lr_elements *row = &cpu->block[k];
         double sum = 0;
-        for (int64_t n = 0; n < row->count; n++) {
-            sum += row->list[n].value * gather->data[row->list[n].lor];
-        }
+        for (int64_t n = 0; n < row->count; n++) sum += row->list[n].value * gather->data[row->list[n].lor];
         gather->image[first + k] = sum;
     }
     return LR_OK;

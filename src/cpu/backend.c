@@ -16,15 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     return part != NULL ? lr_cpu_forward_part(self, part, image->values, values->values)
                         : lr_cpu_forward(self, image->values, values->values);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const double *numbers = values != NULL ? values->values : NULL;
     return part != NULL ? lr_cpu_back_part(self, part, numbers, image->values)
@@ -33,9 +31,7 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 
 static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
 {
-    for (int k = 0; k < num_rows; k++) {
-        LR_TRY(lr_row_deliver(user, first + k, &cpu->block[k]));
-    }
+    for (int k = 0; k < num_rows; k++) LR_TRY(lr_row_deliver(user, first + k, &cpu->block[k]));
     return LR_OK;
 }
 
@@ -43,8 +39,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 {
     const struct lr_cpu *cpu = self;
     struct lr_row_delivery delivery = {.sink = sink, .log = cpu->scene.params.log};
-    const struct lr_cpu_walk walk = {
-        .what = "computing matrix rows", .take = deliver, .user = &delivery};
+    const struct lr_cpu_walk walk = {.what = "computing matrix rows", .take = deliver, .user = &delivery};
     const lr_status status = lr_cpu_each_block(self, wanted, &walk);
     lr_owned_row_finish(&delivery.row);
     return status;
@@ -92,9 +87,7 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
         .destroy = destroy,
     };
     struct lr_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
-    if (cpu == NULL) {
-        return LR_FAILED;
-    }
+    if (cpu == NULL) return LR_FAILED;
     const lr_status status = lr_cpu_init(cpu, params);
     if (status != LR_OK) {
         free(cpu);

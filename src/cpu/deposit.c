@@ -39,8 +39,7 @@ static int64_t row_of(const lr_grid *grid, const int index[3])
 
 static void add_nearest(const lr_grid *grid, const double place[3], float weight, float *histo)
 {
-    const int index[3] = {(int)floor(place[0] + 0.5), (int)floor(place[1] + 0.5),
-                          (int)floor(place[2] + 0.5)};
+    const int index[3] = {(int)floor(place[0] + 0.5), (int)floor(place[1] + 0.5), (int)floor(place[2] + 0.5)};
     histo[row_of(grid, index)] += weight;
 }
 
@@ -81,8 +80,7 @@ static void deposit_event(struct cpu_deposit *deposit, const lr_event *event)
         const double tof_mm = (double)event->tof_mm + off_mm;
         vec_add_scaled(a_mm, 0.5 + tof_mm / length_mm, along, point_mm);
         if (find_place(&images->grid, point_mm, place)) {
-            (params->rule == LR_DEPOSIT_NEAREST ? add_nearest : add_trilinear)(&images->grid, place,
-                                                                               weight, histo);
+            (params->rule == LR_DEPOSIT_NEAREST ? add_nearest : add_trilinear)(&images->grid, place, weight, histo);
             inside++;
         }
     }
@@ -93,9 +91,7 @@ static void deposit_event(struct cpu_deposit *deposit, const lr_event *event)
 
 static lr_status take(void *self, const lr_event *events, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        deposit_event(self, &events[k]);
-    }
+    for (int64_t k = 0; k < count; k++) deposit_event(self, &events[k]);
     return LR_OK;
 }
 
@@ -105,15 +101,11 @@ static lr_status finish(void *self, lr_deposit_counts *counts)
     return LR_OK;
 }
 
-lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params,
-                                struct lr_deposit_backend *backend)
+lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend)
 {
-    static const struct lr_deposit_backend_fns fns = {
-        .name = "cpu", .take = take, .finish = finish, .destroy = free};
+    static const struct lr_deposit_backend_fns fns = {.name = "cpu", .take = take, .finish = finish, .destroy = free};
     struct cpu_deposit *deposit = lr_alloc(1, sizeof(*deposit), "a deposition", params->log);
-    if (deposit == NULL) {
-        return LR_FAILED;
-    }
+    if (deposit == NULL) return LR_FAILED;
     deposit->params = *params;
     *backend = (struct lr_deposit_backend){.fns = &fns, .self = deposit, .device = "CPU"};
     return LR_OK;

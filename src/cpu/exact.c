@@ -45,8 +45,7 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
     *exact = (struct lr_cpu_exact){0};
     exact->corners = lr_alloc(most, sizeof(*exact->corners), "a module's corners", log);
     /* A module can stand on either side of the point. */
-    exact->blockers =
-        lr_alloc(2 * (int64_t)scene->num_modules, sizeof(*exact->blockers), "outlines", log);
+    exact->blockers = lr_alloc(2 * (int64_t)scene->num_modules, sizeof(*exact->blockers), "outlines", log);
     if (exact->corners == NULL || exact->blockers == NULL) {
         lr_cpu_exact_finish(exact);
         return LR_FAILED;
@@ -70,8 +69,7 @@ static struct lr_cpu_projected project(const struct pair *pair, int module, doub
     vec_add_scaled(pair->view->toward[module].offset, x, from->u, ray);
     vec_add_scaled(ray, y, from->v, ray);
     return (struct lr_cpu_projected){-pair->height * vec_dot(pair->far->u, ray),
-                                     -pair->height * vec_dot(pair->far->v, ray),
-                                     vec_dot(pair->far->normal, ray)};
+                                     -pair->height * vec_dot(pair->far->v, ray), vec_dot(pair->far->normal, ray)};
 }
 
 static void project_outline(const struct pair *pair, int module, struct lr_cpu_projected corners[4])
@@ -86,9 +84,7 @@ static void project_outline(const struct pair *pair, int module, struct lr_cpu_p
 /* On the point's own side of the eye the projection is in front where it is behind on the other. */
 static void turn_round(struct lr_cpu_projected corners[4])
 {
-    for (int k = 0; k < 4; k++) {
-        corners[k] = (struct lr_cpu_projected){-corners[k].x, -corners[k].y, -corners[k].w};
-    }
+    for (int k = 0; k < 4; k++) corners[k] = (struct lr_cpu_projected){-corners[k].x, -corners[k].y, -corners[k].w};
 }
 
 /* Corners of all faces of the secondary, [2 nv][2 nu]: columns 2 r and 2 r + 1 bound face r. */
@@ -109,8 +105,7 @@ static void project_faces(const struct pair *pair, struct lr_cpu_projected *corn
 static struct lr_cpu_rectangle far_rectangle(const struct pair *pair)
 {
     const double *half = pair->far->half, *foot = pair->foot;
-    return (struct lr_cpu_rectangle){{-foot[0] - half[0], -foot[1] - half[1]},
-                                     {half[0] - foot[0], half[1] - foot[1]}};
+    return (struct lr_cpu_rectangle){{-foot[0] - half[0], -foot[1] - half[1]}, {half[0] - foot[0], half[1] - foot[1]}};
 }
 
 /* Plane coefficients of n . ray on the primary's plane, ray going from the eye to its point. */
@@ -150,10 +145,8 @@ static void plane_before_secondary(const struct pair *pair, int blocker, double 
     double ahead[3], behind[3];
     approach_plane(pair, blocker, ahead);
     approach_plane(pair, pair->secondary, behind);
-    for (int k = 0; k < 3; k++) {
-        nearer[k] =
-            sign * (ahead[k] * toward[pair->secondary].height - behind[k] * toward[blocker].height);
-    }
+    for (int k = 0; k < 3; k++)
+        nearer[k] = sign * (ahead[k] * toward[pair->secondary].height - behind[k] * toward[blocker].height);
 }
 
 /* Where rays meet a module at eye + s ray, 0 < s = -height / (normal . ray) < 1. */
@@ -162,9 +155,7 @@ static void plane_before_primary(const struct pair *pair, int blocker, double ne
     const double height = pair->view->toward[blocker].height;
     approach_plane(pair, blocker, nearer);
     nearer[2] += height;
-    for (int k = 0; k < 3; k++) {
-        nearer[k] = height < 0 ? nearer[k] : -nearer[k];
-    }
+    for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
 }
 
 /* Which module stands in the way, and of what. */
@@ -176,8 +167,7 @@ struct obstacle {
 /* Outline of what the obstacle hides, counter-clockwise: the part of the primary seen through its
  * rectangle, or behind it, where that is nearer than the plane of the module it hides. False when
  * the pair loses nothing. */
-static bool find_blocker(const struct pair *pair, struct obstacle obstacle,
-                         struct lr_cpu_blocker *blocker)
+static bool find_blocker(const struct pair *pair, struct obstacle obstacle, struct lr_cpu_blocker *blocker)
 {
     struct lr_cpu_projected corners[4];
     struct lr_cpu_polygon outline, *out = &blocker->outline;
@@ -192,9 +182,7 @@ static bool find_blocker(const struct pair *pair, struct obstacle obstacle,
     }
     lr_cpu_polygon_clip_projected(corners, 4, &whole, &outline);
     lr_cpu_polygon_clip(&outline, nearer, out);
-    if (lr_cpu_polygon_area(out) < 0) {
-        lr_cpu_polygon_reverse(out);
-    }
+    if (lr_cpu_polygon_area(out) < 0) lr_cpu_polygon_reverse(out);
     blocker->box = lr_cpu_polygon_box(out);
     const double least = NOTHING * pair->far->half[0] * pair->far->half[1];
     return common_area(pair, pair->secondary, out) > least;
@@ -202,32 +190,27 @@ static bool find_blocker(const struct pair *pair, struct obstacle obstacle,
 
 static bool boxes_meet(const struct lr_cpu_sighting *a, const struct lr_cpu_sighting *b)
 {
-    return a->low[0] <= b->high[0] && b->low[0] <= a->high[0] && a->low[1] <= b->high[1] &&
-           b->low[1] <= a->high[1];
+    return a->low[0] <= b->high[0] && b->low[0] <= a->high[0] && a->low[1] <= b->high[1] && b->low[1] <= a->high[1];
 }
 
-static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting *secondary,
-                          struct lr_cpu_exact *exact)
+static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting *secondary, struct lr_cpu_exact *exact)
 {
     const struct lr_cpu_view *view = pair->view;
     exact->num_blockers = 0;
     for (int k = 0; k < view->num_opposite + view->num_before; k++) {
         const bool is_opposite = k < view->num_opposite;
-        const struct lr_cpu_sighting *other =
-            is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
+        const struct lr_cpu_sighting *other = is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
         const struct obstacle obstacle = {other->module, !is_opposite};
         /* Those before the primary are of its layer. */
-        const bool hides = !is_opposite || view->scene->modules[other->module].layer ==
-                                               view->scene->modules[secondary->module].layer;
+        const bool hides =
+            !is_opposite || view->scene->modules[other->module].layer == view->scene->modules[secondary->module].layer;
         if (hides && other->module != secondary->module && boxes_meet(other, secondary) &&
-            find_blocker(pair, obstacle, &exact->blockers[exact->num_blockers])) {
+            find_blocker(pair, obstacle, &exact->blockers[exact->num_blockers]))
             exact->num_blockers++;
-        }
     }
 }
 
-static void add_piece(const struct pair *pair, const struct lr_cpu_polygon *piece,
-                      struct overlap *sum)
+static void add_piece(const struct pair *pair, const struct lr_cpu_polygon *piece, struct overlap *sum)
 {
     const double area = fabs(lr_cpu_polygon_area(piece));
     if (area > 0) {
@@ -241,16 +224,14 @@ static void add_piece(const struct pair *pair, const struct lr_cpu_polygon *piec
 }
 
 /* The first blocker from `next` on whose box meets the polygon's. */
-static int next_blocker(const struct lr_cpu_exact *exact, const struct lr_cpu_polygon *piece,
-                        int next)
+static int next_blocker(const struct lr_cpu_exact *exact, const struct lr_cpu_polygon *piece, int next)
 {
     const struct lr_cpu_rectangle box = lr_cpu_polygon_box(piece);
     while (next < exact->num_blockers) {
         const struct lr_cpu_rectangle *other = &exact->blockers[next].box;
-        if (box.low[0] <= other->high[0] && other->low[0] <= box.high[0] &&
-            box.low[1] <= other->high[1] && other->low[1] <= box.high[1]) {
+        if (box.low[0] <= other->high[0] && other->low[0] <= box.high[0] && box.low[1] <= other->high[1] &&
+            other->low[1] <= box.high[1])
             break;
-        }
         next++;
     }
     return next;
@@ -259,13 +240,11 @@ static int next_blocker(const struct lr_cpu_exact *exact, const struct lr_cpu_po
 /* Adds what blockers from `next` on leave visible of a piece that lies left of the first `edge`
  * edges of blocker `next`. Outside a convex blocker lies, edge by edge, what is right of this edge
  * and left of all before. */
-static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece,
-                        const int place[2], struct overlap *sum)
+static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece, const int place[2],
+                        struct overlap *sum)
 {
     struct lr_cpu_polygon part;
-    if (piece->count < 3) {
-        return;
-    }
+    if (piece->count < 3) return;
     const struct lr_cpu_exact *exact = pair->exact;
     const int edge = place[1], next = edge > 0 ? place[0] : next_blocker(exact, piece, place[0]);
     if (piece->count > LR_CPU_POLYGON_MAX_CUT) {
@@ -305,24 +284,19 @@ static double absorb(const struct pair *pair, const struct overlap *overlap)
 static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
                       const struct lr_cpu_projected corners[4])
 {
-    const double smallest =
-        NOTHING * (face->high[0] - face->low[0]) * (face->high[1] - face->low[1]);
+    const double smallest = NOTHING * (face->high[0] - face->low[0]) * (face->high[1] - face->low[1]);
     struct lr_cpu_polygon polygon;
     lr_cpu_polygon_clip_projected(corners, 4, face, &polygon);
-    if (polygon.count < 3 || fabs(lr_cpu_polygon_area(&polygon)) <= smallest) {
-        return 0;
-    }
-    if (pair->exact->num_blockers == 0 && pair->view->scene->params.mu == NULL) {
+    if (polygon.count < 3 || fabs(lr_cpu_polygon_area(&polygon)) <= smallest) return 0;
+    if (pair->exact->num_blockers == 0 && pair->view->scene->params.mu == NULL)
         return lr_cpu_polygon_solid_angle(&polygon, pair->height) / (2 * PI);
-    }
     struct overlap sum = {0};
     add_visible(pair, &polygon, (int[2]){0, 0}, &sum);
     return sum.area > smallest ? absorb(pair, &sum) * sum.solid_angle / (2 * PI) : 0;
 }
 
 /* Faces from range[0] to range[1] - 1 of an axis that a coordinate interval can touch. */
-static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2],
-                       int range[2])
+static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2], int range[2])
 {
     const int size = module->crystals[axis];
     const double low = floor(interval[0] / module->pitch[axis] + 0.5 * size - SLACK);
@@ -333,8 +307,7 @@ static void find_faces(const struct lr_cpu_module *module, int axis, const doubl
 
 /* Box of the secondary's plane seen through a primary face: empty (low > high) when the face lies
  * behind, the whole plane when only a part of it does. */
-static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2],
-                      double y[2])
+static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2], double y[2])
 {
     const struct lr_cpu_toward *toward = &pair->view->toward[pair->secondary];
     int num_behind = 0;
@@ -376,8 +349,7 @@ static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int
     return face;
 }
 
-static double listed_element(const struct pair *pair, const struct lr_cpu_rectangle *face, int r,
-                             int s)
+static double listed_element(const struct pair *pair, const struct lr_cpu_rectangle *face, int r, int s)
 {
     const int width = 2 * pair->near->crystals[0];
     const struct lr_cpu_projected *low = &pair->exact->corners[2 * s * width + 2 * r];
@@ -386,16 +358,13 @@ static double listed_element(const struct pair *pair, const struct lr_cpu_rectan
 }
 
 /* All elements of one primary face. */
-static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from,
-                               struct lr_elements *elements)
+static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from, struct lr_elements *elements)
 {
     const struct lr_cpu_rectangle face = face_rectangle(pair, from->at);
     double x[2], y[2];
     int columns[2], rows[2];
     look_back(pair, &face, x, y);
-    if (x[0] > x[1]) {
-        return LR_OK;
-    }
+    if (x[0] > x[1]) return LR_OK;
     find_faces(pair->near, 0, x, columns);
     find_faces(pair->near, 1, y, rows);
     for (int s = rows[0]; s < rows[1]; s++) {
@@ -403,9 +372,7 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
             const struct lr_cpu_crystal to = {pair->secondary, {r, s}};
             const int64_t lor = lr_cpu_scene_lor(pair->view->scene, from, &to);
             const double value = lor >= 0 ? listed_element(pair, &face, r, s) : 0;
-            if (value > 0) {
-                LR_TRY(lr_elements_add(elements, lor, value, pair->view->scene->params.log));
-            }
+            if (value > 0) LR_TRY(lr_elements_add(elements, lor, value, pair->view->scene->params.log));
         }
     }
     return LR_OK;
@@ -426,8 +393,8 @@ static lr_status pair_elements(const struct pair *pair, const struct lr_cpu_sigh
     return LR_OK;
 }
 
-static struct pair make_pair(const struct lr_cpu_view *view, const struct lr_cpu_exact *exact,
-                             int primary, int secondary)
+static struct pair make_pair(const struct lr_cpu_view *view, const struct lr_cpu_exact *exact, int primary,
+                             int secondary)
 {
     const struct lr_cpu_module *far = &view->scene->modules[primary];
     const struct lr_cpu_toward *toward = &view->toward[primary];
@@ -443,8 +410,7 @@ static struct pair make_pair(const struct lr_cpu_view *view, const struct lr_cpu
     };
 }
 
-lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
-                                struct lr_elements *elements)
+lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact, struct lr_elements *elements)
 {
     const struct lr_cpu_scene *scene = view->scene;
     for (int primary = 0; primary < scene->num_modules; primary++) {
@@ -452,9 +418,7 @@ lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *e
         for (int k = 0; k < view->num_opposite; k++) {
             const struct lr_cpu_sighting *secondary = &view->opposite[k];
             const int module = secondary->module;
-            if (!secondary->detects || lr_lors_pair(scene->params.lors, primary, module) < 0) {
-                continue;
-            }
+            if (!secondary->detects || lr_lors_pair(scene->params.lors, primary, module) < 0) continue;
             const struct pair pair = make_pair(view, exact, primary, module);
             find_blockers(&pair, secondary, exact);
             project_faces(&pair, exact->corners);
@@ -465,21 +429,18 @@ lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *e
 }
 
 /* Corners of one face of the secondary, in the order of its outline. */
-static void project_face(const struct pair *pair, const int at[2],
-                         struct lr_cpu_projected corners[4])
+static void project_face(const struct pair *pair, const int at[2], struct lr_cpu_projected corners[4])
 {
     const struct lr_cpu_module *near = pair->near;
     for (int k = 0; k < 4; k++) {
         const double part_x = k == 1 || k == 2 ? 0.5 : -0.5, part_y = k >= 2 ? 0.5 : -0.5;
-        corners[k] = project(pair, pair->secondary,
-                             lr_cpu_face_centre(near, 0, at[0]) + part_x * near->face[0],
+        corners[k] = project(pair, pair->secondary, lr_cpu_face_centre(near, 0, at[0]) + part_x * near->face[0],
                              lr_cpu_face_centre(near, 1, at[1]) + part_y * near->face[1]);
     }
 }
 
 /* Finds what hides parts of the pair; false where the primary does not see the secondary at all. */
-static bool look_for_blockers(struct lr_cpu_view *view, const struct pair *pair,
-                              struct lr_cpu_exact *exact)
+static bool look_for_blockers(struct lr_cpu_view *view, const struct pair *pair, struct lr_cpu_exact *exact)
 {
     lr_cpu_view_look(view, pair->primary);
     for (int k = 0; k < view->num_opposite; k++) {
@@ -496,15 +457,10 @@ double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact
 {
     const int first = crystals[0].module, second = crystals[1].module;
     const int from = lr_cpu_view_is_primary(view, first, second) ? 0 : 1;
-    if (!(view->toward[first].height > 0 && view->toward[second].height > 0)) {
-        return 0;
-    }
-    const struct pair pair =
-        make_pair(view, exact, crystals[from].module, crystals[1 - from].module);
+    if (!(view->toward[first].height > 0 && view->toward[second].height > 0)) return 0;
+    const struct pair pair = make_pair(view, exact, crystals[from].module, crystals[1 - from].module);
     exact->num_blockers = 0;
-    if (view->scene->may_hide && !look_for_blockers(view, &pair, exact)) {
-        return 0;
-    }
+    if (view->scene->may_hide && !look_for_blockers(view, &pair, exact)) return 0;
     const struct lr_cpu_rectangle face = face_rectangle(&pair, crystals[from].at);
     struct lr_cpu_projected corners[4];
     project_face(&pair, crystals[1 - from].at, corners);

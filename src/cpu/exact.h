@@ -27,8 +27,7 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
 void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 
 /* Adds what the placed view's point gives to each LOR in coincidence. */
-lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
-                                struct lr_elements *elements);
+lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact, struct lr_elements *elements);
 
 /* What the point gives to the LOR of two crystals of different modules, in coincidence or not. The view
  * is placed; where no module can hide another, for these two modules is enough. */

@@ -22,10 +22,8 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     for (int k = 0; k < shoot->num_rows; k++) {
         const struct lr_elements *row = &shoot->cpu->block[k];
         const double value = shoot->image[shoot->first + k];
-        for (int64_t n = lr_elements_find(row, begin); n < row->count && row->list[n].lor < end;
-             n++) {
+        for (int64_t n = lr_elements_find(row, begin); n < row->count && row->list[n].lor < end; n++)
             shoot->data[row->list[n].lor] += row->list[n].value * value;
-        }
     }
 }
 

@@ -40,32 +40,22 @@ struct slice {
 };
 
 /* T of lr/listmode.h. */
-static double slice_factor(const struct lr_listmode_line *line, const struct lr_listmode_walk *walk,
-                           int index)
+static double slice_factor(const struct lr_listmode_line *line, const struct lr_listmode_walk *walk, int index)
 {
     const double middle = walk->place + index * walk->chord;
     const double low = fmax(middle - 0.5 * walk->chord, walk->begin);
     const double high = fmin(middle + 0.5 * walk->chord, walk->end);
-    if (!(high > low)) {
-        return 0.0;
-    }
-    if (line->sigma_mm == 0) {
-        return high - low;
-    }
+    if (!(high > low)) return 0.0;
+    if (line->sigma_mm == 0) return high - low;
     return lr_cpu_listmode_held(line, low, high);
 }
 
-static double slice_factor_as_paper(const struct lr_listmode_line *line,
-                                    const struct lr_listmode_walk *walk, int index)
+static double slice_factor_as_paper(const struct lr_listmode_line *line, const struct lr_listmode_walk *walk, int index)
 {
     const double middle = walk->place + index * walk->chord;
-    if (middle < walk->begin || middle > walk->end) {
-        return 0.0;
-    }
-    if (line->bin_mm > 0) {
-        return ROOT_OF_TWO_PI * LR_LISTMODE_HELD * line->sigma_mm *
-               lr_cpu_listmode_density(line, middle);
-    }
+    if (middle < walk->begin || middle > walk->end) return 0.0;
+    if (line->bin_mm > 0)
+        return ROOT_OF_TWO_PI * LR_LISTMODE_HELD * line->sigma_mm * lr_cpu_listmode_density(line, middle);
     const double off = line->sigma_mm > 0 ? (middle - line->tof_mm) / line->sigma_mm : 0.0;
     return exp(-0.5 * off * off);
 }
@@ -78,16 +68,11 @@ static void take_voxel(const struct slice *slice, const int at[2], double elemen
     int voxel[3];
     voxel[slice->line->axis] = slice->index;
     for (int k = 0; k < 2; k++) {
-        if (at[k] < 0 || at[k] >= size[walk->across[k]]) {
-            return;
-        }
+        if (at[k] < 0 || at[k] >= size[walk->across[k]]) return;
         voxel[walk->across[k]] = at[k];
     }
-    if (element > 0) {
-        visitor->take(visitor->user,
-                      voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]),
-                      element);
-    }
+    if (element > 0)
+        visitor->take(visitor->user, voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), element);
 }
 
 /* The four voxels around the crossing. */
@@ -96,8 +81,7 @@ static void share_by_line(const struct slice *slice, const struct lr_listmode_vi
     const double low[2] = {floor(slice->at[0]), floor(slice->at[1])};
     for (int k = 0; k < 4; k++) {
         const int at[2] = {(int)low[0] + k % 2, (int)low[1] + k / 2};
-        const double share =
-            (1.0 - fabs(slice->at[0] - at[0])) * (1.0 - fabs(slice->at[1] - at[1]));
+        const double share = (1.0 - fabs(slice->at[0] - at[0])) * (1.0 - fabs(slice->at[1] - at[1]));
         take_voxel(slice, at, slice->factor * share, visitor);
     }
 }
@@ -131,11 +115,8 @@ static double tube_share(const struct slice *slice, const int at[2])
 static double sum_of_shares(const struct slice *slice, const struct rectangle *box)
 {
     double sum = 0;
-    for (int v = box->low[1]; v <= box->high[1]; v++) {
-        for (int u = box->low[0]; u <= box->high[0]; u++) {
-            sum += tube_share(slice, (const int[2]){u, v});
-        }
-    }
+    for (int v = box->low[1]; v <= box->high[1]; v++)
+        for (int u = box->low[0]; u <= box->high[0]; u++) sum += tube_share(slice, (const int[2]){u, v});
     return sum;
 }
 
@@ -158,8 +139,7 @@ static void share_by_tube(const struct slice *slice, const struct lr_listmode_vi
     }
 }
 
-static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis,
-                         const struct lr_listmode_visitor *visitor)
+static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_model *model = cpu->params.model;
     struct lr_listmode_line line;
@@ -169,28 +149,24 @@ static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis,
     lr_listmode_walk_of(&line, &model->grid, &walk);
     lr_listmode_slices(&walk, slices);
     for (int s = slices[0]; s < slices[1]; s++) {
-        const struct slice slice = {
-            .model = model,
-            .line = &line,
-            .walk = &walk,
-            .index = s,
-            .at = {walk.position[0] + s * walk.step[0], walk.position[1] + s * walk.step[1]},
-            .factor =
-                (model->tube.as_paper ? slice_factor_as_paper : slice_factor)(&line, &walk, s)};
-        if (slice.factor > 0) {
-            (model->kernel == LR_LISTMODE_LINE ? share_by_line : share_by_tube)(&slice, visitor);
-        }
+        const struct slice slice = {.model = model,
+                                    .line = &line,
+                                    .walk = &walk,
+                                    .index = s,
+                                    .at = {walk.position[0] + s * walk.step[0], walk.position[1] + s * walk.step[1]},
+                                    .factor =
+                                        (model->tube.as_paper ? slice_factor_as_paper : slice_factor)(&line, &walk, s)};
+        if (slice.factor > 0) (model->kernel == LR_LISTMODE_LINE ? share_by_line : share_by_tube)(&slice, visitor);
     }
 }
 
 static void visit_event(const struct listmode_cpu *cpu, const struct lr_cpu_listmode_event *event,
                         const struct lr_listmode_visitor *visitor)
 {
-    if (cpu->exact != NULL) {
+    if (cpu->exact != NULL)
         lr_cpu_listmode_exact_visit(cpu->exact, event, visitor);
-    } else {
+    else
         visit_slices(cpu, event->k, event->axis, visitor);
-    }
 }
 
 /* --- some events at a time --- */
@@ -211,8 +187,8 @@ struct work {
     double done, total; /* selected events */
 };
 
-static lr_status work_range(const struct listmode_cpu *cpu, int64_t r,
-                            const struct lr_listmode_places *places, struct work *work)
+static lr_status work_range(const struct listmode_cpu *cpu, int64_t r, const struct lr_listmode_places *places,
+                            struct work *work)
 {
     const int64_t *groups = cpu->params.events->groups[r];
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
@@ -227,17 +203,14 @@ static lr_status work_range(const struct listmode_cpu *cpu, int64_t r,
     return LR_OK;
 }
 
-static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *part,
-                           struct work *work)
+static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *part, struct work *work)
 {
     const struct lr_listmode_events *events = cpu->params.events;
     struct lr_listmode_places places = {0};
     lr_status status = LR_OK;
     for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&places, events, part, r, cpu->params.log);
-        if (status == LR_OK && places.count > 0) {
-            status = work_range(cpu, r, &places, work);
-        }
+        if (status == LR_OK && places.count > 0) status = work_range(cpu, r, &places, work);
     }
     lr_listmode_places_finish(&places);
     return status;
@@ -296,14 +269,10 @@ static lr_status shoot_chunk(void *user, const struct chunk *chunk)
     return LR_OK;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct shoot shoot = {.image = image->values, .values = values->values};
-    struct work work = {.what = "projecting",
-                        .take = shoot_chunk,
-                        .user = &shoot,
-                        .total = num_selected(self, part)};
+    struct work work = {.what = "projecting", .take = shoot_chunk, .user = &shoot, .total = num_selected(self, part)};
     return work_part(self, part, &work);
 }
 
@@ -324,9 +293,7 @@ struct share {
 static void add_to_image(void *user, int64_t voxel, double element)
 {
     const struct share *share = user;
-    if (voxel >= share->begin && voxel < share->end) {
-        share->image[voxel] += element * share->value;
-    }
+    if (voxel >= share->begin && voxel < share->end) share->image[voxel] += element * share->value;
 }
 
 static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
@@ -338,11 +305,9 @@ static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = chunk->begin; k < chunk->end; k++) {
         const int64_t place = place_of(chunk, k);
         if (place >= 0) {
-            struct share share = {gather->image,
-                                  gather->values != NULL ? gather->values[place] : 1.0,
-                                  begin * plane, end * plane};
-            const struct lr_cpu_listmode_event event = {
-                k, chunk->axis, worker, {(int)begin, (int)end}};
+            struct share share = {gather->image, gather->values != NULL ? gather->values[place] : 1.0, begin * plane,
+                                  end * plane};
+            const struct lr_cpu_listmode_event event = {k, chunk->axis, worker, {(int)begin, (int)end}};
             visit_event(chunk->cpu, &event, &(struct lr_listmode_visitor){add_to_image, &share});
         }
     }
@@ -357,15 +322,11 @@ static lr_status gather_chunk(void *user, const struct chunk *chunk)
     return LR_OK;
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    struct gather gather = {.values = values != NULL ? values->values : NULL,
-                            .image = image->values};
-    struct work work = {.what = "back-projecting",
-                        .take = gather_chunk,
-                        .user = &gather,
-                        .total = num_selected(self, part)};
+    struct gather gather = {.values = values != NULL ? values->values : NULL, .image = image->values};
+    struct work work = {
+        .what = "back-projecting", .take = gather_chunk, .user = &gather, .total = num_selected(self, part)};
     memset(gather.image, 0, (size_t)image->count * sizeof(*gather.image));
     return work_part(self, part, &work);
 }
@@ -395,8 +356,7 @@ static void destroy(void *self)
     free(cpu);
 }
 
-lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,
-                                 struct lr_backend *backend)
+lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "cpu",
                                               .computes_in_double = true,
@@ -407,9 +367,7 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
                                               .rows = rows,
                                               .destroy = destroy};
     struct listmode_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
-    if (cpu == NULL) {
-        return LR_FAILED;
-    }
+    if (cpu == NULL) return LR_FAILED;
     cpu->params = *params;
     if (params->model->kernel == LR_LISTMODE_EXACT) {
         cpu->exact = lr_cpu_listmode_exact_create(params);

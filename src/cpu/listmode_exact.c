@@ -38,20 +38,15 @@ static lr_status init(struct lr_cpu_listmode_exact *exact)
     lr_status status = exact->workers != NULL ? LR_OK : LR_FAILED;
     for (int k = 0; status == LR_OK && k < params->threads; k++) {
         status = lr_cpu_view_init(&exact->workers[k].view, &exact->scene);
-        status =
-            status == LR_OK ? lr_cpu_exact_init(&exact->workers[k].exact, &exact->scene) : status;
+        status = status == LR_OK ? lr_cpu_exact_init(&exact->workers[k].exact, &exact->scene) : status;
     }
     return status;
 }
 
-struct lr_cpu_listmode_exact *
-lr_cpu_listmode_exact_create(const struct lr_listmode_backend_params *params)
+struct lr_cpu_listmode_exact *lr_cpu_listmode_exact_create(const struct lr_listmode_backend_params *params)
 {
-    struct lr_cpu_listmode_exact *exact =
-        lr_alloc(1, sizeof(*exact), "the exact kernel", params->log);
-    if (exact == NULL) {
-        return NULL;
-    }
+    struct lr_cpu_listmode_exact *exact = lr_alloc(1, sizeof(*exact), "the exact kernel", params->log);
+    if (exact == NULL) return NULL;
     exact->params = *params;
     if (init(exact) != LR_OK) {
         lr_cpu_listmode_exact_destroy(exact);
@@ -62,9 +57,7 @@ lr_cpu_listmode_exact_create(const struct lr_listmode_backend_params *params)
 
 void lr_cpu_listmode_exact_destroy(struct lr_cpu_listmode_exact *exact)
 {
-    if (exact == NULL) {
-        return;
-    }
+    if (exact == NULL) return;
     for (int k = 0; exact->workers != NULL && k < exact->params.threads; k++) {
         lr_cpu_exact_finish(&exact->workers[k].exact);
         lr_cpu_view_finish(&exact->workers[k].view);
@@ -94,25 +87,21 @@ static double sum_of_parts_below(double z)
     const double fall = exp(-0.5 * most * most) - exp(-0.5 * cut * cut);
     return z <= -cut
                ? 0.0
-               : (most * (standard_normal(most) - standard_normal(-cut)) + fall / ROOT_OF_TWO_PI) /
-                         LR_LISTMODE_HELD +
+               : (most * (standard_normal(most) - standard_normal(-cut)) + fall / ROOT_OF_TWO_PI) / LR_LISTMODE_HELD +
                      fmax(z - cut, 0.0);
 }
 
 double lr_cpu_listmode_density(const struct lr_listmode_line *line, double place)
 {
     const double off = place - line->tof_mm, half = 0.5 * line->bin_mm;
-    return (part_below((off + half) / line->sigma_mm) - part_below((off - half) / line->sigma_mm)) /
-           line->bin_mm;
+    return (part_below((off + half) / line->sigma_mm) - part_below((off - half) / line->sigma_mm)) / line->bin_mm;
 }
 
 double lr_cpu_listmode_held(const struct lr_listmode_line *line, double low, double high)
 {
     const double sigma = line->sigma_mm, half = 0.5 * line->bin_mm;
     const double from = low - line->tof_mm, to = high - line->tof_mm;
-    if (half == 0) {
-        return part_below(to / sigma) - part_below(from / sigma);
-    }
+    if (half == 0) return part_below(to / sigma) - part_below(from / sigma);
     return sigma / line->bin_mm *
            (sum_of_parts_below((to + half) / sigma) - sum_of_parts_below((from + half) / sigma) -
             sum_of_parts_below((to - half) / sigma) + sum_of_parts_below((from - half) / sigma));
@@ -123,9 +112,7 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
 {
     const struct lr_listmode_line *line = &hull->line;
     const double place = lr_listmode_voxel_place(hull, voxel);
-    if (line->sigma_mm == 0) {
-        return 1;
-    }
+    if (line->sigma_mm == 0) return 1;
     const double half = 0.5 * hull->extent_mm;
     return lr_cpu_listmode_held(line, place - half, place + half) / hull->extent_mm;
 }
@@ -166,16 +153,13 @@ static double voxel_element(struct visit *visit, int64_t row)
     return sum / count;
 }
 
-static void visit_voxel(struct visit *visit, const int voxel[3],
-                        const struct lr_listmode_visitor *visitor)
+static void visit_voxel(struct visit *visit, const int voxel[3], const struct lr_listmode_visitor *visitor)
 {
     const int *size = visit->hull.model->grid.size;
     const int64_t row = voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]);
     const double weight = time_weight(&visit->hull, voxel);
     const double value = weight > 0 ? weight * voxel_element(visit, row) : 0;
-    if (value > 0) {
-        visitor->take(visitor->user, row, value);
-    }
+    if (value > 0) visitor->take(visitor->user, row, value);
 }
 
 /* Voxels of a slice that the hull of the faces meets, of some planes. */
@@ -191,8 +175,7 @@ static void find_voxels(const struct visit *visit, int slice, const int planes[2
     voxels[2][1] = voxels[2][1] < planes[1] ? voxels[2][1] : planes[1];
 }
 
-void lr_cpu_listmode_exact_visit(struct lr_cpu_listmode_exact *exact,
-                                 const struct lr_cpu_listmode_event *event,
+void lr_cpu_listmode_exact_visit(struct lr_cpu_listmode_exact *exact, const struct lr_cpu_listmode_event *event,
                                  const struct lr_listmode_visitor *visitor)
 {
     struct visit visit = {.worker = &exact->workers[event->worker]};
@@ -208,11 +191,8 @@ void lr_cpu_listmode_exact_visit(struct lr_cpu_listmode_exact *exact,
         int voxels[3][2];
         find_voxels(&visit, s, event->planes, voxels);
         for (int z = voxels[2][0]; z < voxels[2][1]; z++) {
-            for (int y = voxels[1][0]; y < voxels[1][1]; y++) {
-                for (int x = voxels[0][0]; x < voxels[0][1]; x++) {
-                    visit_voxel(&visit, (const int[3]){x, y, z}, visitor);
-                }
-            }
+            for (int y = voxels[1][0]; y < voxels[1][1]; y++)
+                for (int x = voxels[0][0]; x < voxels[0][1]; x++) visit_voxel(&visit, (const int[3]){x, y, z}, visitor);
         }
     }
 }

@@ -20,13 +20,11 @@ struct lr_cpu_listmode_event {
 };
 
 /* NULL without memory, logged. What params point to outlives it. */
-struct lr_cpu_listmode_exact *
-lr_cpu_listmode_exact_create(const struct lr_listmode_backend_params *params);
+struct lr_cpu_listmode_exact *lr_cpu_listmode_exact_create(const struct lr_listmode_backend_params *params);
 /* NULL is allowed. */
 void lr_cpu_listmode_exact_destroy(struct lr_cpu_listmode_exact *exact);
 
-void lr_cpu_listmode_exact_visit(struct lr_cpu_listmode_exact *exact,
-                                 const struct lr_cpu_listmode_event *event,
+void lr_cpu_listmode_exact_visit(struct lr_cpu_listmode_exact *exact, const struct lr_cpu_listmode_event *event,
                                  const struct lr_listmode_visitor *visitor);
 
 /* The part of an event with time of flight that lies between two places of its line, and the density at one

@@ -18,12 +18,10 @@ struct work {
 
 static struct lr_selection_finder finder_of(const struct work *work)
 {
-    return (struct lr_selection_finder){.lors = work->cpu->scene.params.lors,
-                                        .selection = work->part};
+    return (struct lr_selection_finder){.lors = work->cpu->scene.params.lors, .selection = work->part};
 }
 
-static lr_status take(struct work *work, int64_t first, int num_rows, lr_parallel_body *body,
-                      int64_t count)
+static lr_status take(struct work *work, int64_t first, int num_rows, lr_parallel_body *body, int64_t count)
 {
     const int workers = work->cpu->num_workers;
     work->first = first;
@@ -44,12 +42,9 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
         const struct lr_elements *row = &work->cpu->block[k];
         const double value = work->from[work->first + k];
         struct lr_selection_finder finder = finder_of(work);
-        for (int64_t n = lr_elements_find(row, first); n < row->count && row->list[n].lor <= last;
-             n++) {
+        for (int64_t n = lr_elements_find(row, first); n < row->count && row->list[n].lor <= last; n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
-            if (at >= 0) {
-                work->to[at] += row->list[n].value * value;
-            }
+            if (at >= 0) work->to[at] += row->list[n].value * value;
         }
     }
 }
@@ -57,8 +52,7 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 static lr_status take_forward(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
 {
     struct work *work = user;
-    return take(work, first, num_rows, add_rows,
-                lr_selection_count(cpu->scene.params.lors, work->part));
+    return take(work, first, num_rows, add_rows, lr_selection_count(cpu->scene.params.lors, work->part));
 }
 
 static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
@@ -71,9 +65,7 @@ static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
         double sum = 0;
         for (int64_t n = 0; n < row->count; n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
-            if (at >= 0) {
-                sum += row->list[n].value * (work->from != NULL ? work->from[at] : 1.0);
-            }
+            if (at >= 0) sum += row->list[n].value * (work->from != NULL ? work->from[at] : 1.0);
         }
         work->to[work->first + k] = sum;
     }
@@ -85,8 +77,7 @@ static lr_status take_back(void *user, struct lr_cpu *cpu, int64_t first, int nu
     return take(user, first, num_rows, sum_rows, num_rows);
 }
 
-lr_status lr_cpu_forward_part(struct lr_cpu *cpu, const lr_selection *part, const double *image,
-                              double *values)
+lr_status lr_cpu_forward_part(struct lr_cpu *cpu, const lr_selection *part, const double *image, double *values)
 {
     struct work work = {.cpu = cpu, .part = part, .from = image, .to = values};
     const struct lr_rows rows = lr_cpu_grid_rows(cpu);
@@ -95,8 +86,7 @@ lr_status lr_cpu_forward_part(struct lr_cpu *cpu, const lr_selection *part, cons
     return lr_cpu_each_block(cpu, &rows, &walk);
 }
 
-lr_status lr_cpu_back_part(struct lr_cpu *cpu, const lr_selection *part, const double *values,
-                           double *image)
+lr_status lr_cpu_back_part(struct lr_cpu *cpu, const lr_selection *part, const double *values, double *image)
 {
     struct work work = {.cpu = cpu, .part = part, .from = values, .to = image};
     const struct lr_rows rows = lr_cpu_grid_rows(cpu);

@@ -10,9 +10,7 @@
 
 /* values: [lr_selection_count], in the selection's order; NULL in the back-projection: all 1.
  * part: checked, not empty. */
-lr_status lr_cpu_forward_part(struct lr_cpu *cpu, const lr_selection *part, const double *image,
-                              double *values);
-lr_status lr_cpu_back_part(struct lr_cpu *cpu, const lr_selection *part, const double *values,
-                           double *image);
+lr_status lr_cpu_forward_part(struct lr_cpu *cpu, const lr_selection *part, const double *image, double *values);
+lr_status lr_cpu_back_part(struct lr_cpu *cpu, const lr_selection *part, const double *values, double *image);
 
 #endif

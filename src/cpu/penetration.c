@@ -56,8 +56,7 @@ static double gap_of(const struct lr_cpu_module *module, int axis)
 static int count_gap_strata(const struct lr_cpu_module *module, int axis, int rays)
 {
     const double gap = gap_of(module, axis);
-    return gap > NO_GAP * module->pitch[axis] ? (int)ceil(rays * gap / module->face[axis] - SLACK)
-                                              : 0;
+    return gap > NO_GAP * module->pitch[axis] ? (int)ceil(rays * gap / module->face[axis] - SLACK) : 0;
 }
 
 static void make_box(const struct lr_cpu_scene *scene, int index, struct lr_cpu_box *box)
@@ -78,8 +77,7 @@ static void make_box(const struct lr_cpu_scene *scene, int index, struct lr_cpu_
     box->radius = 0.5 * sqrt(size2);
     box->gap_strata[0] = count_gap_strata(module, 0, rays);
     box->gap_strata[1] = count_gap_strata(module, 1, rays);
-    box->depth_strata =
-        (int)ceil(rays * given->depth_mm / fmax(module->pitch[0], module->pitch[1]) - SLACK);
+    box->depth_strata = (int)ceil(rays * given->depth_mm / fmax(module->pitch[0], module->pitch[1]) - SLACK);
     box->depth_strata = box->depth_strata > 1 ? box->depth_strata : 1;
 }
 
@@ -88,9 +86,7 @@ lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct 
     const lr_log *log = scene->params.log;
     const int num_modules = scene->num_modules;
     *work = (struct lr_cpu_penetration){0};
-    if (scene->params.penetration) {
-        LR_TRY(lr_penetration_check(scene->params.scanner, scene->params.mode, log));
-    }
+    if (scene->params.penetration) LR_TRY(lr_penetration_check(scene->params.scanner, scene->params.mode, log));
     work->boxes = lr_alloc(num_modules, sizeof(*work->boxes), "the modules' boxes", log);
     work->before = lr_alloc(num_modules, sizeof(*work->before), "modules on a line", log);
     work->opposite = lr_alloc(num_modules, sizeof(*work->opposite), "modules on a line", log);
@@ -99,9 +95,7 @@ lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct 
         lr_cpu_penetration_finish(work);
         return LR_FAILED;
     }
-    for (int m = 0; m < num_modules; m++) {
-        make_box(scene, m, &work->boxes[m]);
-    }
+    for (int m = 0; m < num_modules; m++) make_box(scene, m, &work->boxes[m]);
     return LR_OK;
 }
 
@@ -128,9 +122,7 @@ static void see_box(struct lr_cpu_box *box, const double point[3])
     vec_sub(box->middle, point, offset);
     const double distance = vec_length(offset);
     const bool within = distance <= box->radius;
-    for (int k = 0; k < 3; k++) {
-        box->towards[k] = within ? 0 : offset[k] / distance;
-    }
+    for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
     /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
     box->sine = within ? 1 : box->radius / distance;
     box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
@@ -141,29 +133,23 @@ static void see_box(struct lr_cpu_box *box, const double point[3])
 static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
-           side * vec_dot(a->towards, b->towards) >=
-               a->cosine * b->cosine - a->sine * b->sine - SLACK;
+           side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
 }
 
 /* Lists the modules that lines of a primary may meet; false when none can be its secondary. */
-static bool find_candidates(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
-                            int primary)
+static bool find_candidates(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary)
 {
     const struct lr_cpu_scene *scene = view->scene;
     const struct lr_cpu_box *far = &work->boxes[primary];
     bool any = false;
     work->num_before = work->num_opposite = 0;
     for (int m = 0; m < scene->num_modules; m++) {
-        if (m == primary) {
-            continue;
-        }
-        if (may_share_line(far, &work->boxes[m], 1)) {
-            work->before[work->num_before++].module = m;
-        }
+        if (m == primary) continue;
+        if (may_share_line(far, &work->boxes[m], 1)) work->before[work->num_before++].module = m;
         if (may_share_line(far, &work->boxes[m], -1)) {
             work->opposite[work->num_opposite++].module = m;
-            any = any || (lr_lors_pair(scene->params.lors, primary, m) >= 0 &&
-                          lr_cpu_view_is_primary(view, primary, m));
+            any =
+                any || (lr_lors_pair(scene->params.lors, primary, m) >= 0 && lr_cpu_view_is_primary(view, primary, m));
         }
     }
     return any;
@@ -183,9 +169,7 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
 {
     const double at = line->at[axis], step = line->step[axis];
     if (step == 0) {
-        if (at < slab[0] || at > slab[1]) {
-            range[1] = -INFINITY;
-        }
+        if (at < slab[0] || at > slab[1]) range[1] = -INFINITY;
         return;
     }
     const double a = (slab[0] - at) / step, b = (slab[1] - at) / step;
@@ -197,9 +181,7 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        clip_slab(line, axis, (double[2]){box->low[axis], box->high[axis]}, range);
-    }
+    for (int axis = 0; axis < 3; axis++) clip_slab(line, axis, (double[2]){box->low[axis], box->high[axis]}, range);
     return range[1] > range[0];
 }
 
@@ -226,8 +208,7 @@ static double leave_cell(const struct walk *walk, int axis)
 {
     const struct lr_cpu_module *module = walk->box->module;
     const double step = walk->line->step[axis];
-    const double boundary =
-        (walk->cell[axis] + (step > 0 ? 1 : 0)) * module->pitch[axis] - module->half[axis];
+    const double boundary = (walk->cell[axis] + (step > 0 ? 1 : 0)) * module->pitch[axis] - module->half[axis];
     return step == 0 ? INFINITY : (boundary - walk->line->at[axis]) / step;
 }
 
@@ -254,8 +235,7 @@ static bool next_cell(struct walk *walk)
            walk->cell[axis] < walk->box->module->crystals[axis];
 }
 
-static lr_status add_crossing(struct lr_cpu_crossings *crossings, struct lr_cpu_crossing crossing,
-                              const lr_log *log)
+static lr_status add_crossing(struct lr_cpu_crossings *crossings, struct lr_cpu_crossing crossing, const lr_log *log)
 {
     const struct lr_items items = {sizeof(*crossings->list), "crystals on a line", log};
     LR_TRY(lr_grow(&crossings->list, &crossings->capacity, crossings->count + 1, &items));
@@ -264,24 +244,20 @@ static lr_status add_crossing(struct lr_cpu_crossings *crossings, struct lr_cpu_
 }
 
 /* Appends the crystals of one module that the photon at point + t side ray, t <= end, crosses. */
-static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work,
-                              int module, const struct line *line, double side, double end,
-                              struct lr_cpu_crossings *out)
+static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
+                              const struct line *line, double side, double end, struct lr_cpu_crossings *out)
 {
     const struct lr_cpu_box *box = &work->boxes[module];
     const struct local local = to_local(box, line->ray, side);
     struct walk walk = {.box = box, .line = &local, .range = {0, end}};
-    if (!clip_box(box, &local, walk.range)) {
-        return LR_OK;
-    }
+    if (!clip_box(box, &local, walk.range)) return LR_OK;
     walk.cell[0] = first_cell(&walk, 0);
     walk.cell[1] = first_cell(&walk, 1);
     do {
         const double length = crystal_part(&walk) * line->length;
         if (length > 0) {
-            const struct lr_cpu_crossing crossing = {
-                .crystal = {module, {walk.cell[0], walk.cell[1]}},
-                .depth = box->mu_per_mm * length};
+            const struct lr_cpu_crossing crossing = {.crystal = {module, {walk.cell[0], walk.cell[1]}},
+                                                     .depth = box->mu_per_mm * length};
             LR_TRY(add_crossing(out, crossing, view->scene->params.log));
         }
     } while (next_cell(&walk));
@@ -301,18 +277,15 @@ static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 }
 
 /* Probability that a photon reaches the primary through the modules before it. */
-static lr_status reach_primary(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
-                               const struct line *line, double *left)
+static lr_status reach_primary(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, const struct line *line,
+                               double *left)
 {
     struct lr_cpu_crossings *crossings = &work->ends[0];
     double depth = 0;
     crossings->count = 0;
-    for (int k = 0; k < work->num_before; k++) {
+    for (int k = 0; k < work->num_before; k++)
         LR_TRY(cross_module(view, work, work->before[k].module, line, 1, 1, crossings));
-    }
-    for (int k = 0; k < crossings->count; k++) {
-        depth += crossings->list[k].depth;
-    }
+    for (int k = 0; k < crossings->count; k++) depth += crossings->list[k].depth;
     *left = exp(-depth);
     return LR_OK;
 }
@@ -320,9 +293,7 @@ static lr_status reach_primary(const struct lr_cpu_view *view, struct lr_cpu_pen
 static int by_entry(const void *a, const void *b)
 {
     const struct lr_cpu_candidate *one = a, *other = b;
-    if (one->entry != other->entry) {
-        return one->entry < other->entry ? -1 : 1;
-    }
+    if (one->entry != other->entry) return one->entry < other->entry ? -1 : 1;
     return (one->module > other->module) - (one->module < other->module);
 }
 
@@ -335,30 +306,25 @@ static void meet_opposite(struct lr_cpu_penetration *work, const struct line *li
         const int module = work->opposite[k].module;
         const struct local local = to_local(&work->boxes[module], line->ray, -1);
         double range[2] = {0, INFINITY};
-        if (clip_box(&work->boxes[module], &local, range)) {
+        if (clip_box(&work->boxes[module], &local, range))
             work->met[work->num_met++] = (struct lr_cpu_candidate){module, range[0]};
-        }
     }
-    if (work->num_met > 1) {
-        qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
-    }
+    if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
 }
 
 static lr_status cross_opposite(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                 const struct line *line)
 {
     work->ends[1].count = 0;
-    for (int k = 0; k < work->num_met; k++) {
+    for (int k = 0; k < work->num_met; k++)
         LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, &work->ends[1]));
-    }
     stop_photon(&work->ends[1], 1);
     return LR_OK;
 }
 
 /* Between where the line enters the primary and where it enters the first module on the other
  * side. */
-static double absorb(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work,
-                     const struct line *line)
+static double absorb(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, const struct line *line)
 {
     double y1[3], y2[3];
     vec_add_scaled(view->point, 1, line->ray, y1);
@@ -366,15 +332,13 @@ static double absorb(const struct lr_cpu_view *view, const struct lr_cpu_penetra
     return lr_cpu_absorption(view->scene->params.mu, view->scene->params.mu_steps, y1, y2);
 }
 
-static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work,
-                      double weight, struct lr_elements *elements)
+static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, double weight,
+                      struct lr_elements *elements)
 {
     for (int b = 0; b < work->ends[1].count; b++) {
         const struct lr_cpu_crossing *near = &work->ends[1].list[b];
         const int primary = work->ends[0].list[0].crystal.module;
-        if (!lr_cpu_view_is_primary(view, primary, near->crystal.module)) {
-            continue;
-        }
+        if (!lr_cpu_view_is_primary(view, primary, near->crystal.module)) continue;
         for (int a = 0; a < work->ends[0].count; a++) {
             const struct lr_cpu_crossing *far = &work->ends[0].list[a];
             const int64_t lor = lr_cpu_scene_lor(view->scene, &far->crystal, &near->crystal);
@@ -387,20 +351,16 @@ static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetr
     return LR_OK;
 }
 
-static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
-                            int primary, const struct line *line, struct lr_elements *elements)
+static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
+                            const struct line *line, struct lr_elements *elements)
 {
     double left;
     meet_opposite(work, line);
-    if (work->num_met == 0) {
-        return LR_OK;
-    }
+    if (work->num_met == 0) return LR_OK;
     LR_TRY(reach_primary(view, work, line, &left));
     work->ends[0].count = 0;
     LR_TRY(cross_module(view, work, primary, line, 1, INFINITY, &work->ends[0]));
-    if (work->ends[0].count == 0) {
-        return LR_OK;
-    }
+    if (work->ends[0].count == 0) return LR_OK;
     stop_photon(&work->ends[0], left);
     LR_TRY(cross_opposite(view, work, line));
     return emit(view, work, line->weight * absorb(view, work, line), elements);
@@ -422,8 +382,8 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
     static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
                           third[2] = {3518319155, 2882110345}, half = UINT32_C(1) << 31;
     for (int k = 0; k < 2; k++) {
-        const uint32_t sum = half + plastic[k] * (uint32_t)index[k] +
-                             golden * (uint32_t)index[1 - k] + third[k] * (uint32_t)module;
+        const uint32_t sum =
+            half + plastic[k] * (uint32_t)index[k] + golden * (uint32_t)index[1 - k] + third[k] * (uint32_t)module;
         place[k] = (sum >> 8) / 16777216.0; /* as many bits as single precision has */
     }
 }
@@ -432,15 +392,13 @@ static void place_in_stratum(int module, const int64_t index[2], double place[2]
  * width, and along the depth. */
 static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
 {
-    if (axis == 2) {
-        return box->depth_strata;
-    }
+    if (axis == 2) return box->depth_strata;
     const int gap = box->gap_strata[axis];
     return box->module->crystals[axis] * (view->scene->params.rays + gap) - gap;
 }
 
-static struct stratum find_stratum(const struct lr_cpu_view *view, const struct lr_cpu_box *box,
-                                   int axis, int index, double place)
+static struct stratum find_stratum(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis, int index,
+                                   double place)
 {
     const struct lr_cpu_module *module = box->module;
     if (axis == 2) {
@@ -455,13 +413,11 @@ static struct stratum find_stratum(const struct lr_cpu_view *view, const struct 
         return (struct stratum){centre - 0.5 * module->face[axis] + (part + place) * width, width};
     }
     const double width = gap_of(module, axis) / gap;
-    return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + place) * width,
-                            width};
+    return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + place) * width, width};
 }
 
 /* The line through a place of the surface, whose outward normal is along `axis`. */
-static struct line make_line(const struct lr_cpu_box *box, const double place[3], int axis,
-                             double area)
+static struct line make_line(const struct lr_cpu_box *box, const double place[3], int axis, double area)
 {
     struct line line = {.ray = {0, 0, 0}};
     double local[3];
@@ -482,9 +438,7 @@ static int64_t next_merge(const struct lr_elements *elements)
 static lr_status merge_when_many(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
                                  struct lr_elements *elements)
 {
-    if (elements->count < work->many) {
-        return LR_OK;
-    }
+    if (elements->count < work->many) return LR_OK;
     const struct lr_backend_params *params = &view->scene->params;
     LR_TRY(lr_elements_merge(elements, params->lors->count, params->log));
     work->many = next_merge(elements);
@@ -492,15 +446,13 @@ static lr_status merge_when_many(const struct lr_cpu_view *view, struct lr_cpu_p
 }
 
 /* Lines through one face of a primary's box; nothing when the point does not see it from outside. */
-static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
-                            int primary, const int face[2], struct lr_elements *elements)
+static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
+                            const int face[2], struct lr_elements *elements)
 {
     const struct lr_cpu_box *box = &work->boxes[primary];
     const int axis = face[0], a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
     const double at = face[1] > 0 ? box->high[axis] : box->low[axis];
-    if (!(face[1] * (box->point[axis] - at) > 0)) {
-        return LR_OK;
-    }
+    if (!(face[1] * (box->point[axis] - at) > 0)) return LR_OK;
     const int64_t num_a = count_strata(view, box, a), num_b = count_strata(view, box, b);
     for (int64_t k = 0; k < num_a * num_b; k++) {
         const int64_t index[2] = {k % num_a, k / num_a};
@@ -522,17 +474,11 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
                                       struct lr_elements *elements)
 {
     work->many = next_merge(elements);
-    for (int m = 0; m < view->scene->num_modules; m++) {
-        see_box(&work->boxes[m], view->point);
-    }
+    for (int m = 0; m < view->scene->num_modules; m++) see_box(&work->boxes[m], view->point);
     for (int primary = 0; primary < view->scene->num_modules; primary++) {
-        if (!find_candidates(view, work, primary)) {
-            continue;
-        }
-        for (int face = 0; face < 6; face++) {
-            LR_TRY(
-                trace_face(view, work, primary, (int[2]){face / 2, face % 2 ? 1 : -1}, elements));
-        }
+        if (!find_candidates(view, work, primary)) continue;
+        for (int face = 0; face < 6; face++)
+            LR_TRY(trace_face(view, work, primary, (int[2]){face / 2, face % 2 ? 1 : -1}, elements));
     }
     return LR_OK;
 }

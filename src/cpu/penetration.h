@@ -42,8 +42,7 @@ struct lr_cpu_penetration {
 
 /* errors: LR_USAGE for exact mode; LR_FAILED, out of
  * memory; logged. Then nothing needs to be finished. */
-lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work,
-                                  const struct lr_cpu_scene *scene);
+lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene);
 void lr_cpu_penetration_finish(struct lr_cpu_penetration *work);
 
 /* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur many times.

@@ -9,18 +9,13 @@
 #define MAX_PROJECTED 20
 
 /* Signed distance of a projected point from side 0 .. 3 of a rectangle, times w. */
-static double inside_side(const struct lr_cpu_projected *point,
-                          const struct lr_cpu_rectangle *rectangle, int side)
+static double inside_side(const struct lr_cpu_projected *point, const struct lr_cpu_rectangle *rectangle, int side)
 {
     switch (side) {
-    case 0:
-        return point->x - rectangle->low[0] * point->w;
-    case 1:
-        return rectangle->high[0] * point->w - point->x;
-    case 2:
-        return point->y - rectangle->low[1] * point->w;
-    default:
-        return rectangle->high[1] * point->w - point->y;
+    case 0: return point->x - rectangle->low[0] * point->w;
+    case 1: return rectangle->high[0] * point->w - point->x;
+    case 2: return point->y - rectangle->low[1] * point->w;
+    default: return rectangle->high[1] * point->w - point->y;
     }
 }
 
@@ -32,22 +27,19 @@ static int cut_projected(const struct lr_cpu_projected *in, int count, const dou
     for (int k = 0; k < count; k++) {
         const int next = k + 1 < count ? k + 1 : 0;
         const double here = distances[k], there = distances[next];
-        if (here >= 0) {
-            out[num_out++] = in[k];
-        }
+        if (here >= 0) out[num_out++] = in[k];
         if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
             const double t = here / (here - there);
-            out[num_out++] = (struct lr_cpu_projected){in[k].x + t * (in[next].x - in[k].x),
-                                                       in[k].y + t * (in[next].y - in[k].y),
-                                                       in[k].w + t * (in[next].w - in[k].w)};
+            out[num_out++] =
+                (struct lr_cpu_projected){in[k].x + t * (in[next].x - in[k].x), in[k].y + t * (in[next].y - in[k].y),
+                                          in[k].w + t * (in[next].w - in[k].w)};
         }
     }
     return num_out;
 }
 
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
-                                   const struct lr_cpu_rectangle *rectangle,
-                                   struct lr_cpu_polygon *out)
+                                   const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out)
 {
     struct lr_cpu_projected buffers[2][MAX_PROJECTED];
     const struct lr_cpu_projected *points = corners;
@@ -61,9 +53,7 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
             num_inside += distances[k] > 0;
             num_outside += distances[k] < 0;
         }
-        if (num_inside == 0) {
-            return;
-        }
+        if (num_inside == 0) return;
         if (num_outside > 0) {
             struct lr_cpu_projected *cut = points == buffers[0] ? buffers[1] : buffers[0];
             count = cut_projected(points, count, distances, cut);
@@ -77,8 +67,7 @@ void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int n
     out->count = count;
 }
 
-void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3],
-                         struct lr_cpu_polygon *out)
+void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3], struct lr_cpu_polygon *out)
 {
     out->count = 0;
     for (int k = 0; k < in->count; k++) {
@@ -95,9 +84,7 @@ void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3],
             out->at[out->count++][1] = p[1] + t * (q[1] - p[1]);
         }
     }
-    if (out->count < 3) {
-        out->count = 0;
-    }
+    if (out->count < 3) out->count = 0;
 }
 
 void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double plane[3])
@@ -119,9 +106,7 @@ static double fan_cross(const struct lr_cpu_polygon *polygon, int k)
 double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon)
 {
     double twice = 0;
-    for (int k = 1; k + 1 < polygon->count; k++) {
-        twice += fan_cross(polygon, k);
-    }
+    for (int k = 1; k + 1 < polygon->count; k++) twice += fan_cross(polygon, k);
     return 0.5 * twice;
 }
 
@@ -179,9 +164,7 @@ void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centro
  * the fan are added by multiplying complex numbers, so one arc tangent serves the whole polygon. */
 double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height)
 {
-    if (polygon->count < 3) {
-        return 0;
-    }
+    if (polygon->count < 3) return 0;
     const double h2 = height * height;
     const double *a = polygon->at[0], *b = polygon->at[1];
     const double la = sqrt(a[0] * a[0] + a[1] * a[1] + h2);

@@ -35,13 +35,11 @@ struct lr_cpu_rectangle {
  * do not meet. Corners behind the eye need no care: the rectangle's four half spaces, being
  * homogeneous, exclude them. */
 void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
-                                   const struct lr_cpu_rectangle *rectangle,
-                                   struct lr_cpu_polygon *out);
+                                   const struct lr_cpu_rectangle *rectangle, struct lr_cpu_polygon *out);
 
 /* The part where f(x, y) = plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` differ.
  * in->count <= LR_CPU_POLYGON_MAX_CUT. */
-void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3],
-                         struct lr_cpu_polygon *out);
+void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3], struct lr_cpu_polygon *out);
 
 /* The half plane on the left of edge `index`, as `plane` of lr_cpu_polygon_clip. */
 void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double plane[3]);
@@ -50,8 +48,7 @@ void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double
 double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
 
 /* Halves 0 and 1 of a polygon of at least 4 vertices, on either side of a diagonal. */
-void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half,
-                         struct lr_cpu_polygon *out);
+void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct lr_cpu_polygon *out);
 
 /* The smallest rectangle around a polygon; empty (low > high) without vertices. */
 struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);

@@ -34,9 +34,7 @@ struct job {
 static lr_status init_worker(struct lr_cpu_worker *worker, const struct lr_cpu_scene *scene)
 {
     LR_TRY(lr_cpu_view_init(&worker->view, scene));
-    if (scene->params.penetration) {
-        return lr_cpu_penetration_init(&worker->penetration, scene);
-    }
+    if (scene->params.penetration) return lr_cpu_penetration_init(&worker->penetration, scene);
     return scene->params.mode == LR_MODE_EXACT ? lr_cpu_exact_init(&worker->exact, scene)
                                                : lr_cpu_tally_init(&worker->tally, scene);
 }
@@ -44,9 +42,7 @@ static lr_status init_worker(struct lr_cpu_worker *worker, const struct lr_cpu_s
 /* Every worker has a row, and a block's elements stay within memory. */
 static int choose_block_rows(int threads)
 {
-    if (threads >= MAX_BLOCK_ROWS) {
-        return threads;
-    }
+    if (threads >= MAX_BLOCK_ROWS) return threads;
     const int rows = ROWS_PER_WORKER * threads;
     return rows < MAX_BLOCK_ROWS ? rows : MAX_BLOCK_ROWS;
 }
@@ -62,9 +58,7 @@ lr_status lr_cpu_init(struct lr_cpu *cpu, const struct lr_backend_params *params
         cpu->num_workers = k + 1;
         status = init_worker(&cpu->workers[k], &cpu->scene);
     }
-    if (status != LR_OK) {
-        lr_cpu_finish(cpu);
-    }
+    if (status != LR_OK) lr_cpu_finish(cpu);
     return status;
 }
 
@@ -77,9 +71,7 @@ void lr_cpu_finish(struct lr_cpu *cpu)
         lr_elements_finish(&cpu->workers[k].collected);
         lr_cpu_view_finish(&cpu->workers[k].view);
     }
-    for (int k = 0; cpu->block != NULL && k < cpu->block_rows; k++) {
-        lr_elements_finish(&cpu->block[k]);
-    }
+    for (int k = 0; cpu->block != NULL && k < cpu->block_rows; k++) lr_elements_finish(&cpu->block[k]);
     free(cpu->workers);
     free(cpu->block);
     lr_cpu_scene_finish(&cpu->scene);
@@ -95,9 +87,7 @@ struct lr_rows lr_cpu_grid_rows(const struct lr_cpu *cpu)
 {
     const struct lr_backend_params *params = &cpu->scene.params;
     struct lr_rows rows = {.grid = params->grid, .end = lr_grid_num_voxels(params->grid)};
-    for (int k = 0; k < 3; k++) {
-        rows.samples[k] = params->samples[k];
-    }
+    for (int k = 0; k < 3; k++) rows.samples[k] = params->samples[k];
     return rows;
 }
 
@@ -113,13 +103,12 @@ static lr_status compute_row(struct lr_cpu_worker *worker, const struct lr_rows 
         double point[3];
         lr_rows_point(rows, row, k, point);
         lr_cpu_view_place(&worker->view, point);
-        if (scene->params.penetration) {
+        if (scene->params.penetration)
             LR_TRY(lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected));
-        } else if (scene->params.mode == LR_MODE_EXACT) {
+        else if (scene->params.mode == LR_MODE_EXACT)
             LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, collected));
-        } else {
+        else
             LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));
-        }
     }
     LR_TRY(lr_elements_merge(collected, scene->params.lors->count, log));
     return lr_elements_assign(out, collected, 1.0 / num_samples, log);
@@ -133,26 +122,19 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
         struct lr_elements *out = &job->cpu->block[k];
         const int64_t row = job->first + k;
         out->count = 0;
-        if (job->image == NULL || job->image[row] != 0) {
-            worker->status = compute_row(worker, job->rows, row, out);
-        }
+        if (job->image == NULL || job->image[row] != 0) worker->status = compute_row(worker, job->rows, row, out);
     }
 }
 
 static lr_status compute_block(struct lr_cpu *cpu, struct job *job, int num_rows)
 {
-    for (int k = 0; k < cpu->num_workers; k++) {
-        cpu->workers[k].status = LR_OK;
-    }
+    for (int k = 0; k < cpu->num_workers; k++) cpu->workers[k].status = LR_OK;
     lr_parallel_for(cpu->num_workers, num_rows, 1, compute_share, job);
-    for (int k = 0; k < cpu->num_workers; k++) {
-        LR_TRY(cpu->workers[k].status);
-    }
+    for (int k = 0; k < cpu->num_workers; k++) LR_TRY(cpu->workers[k].status);
     return LR_OK;
 }
 
-lr_status lr_cpu_each_block(struct lr_cpu *cpu, const struct lr_rows *rows,
-                            const struct lr_cpu_walk *walk)
+lr_status lr_cpu_each_block(struct lr_cpu *cpu, const struct lr_rows *rows, const struct lr_cpu_walk *walk)
 {
     const lr_progress *progress = cpu->scene.params.progress;
     const double total = (double)(rows->end - rows->begin);

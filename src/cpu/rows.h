@@ -44,7 +44,6 @@ struct lr_cpu_walk {
 
 /* Computes the rows block by block and has each taken, reporting progress.
  * errors: LR_FAILED, out of memory, logged; LR_CANCELLED; what take returned. */
-lr_status lr_cpu_each_block(struct lr_cpu *cpu, const struct lr_rows *rows,
-                            const struct lr_cpu_walk *walk);
+lr_status lr_cpu_each_block(struct lr_cpu *cpu, const struct lr_rows *rows, const struct lr_cpu_walk *walk);
 
 #endif

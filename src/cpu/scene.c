@@ -38,14 +38,9 @@ static void copy_module(const lr_scanner *scanner, int index, struct lr_cpu_modu
 lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params)
 {
     const lr_scanner *scanner = params->scanner;
-    struct lr_cpu_module *modules =
-        lr_alloc(scanner->num_modules, sizeof(*modules), "the modules", params->log);
-    if (modules == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        copy_module(scanner, m, &modules[m]);
-    }
+    struct lr_cpu_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "the modules", params->log);
+    if (modules == NULL) return LR_FAILED;
+    for (int m = 0; m < scanner->num_modules; m++) copy_module(scanner, m, &modules[m]);
     *scene = (struct lr_cpu_scene){
         .params = *params,
         .num_modules = scanner->num_modules,
@@ -69,9 +64,7 @@ int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_c
     const int64_t pair = lr_lors_pair(lors, a->module, b->module);
     const struct lr_cpu_crystal *i = a->module < b->module ? a : b;
     const struct lr_cpu_crystal *j = a->module < b->module ? b : a;
-    if (pair < 0 || !lr_coincidence_allows(lors, pair, i->at[0], i->at[1], j->at[0], j->at[1])) {
-        return -1;
-    }
+    if (pair < 0 || !lr_coincidence_allows(lors, pair, i->at[0], i->at[1], j->at[0], j->at[1])) return -1;
     const int *size_i = scene->modules[i->module].crystals;
     const int *size_j = scene->modules[j->module].crystals;
     const int64_t number_i = (int64_t)i->at[1] * size_i[0] + i->at[0];
@@ -112,9 +105,7 @@ static void place_module(struct lr_cpu_view *view, int m)
     toward->foot[1] = -vec_dot(module->v, toward->offset);
     const double distance = sqrt(toward->distance2);
     const bool within = distance <= module->radius;
-    for (int k = 0; k < 3; k++) {
-        toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
-    }
+    for (int k = 0; k < 3; k++) toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
     /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
     toward->sine = within ? 1 : module->radius / distance;
     toward->cosine = within ? 0 : sqrt(1 - toward->sine * toward->sine);
@@ -122,19 +113,13 @@ static void place_module(struct lr_cpu_view *view, int m)
 
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3])
 {
-    for (int k = 0; k < 3; k++) {
-        view->point[k] = point[k];
-    }
-    for (int m = 0; m < view->scene->num_modules; m++) {
-        place_module(view, m);
-    }
+    for (int k = 0; k < 3; k++) view->point[k] = point[k];
+    for (int m = 0; m < view->scene->num_modules; m++) place_module(view, m);
 }
 
 void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2])
 {
-    for (int k = 0; k < 3; k++) {
-        view->point[k] = point[k];
-    }
+    for (int k = 0; k < 3; k++) view->point[k] = point[k];
     place_module(view, modules[0]);
     place_module(view, modules[1]);
 }
@@ -143,9 +128,7 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
 {
     const double a = view->toward[primary].distance2;
     const double b = view->toward[other].distance2;
-    if (fabs(a - b) <= TIE * fmax(a, b)) {
-        return primary < other;
-    }
+    if (fabs(a - b) <= TIE * fmax(a, b)) return primary < other;
     return a > b;
 }
 
@@ -157,16 +140,13 @@ static const double opposite_side = 1, same_side = -1;
  * other, seen from the point. */
 static bool cones_meet(const struct lr_cpu_toward *a, const struct lr_cpu_toward *b, double side)
 {
-    if (a->cosine == 0 || b->cosine == 0) {
-        return true;
-    }
+    if (a->cosine == 0 || b->cosine == 0) return true;
     const double between = -side * vec_dot(a->direction, b->direction);
     return between >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
 }
 
 /* Box around the projection of a module's rectangle on the primary's plane. False: not visible. */
-static bool find_box(const struct lr_cpu_view *view, int primary, double side,
-                     struct lr_cpu_sighting *out)
+static bool find_box(const struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting *out)
 {
     const struct lr_cpu_module *near = &view->scene->modules[out->module];
     const struct lr_cpu_module *far = &view->scene->modules[primary];
@@ -211,38 +191,30 @@ static bool find_box(const struct lr_cpu_view *view, int primary, double side,
     return visible;
 }
 
-static void add_if_seen(struct lr_cpu_view *view, int primary, double side,
-                        struct lr_cpu_sighting sighting)
+static void add_if_seen(struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting sighting)
 {
     if (!cones_meet(&view->toward[primary], &view->toward[sighting.module], side) ||
-        !find_box(view, primary, side, &sighting)) {
+        !find_box(view, primary, side, &sighting))
         return;
-    }
-    if (side == opposite_side) {
+    if (side == opposite_side)
         view->opposite[view->num_opposite++] = sighting;
-    } else {
+    else
         view->before[view->num_before++] = sighting;
-    }
 }
 
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
 {
     const bool may_hide = view->scene->may_hide;
     view->num_opposite = view->num_before = 0;
-    if (!(view->toward[primary].height > 0)) {
-        return;
-    }
+    if (!(view->toward[primary].height > 0)) return;
     for (int m = 0; m < view->scene->num_modules; m++) {
         const double height = view->toward[m].height;
-        const struct lr_cpu_sighting sighting = {
-            .module = m, .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
+        const struct lr_cpu_sighting sighting = {.module = m,
+                                                 .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
         /* A line meets the plane that the point lies in nowhere else. */
-        if (m == primary || !(may_hide ? height != 0 : sighting.detects)) {
-            continue;
-        }
+        if (m == primary || !(may_hide ? height != 0 : sighting.detects)) continue;
         add_if_seen(view, primary, opposite_side, sighting);
-        if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer) {
+        if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer)
             add_if_seen(view, primary, same_side, sighting);
-        }
     }
 }

@@ -50,11 +50,11 @@ struct lr_cpu_view {
     struct lr_cpu_toward {
         double offset[3]; /* centre - point */
         double distance2;
-        double height;       /* normal . (point - centre): > 0 when the module faces the point */
-        double foot[2];      /* plane coordinates of the point's foot on the plane */
-        double direction[3]; /* unit offset */
-        double sine, cosine; /* half angle of the cone around the bounding sphere */
-    } * toward;              /* [num_modules] */
+        double height;                /* normal . (point - centre): > 0 when the module faces the point */
+        double foot[2];               /* plane coordinates of the point's foot on the plane */
+        double direction[3];          /* unit offset */
+        double sine, cosine;          /* half angle of the cone around the bounding sphere */
+    } * toward;                       /* [num_modules] */
     struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: on the other side of
                                          the point than the primary */
     struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: of the primary's layer,

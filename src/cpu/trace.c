@@ -31,8 +31,8 @@ lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scen
 {
     const int64_t rays = scene->params.rays;
     tally->count = 0;
-    tally->entries = lr_alloc(rays * rays * scene->num_layers, sizeof(*tally->entries),
-                              "a crystal's lines", scene->params.log);
+    tally->entries =
+        lr_alloc(rays * rays * scene->num_layers, sizeof(*tally->entries), "a crystal's lines", scene->params.log);
     return tally->entries != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -48,8 +48,8 @@ static double sample_place(const struct lr_cpu_module *module, int axis, int cry
 }
 
 /* The line of sample a along u and b along v, 0 .. rays - 1, of a primary crystal. */
-static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, int a,
-                      int b, struct line *line)
+static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, int a, int b,
+                      struct line *line)
 {
     const struct lr_cpu_module *module = &view->scene->modules[from->module];
     const double rays = view->scene->params.rays;
@@ -60,19 +60,15 @@ static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crysta
 }
 
 /* Whether the line meets the rectangle nearer than `hit`, which is then replaced. */
-static void meet(const struct lr_cpu_view *view, const struct lr_cpu_sighting *sighting,
-                 const struct line *line, struct hit *hit)
+static void meet(const struct lr_cpu_view *view, const struct lr_cpu_sighting *sighting, const struct line *line,
+                 struct hit *hit)
 {
     const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
     const struct lr_cpu_toward *toward = &view->toward[sighting->module];
     const double approach = vec_dot(module->normal, line->ray);
-    if (!(approach > 0 || (approach < 0 && toward->height < 0))) {
-        return;
-    }
+    if (!(approach > 0 || (approach < 0 && toward->height < 0))) return;
     const double t = toward->height / approach;
-    if (!(t > 0 && t < hit->t * (1 - SAME_DISTANCE))) {
-        return;
-    }
+    if (!(t > 0 && t < hit->t * (1 - SAME_DISTANCE))) return;
     const double x = toward->foot[0] - t * vec_dot(module->u, line->ray);
     const double y = toward->foot[1] - t * vec_dot(module->v, line->ray);
     if (fabs(x) <= module->half[0] && fabs(y) <= module->half[1]) {
@@ -86,22 +82,19 @@ static void meet(const struct lr_cpu_view *view, const struct lr_cpu_sighting *s
 static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line *line)
 {
     const double x = line->plane[0], y = line->plane[1];
-    return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] &&
-           y <= sighting->high[1];
+    return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] && y <= sighting->high[1];
 }
 
 /* The first module of a layer on the side opposite to the primary, in ascending order: on a tie the
  * lower index stays. */
-static void follow(const struct lr_cpu_view *view, int layer, const struct line *line,
-                   struct hit *hit)
+static void follow(const struct lr_cpu_view *view, int layer, const struct line *line, struct hit *hit)
 {
     hit->met = NULL;
     hit->t = INFINITY;
     for (int k = 0; k < view->num_opposite; k++) {
         const struct lr_cpu_sighting *sighting = &view->opposite[k];
-        if (view->scene->modules[sighting->module].layer == layer && is_in_box(sighting, line)) {
+        if (view->scene->modules[sighting->module].layer == layer && is_in_box(sighting, line))
             meet(view, sighting, line, hit);
-        }
     }
 }
 
@@ -112,17 +105,13 @@ static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct
         const struct lr_cpu_sighting *sighting = &view->before[k];
         const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
         const struct lr_cpu_toward *toward = &view->toward[sighting->module];
-        if (!is_in_box(sighting, line)) {
-            continue;
-        }
+        if (!is_in_box(sighting, line)) continue;
         /* The module's plane is at eye + s ray, the primary at s = 1. */
         const double s = -toward->height / vec_dot(module->normal, line->ray);
         const double end = sighting->module < primary ? 1 + SAME_DISTANCE : 1 - SAME_DISTANCE;
-        if (s > 0 && s < end &&
-            fabs(toward->foot[0] + s * vec_dot(module->u, line->ray)) <= module->half[0] &&
-            fabs(toward->foot[1] + s * vec_dot(module->v, line->ray)) <= module->half[1]) {
+        if (s > 0 && s < end && fabs(toward->foot[0] + s * vec_dot(module->u, line->ray)) <= module->half[0] &&
+            fabs(toward->foot[1] + s * vec_dot(module->v, line->ray)) <= module->half[1])
             return true;
-        }
     }
     return false;
 }
@@ -139,8 +128,7 @@ static int find_face(const struct lr_cpu_module *module, int axis, double at)
 }
 
 /* Crystal of the module that was hit; false in a gap. */
-static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit,
-                         struct lr_cpu_crystal *crystal)
+static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit, struct lr_cpu_crystal *crystal)
 {
     const struct lr_cpu_module *module = &view->scene->modules[hit->met->module];
     crystal->module = hit->met->module;
@@ -150,8 +138,7 @@ static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit,
 }
 
 /* P_abs times the solid angle of the line, over 2 pi. */
-static double weigh(const struct lr_cpu_view *view, int primary, const struct line *line,
-                    const struct hit *hit)
+static double weigh(const struct lr_cpu_view *view, int primary, const struct line *line, const struct hit *hit)
 {
     const struct lr_backend_params *params = &view->scene->params;
     const struct lr_cpu_module *module = &view->scene->modules[primary];
@@ -168,8 +155,7 @@ static double weigh(const struct lr_cpu_view *view, int primary, const struct li
     return weight;
 }
 
-static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *crystal,
-                      double weight)
+static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *crystal, double weight)
 {
     for (int k = tally->count - 1; k >= 0; k--) {
         struct lr_cpu_tally_entry *entry = &tally->entries[k];
@@ -183,21 +169,19 @@ static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *c
 }
 
 /* What one line of a primary gives with one layer of the other modules. */
-static void trace_layer(const struct lr_cpu_view *view, int primary, int layer,
-                        const struct line *line, struct lr_cpu_tally *tally)
+static void trace_layer(const struct lr_cpu_view *view, int primary, int layer, const struct line *line,
+                        struct lr_cpu_tally *tally)
 {
     struct hit hit;
     struct lr_cpu_crystal struck;
     follow(view, layer, line, &hit);
     if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
-        !(view->num_before > 0 && is_stopped(view, primary, line))) {
+        !(view->num_before > 0 && is_stopped(view, primary, line)))
         tally_add(tally, &struck, weigh(view, primary, line, &hit));
-    }
 }
 
 /* All lines of one primary crystal. */
-static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from,
-                          struct lr_cpu_tally *tally)
+static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, struct lr_cpu_tally *tally)
 {
     const int rays = view->scene->params.rays;
     tally->count = 0;
@@ -205,9 +189,8 @@ static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_cr
         for (int a = 0; a < rays; a++) {
             struct line line;
             make_line(view, from, a, b, &line);
-            for (int layer = 0; layer < view->scene->num_layers; layer++) {
+            for (int layer = 0; layer < view->scene->num_layers; layer++)
                 trace_layer(view, from->module, layer, &line, tally);
-            }
         }
     }
 }
@@ -218,23 +201,18 @@ static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_tally 
     for (int k = 0; k < tally->count; k++) {
         const struct lr_cpu_tally_entry *entry = &tally->entries[k];
         const int64_t lor = lr_cpu_scene_lor(view->scene, from, &entry->crystal);
-        if (lor >= 0 &&
-            lr_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK) {
+        if (lor >= 0 && lr_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK)
             return LR_FAILED;
-        }
     }
     return LR_OK;
 }
 
-lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
-                       struct lr_elements *elements)
+lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements)
 {
     for (int primary = 0; primary < view->scene->num_modules; primary++) {
         const int *size = view->scene->modules[primary].crystals;
         lr_cpu_view_look(view, primary);
-        if (view->num_opposite == 0) {
-            continue;
-        }
+        if (view->num_opposite == 0) continue;
         for (int number = 0; number < size[0] * size[1]; number++) {
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
             trace_crystal(view, &from, tally);
@@ -255,9 +233,8 @@ static lr_pixel trace_pixel(const struct lr_cpu_view *view, int primary, const i
     follow(view, view->scene->modules[primary].layer, &line, &hit);
     struct lr_cpu_crystal struck;
     const bool is_front = hit.met != NULL && view->toward[hit.met->module].height > 0;
-    if (!is_front || !find_crystal(view, &hit, &struck) || is_stopped(view, primary, &line)) {
+    if (!is_front || !find_crystal(view, &hit, &struck) || is_stopped(view, primary, &line))
         return (lr_pixel){.module = -1, .r = -1, .s = -1};
-    }
     const bool counts = hit.met->detects && lr_cpu_scene_lor(view->scene, &from, &struck) >= 0;
     return (lr_pixel){
         .module = (float)hit.met->module,
@@ -273,9 +250,6 @@ void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixel
     const int *size = view->scene->modules[primary].crystals;
     const int rays = view->scene->params.rays;
     lr_cpu_view_look(view, primary);
-    for (int y = 0; y < size[1] * rays; y++) {
-        for (int x = 0; x < size[0] * rays; x++) {
-            *pixels++ = trace_pixel(view, primary, (int[2]){x, y});
-        }
-    }
+    for (int y = 0; y < size[1] * rays; y++)
+        for (int x = 0; x < size[0] * rays; x++) *pixels++ = trace_pixel(view, primary, (int[2]){x, y});
 }

@@ -23,8 +23,7 @@ lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scen
 void lr_cpu_tally_finish(struct lr_cpu_tally *tally);
 
 /* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur twice. */
-lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
-                       struct lr_elements *elements);
+lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements);
 
 /* The placed view's correspondence image with one primary: see lr_operator_picture. */
 void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixels);

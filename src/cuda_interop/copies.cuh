@@ -46,16 +46,15 @@ __device__ inline void arrive_at(uint64_t *barrier)
 /* The barrier's only arrival, which the bytes of copies follow. */
 __device__ inline void expect_bytes(uint64_t *barrier, int bytes)
 {
-    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
-                                         cuda::ptx::space_shared, barrier, (uint32_t)bytes);
+    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared, barrier,
+                                         (uint32_t)bytes);
 }
 
 template <int Dimensions>
-__device__ inline void copy_box(void *target, const CUtensorMap *source,
-                                const int32_t (&at)[Dimensions], uint64_t *barrier)
+__device__ inline void copy_box(void *target, const CUtensorMap *source, const int32_t (&at)[Dimensions],
+                                uint64_t *barrier)
 {
-    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, target,
-                                    source, at, barrier);
+    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, target, source, at, barrier);
 }
 
 __device__ inline void init_barrier(uint64_t *barrier, int arrivals)
@@ -78,8 +77,7 @@ struct ring_place {
 
 __device__ inline ring_place next_place(int depth, ring_place place)
 {
-    return place.slot + 1 < depth ? ring_place{place.slot + 1, place.round}
-                                  : ring_place{0, place.round + 1};
+    return place.slot + 1 < depth ? ring_place{place.slot + 1, place.round} : ring_place{0, place.round + 1};
 }
 
 using encode_tiled = decltype(&cuTensorMapEncodeTiled);
@@ -89,11 +87,10 @@ inline encode_tiled find_encode_tiled()
 {
     void *found = nullptr;
     cudaDriverEntryPointQueryResult result;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
-                                                               12000, cudaEnableDefault, &result);
-    return error == cudaSuccess && result == cudaDriverEntryPointSuccess
-               ? reinterpret_cast<encode_tiled>(found)
-               : nullptr;
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? reinterpret_cast<encode_tiled>(found)
+                                                                         : nullptr;
 }
 
 /* An array, as the tensor unit takes it: fastest axis first. What a box has beyond it is zero. */
@@ -108,15 +105,10 @@ template <int Dimensions> struct boxed_array {
     {
         static const encode_tiled encode = find_encode_tiled();
         cuuint32_t steps[Dimensions];
-        for (cuuint32_t &step : steps) {
-            step = 1;
-        }
-        if (encode == nullptr) {
-            return cudaErrorNotSupported;
-        }
-        return encode(map, type, Dimensions, const_cast<void *>(first), size, stride_bytes, box,
-                      steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                      CU_TENSOR_MAP_L2_PROMOTION_NONE,
+        for (cuuint32_t &step : steps) step = 1;
+        if (encode == nullptr) return cudaErrorNotSupported;
+        return encode(map, type, Dimensions, const_cast<void *>(first), size, stride_bytes, box, steps,
+                      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                    ? cudaSuccess
                    : cudaErrorInvalidValue;

@@ -33,19 +33,15 @@ static bool is_loss(cudaError_t error)
     case cudaErrorECCUncorrectable:
     case cudaErrorHardwareStackError:
     case cudaErrorLaunchFailure:
-    case cudaErrorLaunchTimeout:
-        return true;
-    default:
-        return false;
+    case cudaErrorLaunchTimeout: return true;
+    default: return false;
     }
 }
 
 lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 {
     const cudaError_t error = (cudaError_t)code;
-    if (error == cudaSuccess) {
-        return LR_OK;
-    }
+    if (error == cudaSuccess) return LR_OK;
     (void)cudaGetLastError(); /* so that the next launch does not report it again */
     if (is_loss(error)) {
         return lr_error(log, LR_NO_DEVICE,
@@ -61,8 +57,7 @@ lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
 static lr_status no_device(const struct gl_context *ctx, const char *why, cudaError_t error)
 {
     (void)cudaGetLastError();
-    return lr_error(gl_context_log(ctx), LR_NO_DEVICE, "no CUDA: %s (%s)", why,
-                    cudaGetErrorString(error));
+    return lr_error(gl_context_log(ctx), LR_NO_DEVICE, "no CUDA: %s (%s)", why, cudaGetErrorString(error));
 }
 
 lr_status lr_cuda_open(const struct gl_context *ctx, char name[256])
@@ -71,9 +66,7 @@ lr_status lr_cuda_open(const struct gl_context *ctx, char name[256])
     int count = 0, device = 0;
     struct cudaDeviceProp properties;
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (error != cudaSuccess || count == 0) {
-        return no_device(ctx, "there is no device or its driver is too old", error);
-    }
+    if (error != cudaSuccess || count == 0) return no_device(ctx, "there is no device or its driver is too old", error);
     error = cudaGLGetDevices(&found, &device, 1, cudaGLDeviceListAll);
     if (error != cudaSuccess || found == 0) {
         (void)cudaGetLastError();
@@ -84,9 +77,7 @@ lr_status lr_cuda_open(const struct gl_context *ctx, char name[256])
     }
     error = cudaSetDevice(device);
     error = error == cudaSuccess ? cudaGetDeviceProperties(&properties, device) : error;
-    if (error != cudaSuccess) {
-        return no_device(ctx, "the device of the OpenGL context cannot be used", error);
-    }
+    if (error != cudaSuccess) return no_device(ctx, "the device of the OpenGL context cannot be used", error);
     snprintf(name, 256, "%s", properties.name);
     return LR_OK;
 }
@@ -99,11 +90,8 @@ bool lr_cuda_renders(int device)
         (void)cudaGetLastError(); /* the context is no device's of CUDA */
         return false;
     }
-    for (unsigned k = 0; k < found && k < MOST_DEVICES; k++) {
-        if (devices[k] == device) {
-            return true;
-        }
-    }
+    for (unsigned k = 0; k < found && k < MOST_DEVICES; k++)
+        if (devices[k] == device) return true;
     return false;
 }
 
@@ -132,15 +120,9 @@ static const struct gl_context *context_of(const struct lr_cuda_object *object)
 /* Kernels that were started with them may not have run yet. */
 static void close_handles(struct cuda_loan *loan)
 {
-    if (loan->texture != 0 || loan->surface != 0) {
-        cudaStreamSynchronize(NULL);
-    }
-    if (loan->texture != 0) {
-        cudaDestroyTextureObject(loan->texture);
-    }
-    if (loan->surface != 0) {
-        cudaDestroySurfaceObject(loan->surface);
-    }
+    if (loan->texture != 0 || loan->surface != 0) cudaStreamSynchronize(NULL);
+    if (loan->texture != 0) cudaDestroyTextureObject(loan->texture);
+    if (loan->surface != 0) cudaDestroySurfaceObject(loan->surface);
     loan->texture = 0;
     loan->surface = 0;
     loan->address = NULL;
@@ -162,26 +144,19 @@ static void end_loan(struct gl_loan *base)
     free(loan);
 }
 
-static cudaError_t register_object(const struct lr_cuda_object *object,
-                                   struct cudaGraphicsResource **resource)
+static cudaError_t register_object(const struct lr_cuda_object *object, struct cudaGraphicsResource **resource)
 {
-    if (object->buffer != NULL) {
-        return cudaGraphicsGLRegisterBuffer(resource, object->buffer->name,
-                                            cudaGraphicsRegisterFlagsNone);
-    }
+    if (object->buffer != NULL)
+        return cudaGraphicsGLRegisterBuffer(resource, object->buffer->name, cudaGraphicsRegisterFlagsNone);
     return cudaGraphicsGLRegisterImage(resource, object->texture->name, object->texture->target,
                                        cudaGraphicsRegisterFlagsSurfaceLoadStore);
 }
 
 static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *log)
 {
-    if (*slot_of(object) != NULL) {
-        return LR_OK;
-    }
+    if (*slot_of(object) != NULL) return LR_OK;
     struct cuda_loan *loan = lr_alloc(1, sizeof(*loan), "a loan to CUDA", log);
-    if (loan == NULL) {
-        return LR_FAILED;
-    }
+    if (loan == NULL) return LR_FAILED;
     cudaError_t error = cudaGetDevice(&loan->device);
     error = error == cudaSuccess ? register_object(object, &loan->resource) : error;
     if (error != cudaSuccess) {
@@ -199,19 +174,13 @@ static bool is_out(const struct lr_cuda_object *object)
     return loan != NULL && loan->is_out;
 }
 
-static lr_status check_object(const struct lr_cuda_object *objects, int k,
-                              const struct gl_context *ctx)
+static lr_status check_object(const struct lr_cuda_object *objects, int k, const struct gl_context *ctx)
 {
-    if (context_of(&objects[k]) != ctx) {
-        return lr_error(gl_context_log(ctx), LR_USAGE, "%s belongs to another OpenGL context",
-                        label_of(&objects[k]));
-    }
-    for (int other = 0; other < k; other++) {
-        if (slot_of(&objects[other]) == slot_of(&objects[k])) {
-            return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice",
-                            label_of(&objects[k]));
-        }
-    }
+    if (context_of(&objects[k]) != ctx)
+        return lr_error(gl_context_log(ctx), LR_USAGE, "%s belongs to another OpenGL context", label_of(&objects[k]));
+    for (int other = 0; other < k; other++)
+        if (slot_of(&objects[other]) == slot_of(&objects[k]))
+            return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice", label_of(&objects[k]));
     return LR_OK;
 }
 
@@ -225,16 +194,12 @@ struct move {
 static lr_status find_move(struct move *move, const struct lr_cuda_object *objects, int count,
                            const struct gl_context *ctx, bool are_out)
 {
-    if (count < 1 || count > MOST_OBJECTS) {
-        return lr_error(gl_context_log(ctx), LR_USAGE, "%d objects at once: 1 to %d can be lent",
-                        count, MOST_OBJECTS);
-    }
+    if (count < 1 || count > MOST_OBJECTS)
+        return lr_error(gl_context_log(ctx), LR_USAGE, "%d objects at once: 1 to %d can be lent", count, MOST_OBJECTS);
     move->count = 0;
     for (int k = 0; k < count; k++) {
         LR_TRY(check_object(objects, k, ctx));
-        if (is_out(&objects[k]) == are_out) {
-            move->objects[move->count++] = &objects[k];
-        }
+        if (is_out(&objects[k]) == are_out) move->objects[move->count++] = &objects[k];
     }
     return LR_OK;
 }
@@ -264,11 +229,8 @@ static lr_status unmap(struct move *move, const struct gl_context *ctx)
         move->resources[k] = loan->resource;
     }
     const cudaError_t error = cudaGraphicsUnmapResources(move->count, move->resources, NULL);
-    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be given back",
-                         gl_context_log(ctx)));
-    for (int k = 0; k < move->count; k++) {
-        loan_of(move->objects[k])->loan.is_out = false;
-    }
+    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be given back", gl_context_log(ctx)));
+    for (int k = 0; k < move->count; k++) loan_of(move->objects[k])->loan.is_out = false;
     return LR_OK;
 }
 
@@ -281,9 +243,7 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
 {
     struct move move;
     LR_TRY(find_move(&move, objects, count, ctx, false));
-    if (move.count == 0) {
-        return LR_OK;
-    }
+    if (move.count == 0) return LR_OK;
     LR_TRY(gl_context_make_current(ctx));
     const lr_status status = map(&move, ctx);
     gl_context_release(ctx);
@@ -294,9 +254,7 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
 {
     struct move move;
     LR_TRY(find_move(&move, objects, count, ctx, true));
-    if (move.count == 0) {
-        return LR_OK;
-    }
+    if (move.count == 0) return LR_OK;
     LR_TRY(gl_context_make_current(ctx));
     const lr_status status = unmap(&move, ctx);
     gl_context_release(ctx);
@@ -308,8 +266,7 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
 static void *array_of(const struct lr_cuda_object *object, const lr_log *log)
 {
     cudaArray_t array = NULL;
-    const cudaError_t error =
-        cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
+    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
     return lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
 }
 
@@ -326,8 +283,7 @@ uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log)
     if (loan->texture == 0) {
         const struct cudaResourceDesc resource = describe(object, log);
         const struct cudaTextureDesc description = {.readMode = cudaReadModeElementType};
-        const cudaError_t error =
-            cudaCreateTextureObject(&loan->texture, &resource, &description, NULL);
+        const cudaError_t error = cudaCreateTextureObject(&loan->texture, &resource, &description, NULL);
         (void)lr_cuda_check((int)error, label_of(object), log);
     }
     return loan->texture;
@@ -338,8 +294,7 @@ uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log)
     struct cuda_loan *loan = loan_of(object);
     if (loan->surface == 0) {
         const struct cudaResourceDesc resource = describe(object, log);
-        (void)lr_cuda_check((int)cudaCreateSurfaceObject(&loan->surface, &resource),
-                            label_of(object), log);
+        (void)lr_cuda_check((int)cudaCreateSurfaceObject(&loan->surface, &resource), label_of(object), log);
     }
     return loan->surface;
 }
@@ -349,8 +304,7 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
     struct cuda_loan *loan = loan_of(object);
     size_t bytes = 0;
     if (loan->address == NULL) {
-        const cudaError_t error =
-            cudaGraphicsResourceGetMappedPointer(&loan->address, &bytes, loan->resource);
+        const cudaError_t error = cudaGraphicsResourceGetMappedPointer(&loan->address, &bytes, loan->resource);
         (void)lr_cuda_check((int)error, label_of(object), log);
     }
     return loan->address;

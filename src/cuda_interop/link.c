@@ -45,15 +45,12 @@ struct lr_link {
 static lr_status enter(int device, int *before, const lr_log *log)
 {
     LR_TRY(lr_cuda_check((int)cudaGetDevice(before), "the current device", log));
-    return *before != device ? lr_cuda_check((int)cudaSetDevice(device), "a CUDA device", log)
-                             : LR_OK;
+    return *before != device ? lr_cuda_check((int)cudaSetDevice(device), "a CUDA device", log) : LR_OK;
 }
 
 static lr_status leave(int device, int before, lr_status status)
 {
-    if (before != device) {
-        cudaSetDevice(before);
-    }
+    if (before != device) cudaSetDevice(before);
     return status;
 }
 
@@ -63,12 +60,11 @@ static lr_status find(lr_place *place, struct lr_link_facts *facts, const lr_log
 {
     struct lr_nccl nccl;
     *facts = (struct lr_link_facts){.library = ""};
-    LR_TRY(lr_cuda_check(
-        (int)cudaDeviceGetPCIBusId(facts->device, (int)sizeof(facts->device), place->cuda_device),
-        "the name of a CUDA device", log));
+    LR_TRY(lr_cuda_check((int)cudaDeviceGetPCIBusId(facts->device, (int)sizeof(facts->device), place->cuda_device),
+                         "the name of a CUDA device", log));
     LR_TRY(lr_nccl_load(&nccl, log));
-    snprintf(facts->library, sizeof(facts->library), "NCCL %d.%d.%d", nccl.version / 10000,
-             nccl.version / 100 % 100, nccl.version % 100);
+    snprintf(facts->library, sizeof(facts->library), "NCCL %d.%d.%d", nccl.version / 10000, nccl.version / 100 % 100,
+             nccl.version % 100);
     return LR_OK;
 }
 
@@ -78,9 +74,7 @@ static lr_status make_key(char key[LR_LINK_KEY_BYTES], const lr_log *log)
     lr_nccl_id id;
     LR_TRY(lr_nccl_load(&nccl, log));
     const int result = nccl.get_id(&id);
-    if (result != LR_NCCL_SUCCESS) {
-        return lr_error(log, LR_FAILED, "NCCL cannot begin: %s", nccl.describe(result));
-    }
+    if (result != LR_NCCL_SUCCESS) return lr_error(log, LR_FAILED, "NCCL cannot begin: %s", nccl.describe(result));
     memcpy(key, id.bytes, sizeof(id.bytes));
     return LR_OK;
 }
@@ -106,9 +100,7 @@ static lr_status ask(const struct lr_link *link, const char *what, bool *is_done
     int state = LR_NCCL_SUCCESS;
     const int result = link->nccl.get_error(link->comm, &state);
     *is_done = state != LR_NCCL_IN_PROGRESS;
-    if (result != LR_NCCL_SUCCESS) {
-        return report(link, result, what);
-    }
+    if (result != LR_NCCL_SUCCESS) return report(link, result, what);
     return is_well(state) ? LR_OK : report(link, state, what);
 }
 
@@ -116,15 +108,12 @@ static lr_status settle(const struct lr_link *link, int result, const char *what
 {
     const double begin = lr_clock_seconds();
     bool is_done = result != LR_NCCL_IN_PROGRESS;
-    if (!is_well(result)) {
-        return report(link, result, what);
-    }
+    if (!is_well(result)) return report(link, result, what);
     while (!is_done) {
         LR_TRY(ask(link, what, &is_done));
         if (!is_done && lr_clock_seconds() - begin > patience_s) {
-            return lr_error(link->log, LR_FAILED,
-                            "%s: NCCL has been at it for %.0f s: has another rank been lost?", what,
-                            patience_s);
+            return lr_error(link->log, LR_FAILED, "%s: NCCL has been at it for %.0f s: has another rank been lost?",
+                            what, patience_s);
         }
         (void)sched_yield();
     }
@@ -136,12 +125,8 @@ static lr_status settle(const struct lr_link *link, int result, const char *what
 static void free_clocks(struct lr_link *link)
 {
     for (int k = 0; k < NUM_CLOCKS; k++) {
-        if (link->clocks[k].begin != NULL) {
-            cudaEventDestroy(link->clocks[k].begin);
-        }
-        if (link->clocks[k].end != NULL) {
-            cudaEventDestroy(link->clocks[k].end);
-        }
+        if (link->clocks[k].begin != NULL) cudaEventDestroy(link->clocks[k].begin);
+        if (link->clocks[k].end != NULL) cudaEventDestroy(link->clocks[k].end);
     }
 }
 
@@ -149,45 +134,39 @@ static lr_status make_clocks(struct lr_link *link)
 {
     for (int k = 0; k < NUM_CLOCKS; k++) {
         struct clock *clock = &link->clocks[k];
-        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->begin, cudaEventDefault),
-                             "a clock of exchanges", link->log));
-        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->end, cudaEventDefault),
-                             "a clock of exchanges", link->log));
+        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->begin, cudaEventDefault), "a clock of exchanges",
+                             link->log));
+        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->end, cudaEventDefault), "a clock of exchanges",
+                             link->log));
     }
     return LR_OK;
 }
 
 static lr_status meet(struct lr_link *link, const struct lr_link_params *params)
 {
-    lr_nccl_config config = {.size = LR_NCCL_CONFIG_BYTES,
-                             .magic = LR_NCCL_MAGIC,
-                             .version = LR_NCCL_VERSION,
-                             .blocking = 0};
+    lr_nccl_config config = {
+        .size = LR_NCCL_CONFIG_BYTES, .magic = LR_NCCL_MAGIC, .version = LR_NCCL_VERSION, .blocking = 0};
     lr_nccl_id id;
     memcpy(id.bytes, params->key, sizeof(id.bytes));
     LR_TRY(make_clocks(link));
     const int result = link->nccl.init(&link->comm, params->size, id, params->rank, &config);
-    return is_well(result) && link->comm != NULL ? LR_OK
-                                                 : report(link, result, "ranks cannot be linked");
+    return is_well(result) && link->comm != NULL ? LR_OK : report(link, result, "ranks cannot be linked");
 }
 
 static void close_here(struct lr_link *link, bool is_whole)
 {
     if (link->comm != NULL && is_whole &&
-        settle(link, link->nccl.finalize(link->comm), "the end of exchanges") == LR_OK) {
+        settle(link, link->nccl.finalize(link->comm), "the end of exchanges") == LR_OK)
         (void)link->nccl.destroy(link->comm);
-    } else if (link->comm != NULL) {
+    else if (link->comm != NULL)
         (void)link->nccl.abort(link->comm);
-    }
     free_clocks(link);
 }
 
 static void close_link(struct lr_link *link, bool is_whole)
 {
     int before;
-    if (link == NULL) {
-        return;
-    }
+    if (link == NULL) return;
     if (enter(link->device, &before, link->log) == LR_OK) {
         close_here(link, is_whole);
         (void)leave(link->device, before, LR_OK);
@@ -200,9 +179,7 @@ static lr_status begin(lr_place *place, const struct lr_link_params *params, str
     int before;
     *link = NULL;
     struct lr_link *made = lr_alloc(1, sizeof(*made), "a link of ranks", params->log);
-    if (made == NULL) {
-        return LR_FAILED;
-    }
+    if (made == NULL) return LR_FAILED;
     made->device = place->cuda_device;
     made->log = params->log;
     lr_status status = lr_nccl_load(&made->nccl, params->log);
@@ -229,9 +206,7 @@ static lr_status look(struct lr_link *link, bool *is_ready)
 static void read_clock(struct lr_link *link, struct clock *clock)
 {
     float milliseconds = 0.0f;
-    if (!clock->is_under_way) {
-        return;
-    }
+    if (!clock->is_under_way) return;
     if (cudaEventElapsedTime(&milliseconds, clock->begin, clock->end) == cudaSuccess) {
         link->seconds += 1e-3 * milliseconds;
         clock->is_under_way = false;
@@ -242,9 +217,7 @@ static void read_clock(struct lr_link *link, struct clock *clock)
 
 static double seconds(struct lr_link *link)
 {
-    for (int k = 0; k < NUM_CLOCKS; k++) {
-        read_clock(link, &link->clocks[k]);
-    }
+    for (int k = 0; k < NUM_CLOCKS; k++) read_clock(link, &link->clocks[k]);
     return link->seconds;
 }
 
@@ -254,20 +227,17 @@ static int tell(const struct lr_link *link, const struct lr_messages *messages, 
     int result = nccl->group_start();
     for (int k = 0; is_well(result) && k < messages->num_sent; k++) {
         const struct lr_message *message = &messages->sent[k];
-        result = nccl->send(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer,
-                            link->comm, stream);
+        result = nccl->send(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer, link->comm, stream);
     }
     for (int k = 0; is_well(result) && k < messages->num_received; k++) {
         const struct lr_message *message = &messages->received[k];
-        result = nccl->receive(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer,
-                               link->comm, stream);
+        result = nccl->receive(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer, link->comm, stream);
     }
     const int ended = nccl->group_end();
     return is_well(result) ? ended : result;
 }
 
-static lr_status transfer_here(struct lr_link *link, cudaStream_t stream,
-                               const struct lr_messages *messages)
+static lr_status transfer_here(struct lr_link *link, cudaStream_t stream, const struct lr_messages *messages)
 {
     static const char what[] = "an exchange among devices";
     struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
@@ -285,9 +255,7 @@ static lr_status transfer_here(struct lr_link *link, cudaStream_t stream,
 static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr_messages *messages)
 {
     int before;
-    if (messages->num_sent + messages->num_received == 0) {
-        return LR_OK;
-    }
+    if (messages->num_sent + messages->num_received == 0) return LR_OK;
     LR_TRY(enter(link->device, &before, link->log));
     return leave(link->device, before, transfer_here(link, place->cuda_stream, messages));
 }
@@ -299,9 +267,7 @@ static bool draws(const lr_place *place, const lr_place *gl)
     const int device = place->cuda_device;
     int before;
     bool is_so = false;
-    if (gl_context_make_current(gl->ctx) != LR_OK) {
-        return false;
-    }
+    if (gl_context_make_current(gl->ctx) != LR_OK) return false;
     if (enter(device, &before, &place->log) == LR_OK) {
         is_so = lr_cuda_renders(device);
         (void)leave(device, before, LR_OK);
@@ -316,22 +282,16 @@ static lr_status wait(lr_place *place)
     int before;
     LR_TRY(enter(device, &before, &place->log));
     return leave(device, before,
-                 lr_cuda_check((int)cudaStreamSynchronize(place->cuda_stream), "work on a vector",
-                               &place->log));
+                 lr_cuda_check((int)cudaStreamSynchronize(place->cuda_stream), "work on a vector", &place->log));
 }
 
 static bool pin(lr_place *place, void *memory, int64_t bytes)
 {
     const int device = place->cuda_device;
     int before;
-    if (bytes == 0 || enter(device, &before, &place->log) != LR_OK) {
-        return false;
-    }
-    const bool is_pinned =
-        cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess;
-    if (!is_pinned) {
-        (void)cudaGetLastError();
-    }
+    if (bytes == 0 || enter(device, &before, &place->log) != LR_OK) return false;
+    const bool is_pinned = cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess;
+    if (!is_pinned) (void)cudaGetLastError();
     (void)leave(device, before, LR_OK);
     return is_pinned;
 }

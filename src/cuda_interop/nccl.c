@@ -16,9 +16,7 @@ static lr_status open_library(void **library, const char **name, const lr_log *l
     const char *named = secure_getenv("LORASTER_NCCL");
     *name = named != NULL && named[0] != '\0' ? named : usual_name;
     *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (*library != NULL) {
-        return LR_OK;
-    }
+    if (*library != NULL) return LR_OK;
     const char *why = dlerror();
     return lr_error(log, LR_NO_DEVICE,
                     "no NCCL (%s): install NVIDIA's libnccl2, or set LORASTER_NCCL to the path of "
@@ -31,9 +29,9 @@ struct wanted {
     size_t offset; /* of its pointer */
 };
 
-#define WANTED(member, name)                                                                       \
-    {                                                                                              \
-        name, offsetof(struct lr_nccl, member)                                                     \
+#define WANTED(member, name)                                                                                           \
+    {                                                                                                                  \
+        name, offsetof(struct lr_nccl, member)                                                                         \
     }
 static const struct wanted wanted[] = {
     WANTED(get_version, "ncclGetVersion"),
@@ -51,8 +49,7 @@ static const struct wanted wanted[] = {
 };
 
 /* POSIX has the address of a function fit into a pointer to an object. */
-static lr_status find_functions(struct lr_nccl *nccl, void *library, const char *name,
-                                const lr_log *log)
+static lr_status find_functions(struct lr_nccl *nccl, void *library, const char *name, const lr_log *log)
 {
     for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
         void *found = dlsym(library, wanted[k].name);

@@ -44,10 +44,8 @@ struct lr_nccl {
     int (*abort)(lr_nccl_comm comm);
     int (*group_start)(void);
     int (*group_end)(void);
-    int (*send)(const void *bytes, size_t count, int type, int peer, lr_nccl_comm comm,
-                cudaStream_t stream);
-    int (*receive)(void *bytes, size_t count, int type, int peer, lr_nccl_comm comm,
-                   cudaStream_t stream);
+    int (*send)(const void *bytes, size_t count, int type, int peer, lr_nccl_comm comm, cudaStream_t stream);
+    int (*receive)(void *bytes, size_t count, int type, int peer, lr_nccl_comm comm, cudaStream_t stream);
     const char *(*describe)(int result);
 };
 

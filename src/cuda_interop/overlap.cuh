@@ -19,9 +19,7 @@ template <class Kernel> bool is_for_hopper(Kernel *kernel)
     const auto ask = [](Kernel *of) {
         cudaFuncAttributes attributes;
         const bool is_known = cudaFuncGetAttributes(&attributes, of) == cudaSuccess;
-        if (!is_known) {
-            (void)cudaGetLastError(); /* nothing that comes after has to do with it */
-        }
+        if (!is_known) (void)cudaGetLastError(); /* nothing that comes after has to do with it */
         return is_known && attributes.ptxVersion >= 90;
     };
     static const bool is = ask(kernel);
@@ -29,19 +27,14 @@ template <class Kernel> bool is_for_hopper(Kernel *kernel)
 }
 
 /* Lets a kernel have all the shared memory that there is: on each device once. devices: the kernel's. */
-template <class Kernel>
-cudaError_t allow_shared_room(Kernel *kernel, int64_t bytes, std::atomic<uint64_t> &devices)
+template <class Kernel> cudaError_t allow_shared_room(Kernel *kernel, int64_t bytes, std::atomic<uint64_t> &devices)
 {
     int device = 0;
     cudaError_t error = cudaGetDevice(&device);
     const uint64_t bit = uint64_t(1) << (device % 64);
-    if (error != cudaSuccess || (device < 64 && (devices & bit) != 0)) {
-        return error;
-    }
+    if (error != cudaSuccess || (device < 64 && (devices & bit) != 0)) return error;
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-    if (error == cudaSuccess) {
-        devices |= bit;
-    }
+    if (error == cudaSuccess) devices |= bit;
     return error;
 }
 

@@ -24,25 +24,18 @@ lr_status lr_cuda_streams_init(struct lr_cuda_streams *streams, const lr_log *lo
 void lr_cuda_streams_finish(struct lr_cuda_streams *streams)
 {
     for (int k = 0; k < LR_CUDA_STREAMS; k++) {
-        if (streams->joined[k] != NULL) {
-            cudaEventDestroy(streams->joined[k]);
-        }
-        if (streams->streams[k] != NULL) {
-            cudaStreamDestroy(streams->streams[k]);
-        }
+        if (streams->joined[k] != NULL) cudaEventDestroy(streams->joined[k]);
+        if (streams->streams[k] != NULL) cudaStreamDestroy(streams->streams[k]);
     }
-    if (streams->forked != NULL) {
-        cudaEventDestroy(streams->forked);
-    }
+    if (streams->forked != NULL) cudaEventDestroy(streams->forked);
     *streams = (struct lr_cuda_streams){0};
 }
 
 lr_status lr_cuda_streams_fork(struct lr_cuda_streams *streams, const lr_log *log)
 {
     cudaError_t error = cudaEventRecord(streams->forked, NULL);
-    for (int k = 0; error == cudaSuccess && k < LR_CUDA_STREAMS; k++) {
+    for (int k = 0; error == cudaSuccess && k < LR_CUDA_STREAMS; k++)
         error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
-    }
     return lr_cuda_check((int)error, "streams", log);
 }
 

@@ -6,23 +6,20 @@
 #include "direct/backend.h"
 #include "listmode/backend.h"
 
-lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
-                                struct lr_direct_backend *backend)
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
 {
     (void)backend;
     return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");
 }
 
-lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
-                                   const struct lr_listmode_backend_params *params)
+lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
 {
     (void)events;
     (void)params;
     return LR_OK;
 }
 
-lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
-                                  struct lr_backend *backend)
+lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     (void)backend;
     return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");

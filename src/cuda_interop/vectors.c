@@ -50,16 +50,13 @@ static lr_status enter(const lr_place *place)
 {
     struct lr_cuda_place *cuda = place->cuda;
     LR_TRY(check(cudaGetDevice(&cuda->before), "the current device", place));
-    return cuda->before != cuda->device ? check(cudaSetDevice(cuda->device), place->device, place)
-                                        : LR_OK;
+    return cuda->before != cuda->device ? check(cudaSetDevice(cuda->device), place->device, place) : LR_OK;
 }
 
 static lr_status leave(const lr_place *place, lr_status status)
 {
     const struct lr_cuda_place *cuda = place->cuda;
-    if (cuda->before != cuda->device) {
-        cudaSetDevice(cuda->before);
-    }
+    if (cuda->before != cuda->device) cudaSetDevice(cuda->before);
     return status;
 }
 
@@ -76,17 +73,16 @@ static lr_status check_device(const lr_place_params *params)
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error != cudaSuccess || count == 0) {
         (void)cudaGetLastError();
-        return lr_error(
-            params->log, LR_NO_DEVICE,
-            "no CUDA: there is no device or its driver is too old (%s): install NVIDIA's "
-            "driver (in a container, start it with --gpus all), or open a place of kind "
-            "LR_PLACE_GL or LR_PLACE_HOST",
-            cudaGetErrorString(error));
+        return lr_error(params->log, LR_NO_DEVICE,
+                        "no CUDA: there is no device or its driver is too old (%s): install NVIDIA's "
+                        "driver (in a container, start it with --gpus all), or open a place of kind "
+                        "LR_PLACE_GL or LR_PLACE_HOST",
+                        cudaGetErrorString(error));
     }
     if (params->device >= count) {
         return lr_error(params->log, LR_USAGE,
-                        "there is no CUDA device %d: devices are numbered from 0, and there %s %d",
-                        params->device, count == 1 ? "is" : "are", count);
+                        "there is no CUDA device %d: devices are numbered from 0, and there %s %d", params->device,
+                        count == 1 ? "is" : "are", count);
     }
     return LR_OK;
 }
@@ -94,29 +90,22 @@ static lr_status check_device(const lr_place_params *params)
 static lr_status name_device(lr_place *place)
 {
     struct cudaDeviceProp properties;
-    LR_TRY(
-        check(cudaGetDeviceProperties(&properties, place->cuda->device), "a CUDA device", place));
-    snprintf(place->device, sizeof(place->device), "%.*s", (int)sizeof(place->device) - 1,
-             properties.name);
+    LR_TRY(check(cudaGetDeviceProperties(&properties, place->cuda->device), "a CUDA device", place));
+    snprintf(place->device, sizeof(place->device), "%.*s", (int)sizeof(place->device) - 1, properties.name);
     place->memory_bytes = (int64_t)properties.totalGlobalMem;
     const cudaError_t error = (cudaError_t)lr_cuda_try_vectors();
-    if (error == cudaSuccess) {
-        return LR_OK;
-    }
+    if (error == cudaSuccess) return LR_OK;
     (void)cudaGetLastError();
-    return lr_error(
-        &place->log, LR_NO_DEVICE,
-        "%s, of compute capability %d.%d, does not run this build's kernels (%s): build "
-        "with a CMAKE_CUDA_ARCHITECTURES that has it, or choose another device",
-        place->device, properties.major, properties.minor, cudaGetErrorString(error));
+    return lr_error(&place->log, LR_NO_DEVICE,
+                    "%s, of compute capability %d.%d, does not run this build's kernels (%s): build "
+                    "with a CMAKE_CUDA_ARCHITECTURES that has it, or choose another device",
+                    place->device, properties.major, properties.minor, cudaGetErrorString(error));
 }
 
 static cudaError_t open_stream(struct lr_cuda_place *cuda, void *given)
 {
     cuda->stream = given;
-    if (given != NULL) {
-        return cudaSuccess;
-    }
+    if (given != NULL) return cudaSuccess;
     const cudaError_t error = cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking);
     cuda->owns_stream = error == cudaSuccess;
     return error;
@@ -126,38 +115,25 @@ static lr_status open_work(lr_place *place, void *stream)
 {
     struct lr_cuda_place *cuda = place->cuda;
     LR_TRY(check(open_stream(cuda, stream), "a stream for vectors", place));
-    LR_TRY(check(cudaEventCreateWithFlags(&cuda->event, cudaEventDisableTiming),
-                 "an event for vectors", place));
+    LR_TRY(check(cudaEventCreateWithFlags(&cuda->event, cudaEventDisableTiming), "an event for vectors", place));
     for (int turn = 0; turn < LR_LATER_TURNS; turn++) {
-        LR_TRY(check(cudaEventCreateWithFlags(&cuda->sent[turn], cudaEventDisableTiming),
-                     "an event for vectors", place));
+        LR_TRY(
+            check(cudaEventCreateWithFlags(&cuda->sent[turn], cudaEventDisableTiming), "an event for vectors", place));
     }
     LR_TRY(check(cudaMalloc((void **)&cuda->sums, SUMS_BYTES), "sums of vectors", place));
-    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, NUM_SLOTS * ROW_BYTES),
-                 "sums of vectors", place));
+    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, NUM_SLOTS * ROW_BYTES), "sums of vectors", place));
     place->cuda_stream = cuda->stream;
     return LR_OK;
 }
 
 static void close_work(struct lr_cuda_place *cuda)
 {
-    if (cuda->host_sums != NULL) {
-        cudaFreeHost(cuda->host_sums);
-    }
-    if (cuda->sums != NULL) {
-        cudaFree(cuda->sums);
-    }
-    for (int turn = 0; turn < LR_LATER_TURNS; turn++) {
-        if (cuda->sent[turn] != NULL) {
-            cudaEventDestroy(cuda->sent[turn]);
-        }
-    }
-    if (cuda->event != NULL) {
-        cudaEventDestroy(cuda->event);
-    }
-    if (cuda->owns_stream) {
-        cudaStreamDestroy(cuda->stream);
-    }
+    if (cuda->host_sums != NULL) cudaFreeHost(cuda->host_sums);
+    if (cuda->sums != NULL) cudaFree(cuda->sums);
+    for (int turn = 0; turn < LR_LATER_TURNS; turn++)
+        if (cuda->sent[turn] != NULL) cudaEventDestroy(cuda->sent[turn]);
+    if (cuda->event != NULL) cudaEventDestroy(cuda->event);
+    if (cuda->owns_stream) cudaStreamDestroy(cuda->stream);
 }
 
 /* The device is current afterwards, even where that fails half-way. */
@@ -166,9 +142,7 @@ static lr_status open_on_device(lr_place *place, void *stream)
     LR_TRY(enter(place));
     lr_status status = name_device(place);
     status = status == LR_OK ? open_work(place, stream) : status;
-    if (status != LR_OK) {
-        close_work(place->cuda);
-    }
+    if (status != LR_OK) close_work(place->cuda);
     return leave(place, status);
 }
 
@@ -176,9 +150,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
     LR_TRY(check_device(params));
     place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
-    if (place->cuda == NULL) {
-        return LR_FAILED;
-    }
+    if (place->cuda == NULL) return LR_FAILED;
     place->cuda->device = params->device;
     place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
@@ -218,8 +190,7 @@ static lr_status report_memory(const lr_vector_params *params, int64_t bytes)
     return lr_error(params->log, LR_FAILED,
                     "%s: no memory for %.4g MiB on %s: close other programs that use it, or make "
                     "the work smaller or split it",
-                    params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20,
-                    params->place->device);
+                    params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20, params->place->device);
 }
 
 static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
@@ -228,15 +199,10 @@ static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vect
     const size_t room = bytes > 0 ? (size_t)bytes : sizeof(double);
     void **block = &vector->storage->block;
     const cudaError_t error = cudaMalloc(block, room);
-    if (error == cudaErrorMemoryAllocation) {
-        return report_memory(params, bytes);
-    }
+    if (error == cudaErrorMemoryAllocation) return report_memory(params, bytes);
     LR_TRY(check(error, "a vector", place));
-    const lr_status status =
-        check(cudaMemsetAsync(*block, 0, room, place->cuda->stream), "a vector", place);
-    if (status != LR_OK) {
-        cudaFree(*block);
-    }
+    const lr_status status = check(cudaMemsetAsync(*block, 0, room, place->cuda->stream), "a vector", place);
+    if (status != LR_OK) cudaFree(*block);
     return status;
 }
 
@@ -246,9 +212,7 @@ static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector
     LR_TRY(enter(place));
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
     const lr_status status = vector->storage != NULL ? allocate(params, bytes, vector) : LR_FAILED;
-    if (status != LR_OK) {
-        free(vector->storage);
-    }
+    if (status != LR_OK) free(vector->storage);
     return leave(place, status);
 }
 
@@ -269,13 +233,11 @@ static lr_status check_memory(const lr_vector_params *params, const void *memory
     struct cudaPointerAttributes attributes;
     LR_TRY(check(cudaPointerGetAttributes(&attributes, memory), "memory of the caller's", place));
     const bool is_device = attributes.type == cudaMemoryTypeDevice;
-    if (attributes.type != cudaMemoryTypeManaged &&
-        !(is_device && attributes.device == place->cuda->device)) {
-        return lr_error(
-            params->log, LR_USAGE,
-            "the memory at %p is not of CUDA device %d (%s) but of %s: copy the numbers "
-            "there, or open a place where they are",
-            memory, place->cuda->device, place->device, is_device ? "another device" : "the host");
+    if (attributes.type != cudaMemoryTypeManaged && !(is_device && attributes.device == place->cuda->device)) {
+        return lr_error(params->log, LR_USAGE,
+                        "the memory at %p is not of CUDA device %d (%s) but of %s: copy the numbers "
+                        "there, or open a place where they are",
+                        memory, place->cuda->device, place->device, is_device ? "another device" : "the host");
     }
     return (uintptr_t)memory % (uintptr_t)size == 0
                ? LR_OK
@@ -293,9 +255,7 @@ static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *v
         LR_TRY(leave(place, check_memory(params, memory, lr_vector_size(vector))));
     }
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    if (vector->storage == NULL) {
-        return LR_FAILED;
-    }
+    if (vector->storage == NULL) return LR_FAILED;
     *vector->storage = (struct lr_storage){.block = memory, .is_wrapped = true};
     return LR_OK;
 }
@@ -304,8 +264,7 @@ static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *v
 
 static lr_status copy_bytes(const lr_place *place, void *to, const void *from, size_t bytes)
 {
-    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, place->cuda->stream),
-                 "a copy of a vector", place);
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, place->cuda->stream), "a copy of a vector", place);
 }
 
 static lr_status copy_and_wait(const lr_place *place, void *to, const void *from, size_t bytes)
@@ -330,9 +289,7 @@ static lr_status read(const lr_vector *vector, void *numbers)
 
 static lr_status copy(const lr_vector *from, lr_vector *to)
 {
-    if (address_of(from) == address_of(to)) {
-        return LR_OK;
-    }
+    if (address_of(from) == address_of(to)) return LR_OK;
     LR_TRY(enter(to->place));
     return leave(to->place, copy_bytes(to->place, address_of(to), address_of(from), bytes_of(to)));
 }
@@ -387,15 +344,14 @@ static lr_status apply(const struct lr_vector_task *task)
 static lr_status relative_differences(const lr_relative_differences *differences)
 {
     const lr_place *place = differences->y->place;
-    lr_cuda_differences_pass pass = {
-        .what = differences->what,
-        .precision = differences->y->precision,
-        .y = address_of(differences->y),
-        .x = address_of(differences->x),
-        .kappa = differences->kappa != NULL ? address_of(differences->kappa) : NULL,
-        .gamma = differences->gamma,
-        .epsilon = differences->epsilon,
-        .scale = differences->scale};
+    lr_cuda_differences_pass pass = {.what = differences->what,
+                                     .precision = differences->y->precision,
+                                     .y = address_of(differences->y),
+                                     .x = address_of(differences->x),
+                                     .kappa = differences->kappa != NULL ? address_of(differences->kappa) : NULL,
+                                     .gamma = differences->gamma,
+                                     .epsilon = differences->epsilon,
+                                     .scale = differences->scale};
     memcpy(pass.size, differences->size, sizeof(pass.size));
     memcpy(pass.weights, differences->weights, sizeof(pass.weights));
     LR_TRY(enter(place));
@@ -412,11 +368,10 @@ static lr_status convolve(const lr_convolution *convolution)
                                   .axis = convolution->axis,
                                   .reach = convolution->reach};
     memcpy(pass.size, convolution->size, sizeof(pass.size));
-    memcpy(pass.weights, convolution->weights,
-           (size_t)(convolution->reach + 1) * sizeof(*pass.weights));
+    memcpy(pass.weights, convolution->weights, (size_t)(convolution->reach + 1) * sizeof(*pass.weights));
     LR_TRY(enter(place));
-    return leave(place, check((cudaError_t)lr_cuda_launch_convolve(&pass, place->cuda->stream),
-                              "a convolution", place));
+    return leave(place,
+                 check((cudaError_t)lr_cuda_launch_convolve(&pass, place->cuda->stream), "a convolution", place));
 }
 
 static lr_status add_terms(const struct lr_vector_terms *terms)
@@ -430,13 +385,11 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
                                      .own = terms->own,
                                      .num = terms->num};
     LR_TRY(enter(place));
-    return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream),
-                              "sums over ranks", place));
+    return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
 /* Groups are put together on the device, and the sums of all cross. */
-static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
-                           int slot)
+static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
     const lr_cuda_join_pass join = {.groups = pass->sums,
@@ -444,8 +397,7 @@ static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vect
                                     .num_groups = lr_cuda_vector_groups(pass->count),
                                     .has_largest = launch == lr_cuda_launch_vector_sums};
     LR_TRY(run(place, launch, pass));
-    LR_TRY(check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors",
-                 place));
+    LR_TRY(check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors", place));
     LR_TRY(copy_bytes(place, cuda->host_sums + slot, join.sums, ROW_BYTES));
     place->traffic.to_host += ROW_BYTES;
     cuda->is_under_way[slot] = true;
@@ -470,8 +422,7 @@ static lr_status take_turn(lr_place *place, int turn)
 {
     struct lr_cuda_place *cuda = place->cuda;
     LR_TRY(check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place));
-    memset(cuda->is_under_way + SLOT_LATER + turn * LR_LATER_SLOTS, 0,
-           LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
+    memset(cuda->is_under_way + SLOT_LATER + turn * LR_LATER_SLOTS, 0, LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
     return LR_OK;
 }
 
@@ -487,8 +438,7 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
 }
 
 /* What a turn has been told after it was sent is not behind its mark. */
-static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
-                                 int slot)
+static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
     LR_TRY(enter(place));
@@ -499,8 +449,7 @@ static lr_status send_later(lr_place *place, int turn)
 {
     struct lr_cuda_place *cuda = place->cuda;
     LR_TRY(enter(place));
-    const lr_status status =
-        check(cudaEventRecord(cuda->sent[turn], cuda->stream), "sums of vectors", place);
+    const lr_status status = check(cudaEventRecord(cuda->sent[turn], cuda->stream), "sums of vectors", place);
     cuda->is_sent[turn] = status == LR_OK;
     return leave(place, status);
 }
@@ -572,9 +521,7 @@ static lr_status copy_in_order(const lr_vector *vector, char *buffer, bool to_cu
     LR_TRY(wait_for(place, NULL, stream));
     LR_TRY(copy_bytes(place, to_cuda ? own : buffer, to_cuda ? buffer : own, bytes_of(vector)));
     const lr_status status = wait_for(place, stream, NULL);
-    if (status != LR_OK) {
-        (void)wait(place, "a copy of a vector"); /* before the buffer is OpenGL's again */
-    }
+    if (status != LR_OK) (void)wait(place, "a copy of a vector"); /* before the buffer is OpenGL's again */
     return status;
 }
 
@@ -584,14 +531,12 @@ static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_c
     const struct lr_cuda_object object = {.buffer = range.buffer};
     LR_TRY(lr_cuda_take(&object, 1, gl->place->ctx));
     char *const address = lr_cuda_address(&object, &cuda->place->log);
-    const lr_status status =
-        address != NULL ? copy_in_order(cuda, address + range.offset, to_cuda) : LR_FAILED;
+    const lr_status status = address != NULL ? copy_in_order(cuda, address + range.offset, to_cuda) : LR_FAILED;
     const lr_status given = lr_cuda_give(&object, 1, gl->place->ctx);
     return status != LR_OK ? status : given;
 }
 
-static lr_status exchange_here(const lr_vector *gl, const lr_vector *cuda, bool to_cuda,
-                               bool *is_done)
+static lr_status exchange_here(const lr_vector *gl, const lr_vector *cuda, bool to_cuda, bool *is_done)
 {
     LR_TRY(enter(cuda->place));
     *is_done = lr_cuda_renders(cuda->place->cuda->device);

@@ -22,28 +22,21 @@ static void read_lap(struct lr_cuda_watch *watch, const lr_log *log)
     float milliseconds = 0;
     cudaError_t error = cudaEventSynchronize(lap[1]);
     error = error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) : error;
-    if (lr_cuda_check((int)error, "a clock", log) == LR_OK) {
-        watch->seconds += 1e-3 * (double)milliseconds;
-    }
+    if (lr_cuda_check((int)error, "a clock", log) == LR_OK) watch->seconds += 1e-3 * (double)milliseconds;
 }
 
 void lr_cuda_watch_finish(struct lr_cuda_watch *watch)
 {
     for (int k = 0; k < LR_CUDA_LAPS; k++) {
-        for (int end = 0; end < 2; end++) {
-            if (watch->events[k][end] != NULL) {
-                cudaEventDestroy(watch->events[k][end]);
-            }
-        }
+        for (int end = 0; end < 2; end++)
+            if (watch->events[k][end] != NULL) cudaEventDestroy(watch->events[k][end]);
     }
     *watch = (struct lr_cuda_watch){0};
 }
 
 void lr_cuda_watch_begin(struct lr_cuda_watch *watch, const lr_log *log)
 {
-    if (watch->begun - watch->read == LR_CUDA_LAPS) {
-        read_lap(watch, log);
-    }
+    if (watch->begun - watch->read == LR_CUDA_LAPS) read_lap(watch, log);
     record(&lap_of(watch, watch->begun++)[0], log);
 }
 
@@ -54,9 +47,7 @@ void lr_cuda_watch_end(struct lr_cuda_watch *watch, const lr_log *log)
 
 double lr_cuda_watch_read(struct lr_cuda_watch *watch, const lr_log *log)
 {
-    while (watch->read < watch->begun) {
-        read_lap(watch, log);
-    }
+    while (watch->read < watch->begun) read_lap(watch, log);
     const double seconds = watch->seconds;
     watch->seconds = 0;
     return seconds;

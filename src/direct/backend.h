@@ -14,8 +14,7 @@ struct lr_direct_backend_params {
     lr_grid grid;
     const lr_view *views; /* [num_views] */
     int num_views;
-    const lr_lors
-        *lors; /* a view for each pair of modules, a voxel of its histo-image for each LOR */
+    const lr_lors *lors; /* a view for each pair of modules, a voxel of its histo-image for each LOR */
     lr_direct_kernel kernel;
     int threads, device;
     const lr_shared_context *shared; /* or NULL */
@@ -41,12 +40,9 @@ struct lr_direct_backend {
 };
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */
-lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params,
-                               struct lr_direct_backend *backend);
-lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params,
-                                   struct lr_direct_backend *backend);
-lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
-                                struct lr_direct_backend *backend);
+lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
+lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
 
 /* --- depositions --- */
 
@@ -56,9 +52,8 @@ struct lr_deposit_backend_params {
     lr_histo_images *images; /* of the set's views; zero, to be filled */
     lr_view_set set;         /* complete */
     lr_deposit_rule rule;
-    double
-        bin_mm; /* width of the bins of tof_mm, over which an event is spread in `parts` points */
-    int parts;  /* at least 1 */
+    double bin_mm; /* width of the bins of tof_mm, over which an event is spread in `parts` points */
+    int parts;     /* at least 1 */
     int device;
     const lr_log *log;
 };
@@ -78,10 +73,8 @@ struct lr_deposit_backend {
     char device[160];
 };
 
-lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params,
-                                struct lr_deposit_backend *backend);
-lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params,
-                                    struct lr_deposit_backend *backend);
+lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
+lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 
 /* Where the intervals of lr_view_set_find begin: of azimuth 0 .. azimuths - 1; of tilt 0 .. tilts - 1,
  * and where the last one ends. */

@@ -26,13 +26,10 @@ struct inside {
     double azimuth[2][2], slope[2];
 };
 
-static struct inside find_inside(const lr_view_set *set,
-                                 const struct lr_factor_direction *direction)
+static struct inside find_inside(const lr_view_set *set, const struct lr_factor_direction *direction)
 {
     struct inside inside = {.view = direction->view};
-    if (inside.view < 0) {
-        return inside;
-    }
+    if (inside.view < 0) return inside;
     const lr_view middle = lr_view_set_at(set, inside.view);
     for (int n = 0; n < 2; n++) {
         const double side = (n == 0 ? -1 : 1) * (1 - near_border);
@@ -51,10 +48,9 @@ static int view_of(const lr_view_set *set, const struct inside *inside, const do
         const double(*border)[2] = inside->azimuth;
         const double across = hypot(along[0], along[1]);
         if (border[0][0] * along[1] - border[0][1] * along[0] > 0 &&
-            along[0] * border[1][1] - along[1] * border[1][0] > 0 &&
-            along[2] > inside->slope[0] * across && along[2] < inside->slope[1] * across) {
+            along[0] * border[1][1] - along[1] * border[1][0] > 0 && along[2] > inside->slope[0] * across &&
+            along[2] < inside->slope[1] * across)
             return inside->view;
-        }
     }
     return lr_view_set_find(set, along);
 }
@@ -72,9 +68,7 @@ static bool is_in_coincidence(const lr_lors *lors, int low, int high, const int 
 {
     const lr_scanner *scanner = lors->scanner;
     const int64_t pair = modules[0] != modules[1] ? lr_lors_pair(lors, modules[0], modules[1]) : -1;
-    if (pair < 0) {
-        return false;
-    }
+    if (pair < 0) return false;
     const int a = low - scanner->first_crystal[modules[0]];
     const int b = high - scanner->first_crystal[modules[1]];
     const int nu_a = scanner->modules[modules[0]].crystals[0];
@@ -82,8 +76,7 @@ static bool is_in_coincidence(const lr_lors *lors, int low, int high, const int 
     return lr_coincidence_allows(lors, pair, a % nu_a, a / nu_a, b % nu_b, b / nu_b);
 }
 
-static struct lor_value value_of(const struct lr_factor_scene *scene, const struct inside *inside,
-                                 int a, int b)
+static struct lor_value value_of(const struct lr_factor_scene *scene, const struct inside *inside, int a, int b)
 {
     const struct lr_factor_crystal *ends[2] = {&scene->crystals[a], &scene->crystals[b]};
     struct lor_value found = {.crystals = {a, b}, .view = -1};
@@ -141,11 +134,8 @@ static lr_status open_plane(struct work *work, int view)
     }
     if (table->num_planes == work->room) {
         const int room = 2 * work->room + 4;
-        struct lr_factor_plane *planes =
-            lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
-        if (planes == NULL) {
-            return LR_FAILED;
-        }
+        struct lr_factor_plane *planes = lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
+        if (planes == NULL) return LR_FAILED;
         table->planes = planes;
         work->room = room;
     }
@@ -157,9 +147,7 @@ static lr_status open_plane(struct work *work, int view)
         .high = {-1, -1},
         .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
     };
-    if (work->plane->cells == NULL) {
-        return LR_FAILED;
-    }
+    if (work->plane->cells == NULL) return LR_FAILED;
     table->num_planes++;
     return LR_OK;
 }
@@ -173,8 +161,8 @@ static void follow(const struct work *work)
         const int per_cell = work->scene->lines_per_cell[n];
         memcpy(lines.across[n], work->direction->axes[1 + n], sizeof(lines.across[n]));
         lines.step_mm[n] = work->scene->cell_mm[n] / per_cell;
-        lines.first_mm[n] = table->first_mm[n] - 0.5 * work->scene->cell_mm[n] +
-                            work->direction->shift[n] * lines.step_mm[n];
+        lines.first_mm[n] =
+            table->first_mm[n] - 0.5 * work->scene->cell_mm[n] + work->direction->shift[n] * lines.step_mm[n];
         lines.size[n] = table->size[n] * per_cell;
     }
     lr_bundle_follow(&work->worker->bundle, &lines);
@@ -189,18 +177,10 @@ static lr_status add_row(struct work *work, int k, const int32_t *backward, cons
     struct lor_value lor = {.crystals = {-1, -1}, .view = -1};
     for (int i = 0; i < table->size[0] * per_cell[0]; i++) {
         const int a = backward[i], b = forward[i];
-        if (a < 0 || b < 0) {
-            continue;
-        }
-        if (a != lor.crystals[0] || b != lor.crystals[1]) {
-            lor = value_of(work->scene, &work->inside, a, b);
-        }
-        if (lor.view < 0) {
-            continue;
-        }
-        if (work->plane == NULL || work->plane->view != lor.view) {
-            LR_TRY(open_plane(work, lor.view));
-        }
+        if (a < 0 || b < 0) continue;
+        if (a != lor.crystals[0] || b != lor.crystals[1]) lor = value_of(work->scene, &work->inside, a, b);
+        if (lor.view < 0) continue;
+        if (work->plane == NULL || work->plane->view != lor.view) LR_TRY(open_plane(work, lor.view));
         work->plane->cells[row + i / per_cell[0]] += lor.value;
     }
     return LR_OK;
@@ -224,12 +204,9 @@ static lr_status add_lines(struct work *work)
 
 /* --- attenuation --- */
 
-static int64_t size_of_integrals(const struct lr_factor_scene *scene, const int size[2],
-                                 int integrals[2])
+static int64_t size_of_integrals(const struct lr_factor_scene *scene, const int size[2], int integrals[2])
 {
-    for (int n = 0; n < 2; n++) {
-        integrals[n] = (int)(size[n] * scene->cell_mm[n] / scene->mu_step_mm) + 2;
-    }
+    for (int n = 0; n < 2; n++) integrals[n] = (int)(size[n] * scene->cell_mm[n] / scene->mu_step_mm) + 2;
     return (int64_t)integrals[0] * integrals[1];
 }
 
@@ -239,9 +216,7 @@ static double integrate(const struct work *work, const double place_mm[2])
     const double(*axes)[3] = work->direction->axes;
     const double slant = hypot(axes[0][0], axes[0][1]);
     const double outer_mm = work->scene->outer_mm;
-    if (fabs(place_mm[0]) >= outer_mm) {
-        return 0;
-    }
+    if (fabs(place_mm[0]) >= outer_mm) return 0;
     const double half_mm = sqrt(outer_mm * outer_mm - place_mm[0] * place_mm[0]) / slant;
     const double nearest_mm = place_mm[1] * axes[0][2] / slant;
     double ends[2][3];
@@ -261,8 +236,8 @@ static double integral_at(const struct work *work, int width, int i, int k)
     double *known = &work->worker->integrals[(int64_t)k * width + i];
     if (isnan(*known)) {
         const double step_mm = work->scene->mu_step_mm;
-        *known = integrate(work, (const double[2]){work->table->first_mm[0] + i * step_mm,
-                                                   work->table->first_mm[1] + k * step_mm});
+        *known = integrate(
+            work, (const double[2]){work->table->first_mm[0] + i * step_mm, work->table->first_mm[1] + k * step_mm});
     }
     return *known;
 }
@@ -289,9 +264,7 @@ static int forget_integrals(const struct work *work)
     int integrals[2] = {0};
     if (work->scene->has_mu && work->table->num_planes > 0) {
         const int64_t count = size_of_integrals(work->scene, work->table->size, integrals);
-        for (int64_t n = 0; n < count; n++) {
-            work->worker->integrals[n] = NAN;
-        }
+        for (int64_t n = 0; n < count; n++) work->worker->integrals[n] = NAN;
     }
     return integrals[0];
 }
@@ -302,13 +275,10 @@ static void scale_plane(const struct work *work, struct lr_factor_plane *plane, 
     const struct lr_factor_scene *scene = work->scene;
     const int *size = work->table->size;
     const int layers = work->worker->bundle.num_layers;
-    const double norm =
-        1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
+    const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
     for (int64_t n = 0; n < (int64_t)size[0] * size[1]; n++) {
         const int at[2] = {(int)(n % size[0]), (int)(n / size[0])};
-        if (plane->cells[n] == 0.0f) {
-            continue;
-        }
+        if (plane->cells[n] == 0.0f) continue;
         const double reach = integrals > 0 ? survival(work, integrals, at[0], at[1]) : 1;
         plane->cells[n] = (float)(plane->cells[n] * norm * reach);
         for (int axis = 0; axis < 2; axis++) {
@@ -319,8 +289,7 @@ static void scale_plane(const struct work *work, struct lr_factor_plane *plane, 
 }
 
 lr_status lr_factor_table_fill(struct lr_factor_table *table, const struct lr_factor_scene *scene,
-                               const struct lr_factor_direction *direction,
-                               struct lr_factor_worker *worker)
+                               const struct lr_factor_direction *direction, struct lr_factor_worker *worker)
 {
     struct work work = {.table = table,
                         .scene = scene,
@@ -332,27 +301,22 @@ lr_status lr_factor_table_fill(struct lr_factor_table *table, const struct lr_fa
     follow(&work);
     LR_TRY(add_lines(&work));
     const int integrals = forget_integrals(&work);
-    for (int k = 0; k < table->num_planes; k++) {
-        scale_plane(&work, &table->planes[k], integrals);
-    }
+    for (int k = 0; k < table->num_planes; k++) scale_plane(&work, &table->planes[k], integrals);
     return LR_OK;
 }
 
 void lr_factor_table_finish(struct lr_factor_table *table)
 {
-    for (int k = 0; k < table->num_planes; k++) {
-        free(table->planes[k].cells);
-    }
+    for (int k = 0; k < table->num_planes; k++) free(table->planes[k].cells);
     free(table->planes);
     *table = (struct lr_factor_table){.planes = NULL};
 }
 
-lr_status lr_factor_worker_init(struct lr_factor_worker *worker,
-                                const struct lr_factor_scene *scene, const lr_log *log)
+lr_status lr_factor_worker_init(struct lr_factor_worker *worker, const struct lr_factor_scene *scene, const lr_log *log)
 {
     *worker = (struct lr_factor_worker){.integrals = NULL};
-    const int64_t lines = (int64_t)scene->most_size[0] * scene->lines_per_cell[0] *
-                          scene->most_size[1] * scene->lines_per_cell[1];
+    const int64_t lines =
+        (int64_t)scene->most_size[0] * scene->lines_per_cell[0] * scene->most_size[1] * scene->lines_per_cell[1];
     LR_TRY(lr_bundle_init(&worker->bundle, scene->lors->scanner, lines, log));
     if (scene->has_mu) {
         int integrals[2];

@@ -43,7 +43,7 @@ struct lr_factor_direction {
 /* Values of lines, by the view of their LOR. Zero is valid and finishes to nothing. */
 struct lr_factor_table {
     double first_mm[2]; /* middle of the first cell */
-    int size[2]; /* cells; voxel centres are at least one cell within the outermost middles */
+    int size[2];        /* cells; voxel centres are at least one cell within the outermost middles */
     int num_planes;
     struct lr_factor_plane {
         int view;
@@ -58,14 +58,13 @@ struct lr_factor_worker {
     double *integrals; /* owned: of mu, on a lattice mu_step_mm wide; NaN = not known yet */
 };
 
-lr_status lr_factor_worker_init(struct lr_factor_worker *worker,
-                                const struct lr_factor_scene *scene, const lr_log *log);
+lr_status lr_factor_worker_init(struct lr_factor_worker *worker, const struct lr_factor_scene *scene,
+                                const lr_log *log);
 void lr_factor_worker_finish(struct lr_factor_worker *worker);
 
 /* Overwrites the table, which was finished. errors: LR_FAILED without memory, not logged. */
 lr_status lr_factor_table_fill(struct lr_factor_table *table, const struct lr_factor_scene *scene,
-                               const struct lr_factor_direction *direction,
-                               struct lr_factor_worker *worker);
+                               const struct lr_factor_direction *direction, struct lr_factor_worker *worker);
 void lr_factor_table_finish(struct lr_factor_table *table);
 
 #endif

@@ -26,8 +26,7 @@ static const int usual_directions = 32;
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
 /* Of sequences whose every run is spread evenly, by the golden ratio in one and two dimensions. */
-static const double golden = 0.6180339887498949,
-                    plastic[2] = {0.7548776662466927, 0.5698402909980532};
+static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
     const lr_direct_factors_params *params;
@@ -61,8 +60,7 @@ static struct patch patch_at(const struct job *job, int azimuth, int tilt)
     const bool is_view = tilt >= 0 && tilt < set->tilts;
     const double most = set->acceptance_deg + job->margin_deg;
     const double low = tilt < 0 ? -most : set->acceptance_deg * (2.0 * tilt / set->tilts - 1);
-    const double high =
-        tilt >= set->tilts ? most : set->acceptance_deg * (2.0 * (tilt + 1) / set->tilts - 1);
+    const double high = tilt >= set->tilts ? most : set->acceptance_deg * (2.0 * (tilt + 1) / set->tilts - 1);
     return (struct patch){.azimuth_deg = 180.0 * azimuth / set->azimuths,
                           .half_deg = 90.0 / set->azimuths,
                           .sine = {sin(low * degree), sin(high * degree)},
@@ -110,9 +108,8 @@ static struct lr_factor_direction direction_at(const struct job *job, int64_t nu
 
 static void count_directions(struct job *job)
 {
-    for (int tilt = -1; tilt <= job->scene.set.tilts; tilt++) {
+    for (int tilt = -1; tilt <= job->scene.set.tilts; tilt++)
         job->num_directions += (int64_t)job->scene.set.azimuths * count_of(job, tilt);
-    }
 }
 
 /* --- scene --- */
@@ -123,8 +120,8 @@ static lr_status check_efficiencies(const lr_direct_factors_params *params)
     for (int c = 0; params->efficiencies != NULL && c < count; c++) {
         if (!(params->efficiencies[c] >= 0 && isfinite(params->efficiencies[c]))) {
             return lr_error(params->log, LR_BAD_INPUT,
-                            "crystal %d has the efficiency %g: it must be finite and not negative",
-                            c, (double)params->efficiencies[c]);
+                            "crystal %d has the efficiency %g: it must be finite and not negative", c,
+                            (double)params->efficiencies[c]);
         }
     }
     return LR_OK;
@@ -135,11 +132,8 @@ static lr_status place_crystals(struct job *job)
     const lr_scanner *scanner = job->scene.lors->scanner;
     const float *efficiencies = job->params->efficiencies;
     LR_TRY(check_efficiencies(job->params));
-    job->scene.crystals =
-        lr_alloc(scanner->num_crystals, sizeof(*job->scene.crystals), "crystals", job->params->log);
-    if (job->scene.crystals == NULL) {
-        return LR_FAILED;
-    }
+    job->scene.crystals = lr_alloc(scanner->num_crystals, sizeof(*job->scene.crystals), "crystals", job->params->log);
+    if (job->scene.crystals == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
             struct lr_factor_crystal *crystal = &job->scene.crystals[c];
@@ -187,21 +181,15 @@ static void find_most_size(struct job *job)
     struct lr_factor_scene *scene = &job->scene;
     const lr_grid *grid = &scene->grid;
     const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * degree;
-    const double across_mm =
-        hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
-    const double extent_mm[2] = {across_mm,
-                                 (grid->size[2] - 1) * grid->voxel_mm[2] + across_mm * sin(tilt)};
-    for (int n = 0; n < 2; n++) {
-        scene->most_size[n] = (int)ceil(extent_mm[n] / scene->cell_mm[n]) + 4;
-    }
+    const double across_mm = hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
+    const double extent_mm[2] = {across_mm, (grid->size[2] - 1) * grid->voxel_mm[2] + across_mm * sin(tilt)};
+    for (int n = 0; n < 2; n++) scene->most_size[n] = (int)ceil(extent_mm[n] / scene->cell_mm[n]) + 4;
 }
 
 static lr_status prepare_mu(struct job *job)
 {
     const lr_image *mu = job->params->mu;
-    if (mu == NULL) {
-        return LR_OK;
-    }
+    if (mu == NULL) return LR_OK;
     job->scene.has_mu = true;
     LR_TRY(lr_mu_lines_init(&job->scene.mu, mu, job->params->log));
     job->scene.mu_step_mm = HUGE_VAL;
@@ -223,8 +211,7 @@ static lr_status prepare_scene(struct job *job)
     LR_TRY(lr_view_set_complete(&params->set, &job->scene.set, params->log));
     LR_TRY(lr_sight_init(&sight, scanner, params->log));
     job->scene.outer_mm = sight.radius_mm[1];
-    job->margin_deg = fmax(
-        0, fmin(find_margin_deg(scanner, &sight), steepest_deg - job->scene.set.acceptance_deg));
+    job->margin_deg = fmax(0, fmin(find_margin_deg(scanner, &sight), steepest_deg - job->scene.set.acceptance_deg));
     lr_sight_finish(&sight);
     LR_TRY(place_crystals(job));
     choose_cells(job);
@@ -248,10 +235,8 @@ static lr_status open_workers(struct job *job)
 static void fill_tables(void *user, int64_t begin, int64_t end, int worker)
 {
     struct job *job = user;
-    for (int64_t k = begin; k < end; k++) {
-        job->made[k] = lr_factor_table_fill(&job->tables[k], &job->scene, &job->directions[k],
-                                            &job->workers[worker]);
-    }
+    for (int64_t k = begin; k < end; k++)
+        job->made[k] = lr_factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
 }
 
 /* Where a row of voxels begins in a table, in cells, and how far each voxel goes on. */
@@ -267,8 +252,7 @@ static struct course course_of(const struct job *job, int64_t k, int y, int z)
     for (int n = 0; n < 2; n++) {
         const double *axis = job->directions[k].axes[1 + n];
         const double cell_mm = job->scene.cell_mm[n];
-        const double place_mm = axis[0] * grid->origin_mm[0] +
-                                axis[1] * (grid->origin_mm[1] + y * grid->voxel_mm[1]) +
+        const double place_mm = axis[0] * grid->origin_mm[0] + axis[1] * (grid->origin_mm[1] + y * grid->voxel_mm[1]) +
                                 axis[2] * (grid->origin_mm[2] + z * grid->voxel_mm[2]);
         course.begin[n] = (float)((place_mm - table->first_mm[n]) / cell_mm);
         course.step[n] = (float)(axis[0] * grid->voxel_mm[0] / cell_mm);
@@ -277,8 +261,7 @@ static struct course course_of(const struct job *job, int64_t k, int y, int z)
 }
 
 /* Voxels of a row, from the first up to the second without it, that may lie where a plane is not 0. */
-static void find_range(const struct lr_factor_plane *plane, const struct course *course, int count,
-                       int range[2])
+static void find_range(const struct lr_factor_plane *plane, const struct course *course, int count, int range[2])
 {
     double low = 0, high = count;
     for (int n = 0; n < 2; n++) {
@@ -296,8 +279,8 @@ static void find_range(const struct lr_factor_plane *plane, const struct course 
 }
 
 /* Linear between the middles of cells. row: of the voxels; range: those to add to. */
-static void add_row(const struct lr_factor_table *table, const float *cells,
-                    const struct course *course, const int range[2], float weight, float *row)
+static void add_row(const struct lr_factor_table *table, const float *cells, const struct course *course,
+                    const int range[2], float weight, float *row)
 {
     const int width = table->size[0];
     for (int x = range[0]; x < range[1]; x++) {
@@ -325,8 +308,7 @@ static void add_slice(struct job *job, int64_t k, int z)
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
             find_range(plane, &course, size[0], range);
-            add_row(table, plane->cells, &course, range, weight,
-                    view + size[0] * (y + (int64_t)size[1] * z));
+            add_row(table, plane->cells, &course, range, weight, view + size[0] * (y + (int64_t)size[1] * z));
         }
     }
 }
@@ -335,31 +317,21 @@ static void add_slices(void *user, int64_t begin, int64_t end, int worker)
 {
     struct job *job = user;
     (void)worker;
-    for (int64_t z = begin; z < end; z++) {
-        for (int64_t k = 0; k < job->count; k++) {
-            add_slice(job, k, (int)z);
-        }
-    }
+    for (int64_t z = begin; z < end; z++)
+        for (int64_t k = 0; k < job->count; k++) add_slice(job, k, (int)z);
 }
 
 static lr_status add_batch(struct job *job)
 {
     lr_status status = LR_OK;
-    for (int64_t k = 0; k < job->count; k++) {
-        job->directions[k] = direction_at(job, job->first + k);
-    }
+    for (int64_t k = 0; k < job->count; k++) job->directions[k] = direction_at(job, job->first + k);
     lr_parallel_for(job->threads, job->count, 1, fill_tables, job);
-    for (int64_t k = 0; k < job->count; k++) {
-        status = job->made[k] != LR_OK ? job->made[k] : status;
-    }
-    if (status == LR_OK) {
+    for (int64_t k = 0; k < job->count; k++) status = job->made[k] != LR_OK ? job->made[k] : status;
+    if (status == LR_OK)
         lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
-    } else {
+    else
         (void)lr_error(job->params->log, status, "no memory for tables of lines");
-    }
-    for (int64_t k = 0; k < job->count; k++) {
-        lr_factor_table_finish(&job->tables[k]);
-    }
+    for (int64_t k = 0; k < job->count; k++) lr_factor_table_finish(&job->tables[k]);
     return status;
 }
 
@@ -372,12 +344,8 @@ static void clear_beyond(const struct job *job)
     for (int64_t n = 0; n < slice; n++) {
         double centre_mm[3];
         lr_grid_voxel_centre(grid, n, centre_mm);
-        if (hypot(centre_mm[0], centre_mm[1]) < job->scene.outer_mm) {
-            continue;
-        }
-        for (int64_t at = n; at < job->histo->num_views * num_voxels; at += slice) {
-            job->histo->values[at] = 0;
-        }
+        if (hypot(centre_mm[0], centre_mm[1]) < job->scene.outer_mm) continue;
+        for (int64_t at = n; at < job->histo->num_views * num_voxels; at += slice) job->histo->values[at] = 0;
     }
 }
 
@@ -388,16 +356,10 @@ static lr_status run(struct job *job)
     LR_TRY(open_workers(job));
     const int num_views = lr_view_set_count(&job->scene.set);
     lr_view *views = lr_alloc(num_views, sizeof(*views), "views", job->params->log);
-    for (int k = 0; views != NULL && k < num_views; k++) {
-        views[k] = lr_view_set_at(&job->scene.set, k);
-    }
-    job->histo = views != NULL
-                     ? lr_histo_images_create(&job->scene.grid, views, num_views, job->params->log)
-                     : NULL;
+    for (int k = 0; views != NULL && k < num_views; k++) views[k] = lr_view_set_at(&job->scene.set, k);
+    job->histo = views != NULL ? lr_histo_images_create(&job->scene.grid, views, num_views, job->params->log) : NULL;
     free(views);
-    if (job->histo == NULL) {
-        return LR_FAILED;
-    }
+    if (job->histo == NULL) return LR_FAILED;
     const int64_t fitting = BATCH_VOXELS / lr_grid_num_voxels(&job->scene.grid);
     const int64_t batch = fitting < 1 ? 1 : fitting < BATCH ? fitting : BATCH;
     for (job->first = 0; job->first < job->num_directions; job->first += job->count) {
@@ -413,17 +375,15 @@ static lr_status run(struct job *job)
 
 lr_histo_images *lr_direct_factors_create(const lr_direct_factors_params *params)
 {
-    if (params->lors == NULL || params->lors->scanner == NULL || params->grid == NULL ||
-        params->directions < 0 || params->threads < 0) {
+    if (params->lors == NULL || params->lors->scanner == NULL || params->grid == NULL || params->directions < 0 ||
+        params->threads < 0) {
         lr_log_write(params->log, LR_LOG_ERROR, LR_USAGE,
                      "factors of views need LORs of a scanner, a grid, and numbers of directions "
                      "and threads that are not negative");
         return NULL;
     }
     struct job *job = lr_alloc(1, sizeof(*job), "factors of views", params->log);
-    if (job == NULL) {
-        return NULL;
-    }
+    if (job == NULL) return NULL;
     job->params = params;
     job->threads = params->threads > 0 ? params->threads : lr_num_processors();
     lr_histo_images *histo = NULL;
@@ -431,9 +391,7 @@ lr_histo_images *lr_direct_factors_create(const lr_direct_factors_params *params
         histo = job->histo;
         job->histo = NULL;
     }
-    for (int k = 0; k < job->num_workers; k++) {
-        lr_factor_worker_finish(&job->workers[k]);
-    }
+    for (int k = 0; k < job->num_workers; k++) lr_factor_worker_finish(&job->workers[k]);
     free(job->workers);
     free(job->scene.crystals);
     lr_mu_lines_finish(&job->scene.mu);

@@ -7,21 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views, int num_views,
-                                        const lr_log *log)
+lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views, int num_views, const lr_log *log)
 {
-    if (lr_grid_check(grid, log) != LR_OK) {
-        return NULL;
-    }
+    if (lr_grid_check(grid, log) != LR_OK) return NULL;
     lr_histo_images *histo = lr_alloc(1, sizeof(*histo), "histo-images", log);
-    if (histo == NULL) {
-        return NULL;
-    }
+    if (histo == NULL) return NULL;
     histo->grid = *grid;
     histo->num_views = num_views;
     histo->views = lr_alloc(num_views, sizeof(*histo->views), "histo-images", log);
-    histo->values =
-        lr_alloc(num_views * lr_grid_num_voxels(grid), sizeof(*histo->values), "histo-images", log);
+    histo->values = lr_alloc(num_views * lr_grid_num_voxels(grid), sizeof(*histo->values), "histo-images", log);
     if (histo->views == NULL || histo->values == NULL) {
         lr_histo_images_destroy(histo);
         return NULL;

@@ -11,8 +11,7 @@
 int lr_direct_count_rows(const struct lr_direct_shape *shape);
 
 /* Standard deviation of a kernel in mm, and its side: 1, or -1 where it is mirrored. */
-void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel,
-                               double described[2]);
+void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel, double described[2]);
 
 /* Values of a measured profile; 0: kernels are Gaussians. */
 int lr_direct_count_samples(const struct lr_direct_shape *shape);

@@ -27,9 +27,7 @@ static const struct column *column_at(const struct columns *columns, int x, int 
 {
     static const struct column none = {0, 1, 0};
     const int *half = columns->shape->info.half;
-    if (abs(x) > half[0] || abs(y) > half[1]) {
-        return &none;
-    }
+    if (abs(x) > half[0] || abs(y) > half[1]) return &none;
     return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
@@ -40,20 +38,13 @@ static lr_status find_columns(struct columns *columns, const lr_log *log)
     const int width = 2 * info->half[0] + 1;
     const int64_t count = (int64_t)width * (2 * info->half[1] + 1);
     columns->list = lr_alloc(count, sizeof(*columns->list), "columns of mSR", log);
-    if (columns->list == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < count; k++) {
-        columns->list[k] = (struct column){0, 1, 0};
-    }
+    if (columns->list == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < count; k++) columns->list[k] = (struct column){0, 1, 0};
     for (int64_t i = 0; i < info->num_offsets; i++) {
         const int32_t *offset = columns->shape->offsets[i];
         struct column *column =
-            &columns
-                 ->list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
-        if (column->low > column->high) {
-            *column = (struct column){(int32_t)i, offset[2], offset[2]};
-        }
+            &columns->list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
+        if (column->low > column->high) *column = (struct column){(int32_t)i, offset[2], offset[2]};
         column->high = offset[2];
     }
     return LR_OK;
@@ -68,15 +59,13 @@ int lr_lattice_class(const struct lr_lattice_step *step)
 }
 
 /* The column that output j finds at a place. */
-static const struct column *column_of(const struct columns *columns, const int next[2],
-                                      const int place[2], int j)
+static const struct column *column_of(const struct columns *columns, const int next[2], const int place[2], int j)
 {
     return column_at(columns, place[0] - j * next[0], place[1] - j * next[1]);
 }
 
 /* Slices that the outputs' columns have at a place, all together; false: none. */
-static bool find_slices(const struct columns *columns, const int next[2], const int place[2],
-                        int slices[2])
+static bool find_slices(const struct columns *columns, const int next[2], const int place[2], int slices[2])
 {
     slices[0] = INT32_MAX;
     slices[1] = INT32_MIN;
@@ -91,8 +80,8 @@ static bool find_slices(const struct columns *columns, const int next[2], const 
 }
 
 /* Two taps are taken as three of which one is nothing. */
-static struct lr_lattice_step make_step(const struct columns *columns, const int next[2],
-                                        const int place[2], const int slices[2])
+static struct lr_lattice_step make_step(const struct columns *columns, const int next[2], const int place[2],
+                                        const int slices[2])
 {
     const int wanted = slices[1] - slices[0] + 1;
     struct lr_lattice_step step = {
@@ -116,13 +105,11 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
 }
 
 /* Bit r: output j has an offset at a place, r slices above one. */
-static int find_taps(const struct columns *columns, const int next[2], const int place[2],
-                     int slice, int j)
+static int find_taps(const struct columns *columns, const int next[2], const int place[2], int slice, int j)
 {
     const struct column *column = column_of(columns, next, place, j);
     const int low = column->low > slice ? column->low - slice : 0;
-    const int above =
-        column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
+    const int above = column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
     return low < above ? (1 << above) - (1 << low) : 0;
 }
 
@@ -133,10 +120,8 @@ static int cost_of(const struct columns *columns, const int next[2], const int p
     enum { SLICES = 24, BESIDES = 45 };
     static const int count[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     int pairs = 0;
-    for (int j = 0; j < J; j += 2) {
-        pairs += count[find_taps(columns, next, place, slice, j) |
-                       find_taps(columns, next, place, slice, j + 1)];
-    }
+    for (int j = 0; j < J; j += 2)
+        pairs += count[find_taps(columns, next, place, slice, j) | find_taps(columns, next, place, slice, j + 1)];
     return pairs > 0 ? 2 * SLICES * pairs + BESIDES : 0;
 }
 
@@ -147,40 +132,28 @@ struct walked {
 };
 
 /* The steps at a place: counts them, and writes them where `steps` is not NULL. */
-static void visit(const struct columns *columns, const int next[2], const int place[2],
-                  struct lr_lattice_step *steps, struct walked *walked)
+static void visit(const struct columns *columns, const int next[2], const int place[2], struct lr_lattice_step *steps,
+                  struct walked *walked)
 {
     int slices[2];
-    if (!find_slices(columns, next, place, slices)) {
-        return;
-    }
+    if (!find_slices(columns, next, place, slices)) return;
     for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
         const int cost = cost_of(columns, next, place, slices[0]);
-        if (cost == 0) {
-            continue;
-        }
-        if (steps != NULL) {
-            steps[walked->count] = make_step(columns, next, place, slices);
-        }
+        if (cost == 0) continue;
+        if (steps != NULL) steps[walked->count] = make_step(columns, next, place, slices);
         walked->count++;
         walked->cost += cost;
     }
 }
 
-static struct walked walk(const struct columns *columns, const int next[2],
-                          struct lr_lattice_step *steps)
+static struct walked walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
 {
     const int *half = columns->shape->info.half;
     struct walked walked = {0, 0};
     int reach[2];
-    for (int k = 0; k < 2; k++) {
-        reach[k] = half[k] + (J - 1) * abs(next[k]);
-    }
-    for (int y = -reach[1]; y <= reach[1]; y++) {
-        for (int x = -reach[0]; x <= reach[0]; x++) {
-            visit(columns, next, (int[2]){x, y}, steps, &walked);
-        }
-    }
+    for (int k = 0; k < 2; k++) reach[k] = half[k] + (J - 1) * abs(next[k]);
+    for (int y = -reach[1]; y <= reach[1]; y++)
+        for (int x = -reach[0]; x <= reach[0]; x++) visit(columns, next, (int[2]){x, y}, steps, &walked);
     return walked;
 }
 
@@ -199,9 +172,7 @@ static int compare_steps(const void *a, const void *b)
 {
     const struct lr_lattice_step *one = a, *other = b;
     const int classes = lr_lattice_class(one) - lr_lattice_class(other);
-    if (classes != 0) {
-        return classes;
-    }
+    if (classes != 0) return classes;
     return one->column[1] != other->column[1]   ? one->column[1] - other->column[1]
            : one->column[0] != other->column[0] ? one->column[0] - other->column[0]
                                                 : one->quad - other->quad;
@@ -212,9 +183,7 @@ static void sort_steps(struct lr_lattice *lattice)
     qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
     int k = 0;
     for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
-        while (k < lattice->count && lr_lattice_class(&lattice->steps[k]) < class) {
-            k++;
-        }
+        while (k < lattice->count && lr_lattice_class(&lattice->steps[k]) < class) k++;
         lattice->first[class] = k;
     }
 }
@@ -224,12 +193,10 @@ static double alignment(const struct lr_direct_shape *shape, const int next[2])
 {
     const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
     const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
-    return fabs(line[0] * next[0] + line[1] * next[1]) /
-           (hypot(line[0], line[1]) * hypot(next[0], next[1]));
+    return fabs(line[0] * next[0] + line[1] * next[1]) / (hypot(line[0], line[1]) * hypot(next[0], next[1]));
 }
 
-int lr_lattice_candidates(const struct lr_direct_shape *shape,
-                          struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
+int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
     const double least_alignment = cos(50 * 3.14159265358979 / 180); /* no other row is cheapest */
     int count = 0;
@@ -258,23 +225,18 @@ static lr_status build(struct lr_lattice *lattice, const struct columns *columns
     }
     lattice->count = least.count;
     lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
-    if (lattice->steps == NULL) {
-        return LR_FAILED;
-    }
+    if (lattice->steps == NULL) return LR_FAILED;
     walk(columns, lattice->next, lattice->steps);
     sort_steps(lattice);
     return LR_OK;
 }
 
-lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape,
-                          const lr_log *log)
+lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log)
 {
     struct columns columns = {.shape = shape};
     *lattice = (struct lr_lattice){0};
     lr_status status = find_columns(&columns, log);
-    if (status == LR_OK) {
-        status = build(lattice, &columns, log);
-    }
+    if (status == LR_OK) status = build(lattice, &columns, log);
     free(columns.list);
     return status;
 }
@@ -293,11 +255,9 @@ void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t col
     at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
 }
 
-void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2],
-                       int most[2])
+void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
-    least[0] = least[1] = most[0] = most[1] =
-        0; /* of the first column; those of the other corners: */
+    least[0] = least[1] = most[0] = most[1] = 0; /* of the first column; those of the other corners: */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];
@@ -309,8 +269,7 @@ void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int 
     }
 }
 
-void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
-                      int most[2])
+void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2])
 {
     lr_lattice_extent(lattice, size, least, most);
     least[0] = lr_floor_div(least[0], J);

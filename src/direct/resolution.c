@@ -47,11 +47,8 @@ static double between(double low, double high, double share)
 
 static double variant1(double distance_mm, double edge_mm)
 {
-    if (distance_mm <= variant1_at_mm) {
-        return between(variant1_mm[0], variant1_mm[1], distance_mm / variant1_at_mm);
-    }
-    return between(variant1_mm[1], variant1_edge_mm,
-                   (distance_mm - variant1_at_mm) / (edge_mm - variant1_at_mm));
+    if (distance_mm <= variant1_at_mm) return between(variant1_mm[0], variant1_mm[1], distance_mm / variant1_at_mm);
+    return between(variant1_mm[1], variant1_edge_mm, (distance_mm - variant1_at_mm) / (edge_mm - variant1_at_mm));
 }
 
 static double variant3(double share)
@@ -66,18 +63,12 @@ double lr_resolution_radial_mm(const lr_resolution *resolution, double distance_
     const double width_mm = resolution->radial_mm > 0 ? resolution->radial_mm : usual_width_mm;
     const double at_mm = fmin(fabs(distance_mm), edge_mm);
     switch (resolution->model) {
-    case LR_RADIAL_VARIANT1:
-        return variant1(at_mm, edge_mm);
-    case LR_RADIAL_VARIANT2:
-        return between(variant2_mm, variant2_edge_mm, at_mm / edge_mm);
-    case LR_RADIAL_VARIANT3:
-        return variant3(at_mm / edge_mm);
-    case LR_RADIAL_LINEAR:
-        return between(width_mm, resolution->radial_edge_mm, at_mm / edge_mm);
-    case LR_RADIAL_MEASURED:
-        return 0;
-    case LR_RADIAL_INVARIANT:
-        break;
+    case LR_RADIAL_VARIANT1: return variant1(at_mm, edge_mm);
+    case LR_RADIAL_VARIANT2: return between(variant2_mm, variant2_edge_mm, at_mm / edge_mm);
+    case LR_RADIAL_VARIANT3: return variant3(at_mm / edge_mm);
+    case LR_RADIAL_LINEAR: return between(width_mm, resolution->radial_edge_mm, at_mm / edge_mm);
+    case LR_RADIAL_MEASURED: return 0;
+    case LR_RADIAL_INVARIANT: break;
     }
     return width_mm;
 }
@@ -86,9 +77,7 @@ double lr_resolution_radial_mm(const lr_resolution *resolution, double distance_
 
 static lr_status check_width(const char *what, double value, const char *unit, const lr_log *log)
 {
-    if (isfinite(value) && value > 0) {
-        return LR_OK;
-    }
+    if (isfinite(value) && value > 0) return LR_OK;
     return lr_error(log, LR_USAGE, "%s is %g %s: it must be positive", what, value, unit);
 }
 
@@ -107,20 +96,16 @@ static lr_status check_values(const lr_radial_profiles *profiles, const lr_log *
             }
             sum += value;
         }
-        if (!(sum > 0)) {
-            return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere",
-                            profiles->distance_mm[d]);
-        }
+        if (!(sum > 0))
+            return lr_error(log, LR_BAD_INPUT, "the profile at %g mm is zero everywhere", profiles->distance_mm[d]);
     }
     return LR_OK;
 }
 
 static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log *log)
 {
-    if (profiles == NULL || profiles->num_distances < 1 || profiles->num_offsets < 2) {
-        return lr_error(log, LR_USAGE,
-                        "measured kernels need at least one profile of at least two values");
-    }
+    if (profiles == NULL || profiles->num_distances < 1 || profiles->num_offsets < 2)
+        return lr_error(log, LR_USAGE, "measured kernels need at least one profile of at least two values");
     for (int d = 0; d < profiles->num_distances; d++) {
         const double least = d == 0 ? 0.0 : nextafter(profiles->distance_mm[d - 1], HUGE_VAL);
         if (!(isfinite(profiles->distance_mm[d]) && profiles->distance_mm[d] >= least)) {
@@ -130,12 +115,9 @@ static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log
                             d + 1, profiles->distance_mm[d]);
         }
     }
-    const double last_mm =
-        profiles->first_offset_mm + (profiles->num_offsets - 1) * profiles->offset_step_mm;
-    if (!(profiles->offset_step_mm > 0 && profiles->first_offset_mm < 0 && last_mm > 0 &&
-          isfinite(last_mm))) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the measured profiles go from %g to %g mm: they must lie around 0",
+    const double last_mm = profiles->first_offset_mm + (profiles->num_offsets - 1) * profiles->offset_step_mm;
+    if (!(profiles->offset_step_mm > 0 && profiles->first_offset_mm < 0 && last_mm > 0 && isfinite(last_mm))) {
+        return lr_error(log, LR_BAD_INPUT, "the measured profiles go from %g to %g mm: they must lie around 0",
                         profiles->first_offset_mm, last_mm);
     }
     return check_values(profiles, log);
@@ -143,25 +125,19 @@ static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log
 
 static lr_status check_model(const lr_resolution *complete, const lr_log *log)
 {
-    if (complete->model == LR_RADIAL_LINEAR) {
+    if (complete->model == LR_RADIAL_LINEAR)
         LR_TRY(check_width("the radial width at the edge", complete->radial_edge_mm, "mm", log));
-    }
     if (complete->model == LR_RADIAL_VARIANT1 && complete->edge_mm <= variant1_at_mm) {
-        return lr_error(log, LR_USAGE, "an edge at %g mm: variant 1 needs one beyond %g mm",
-                        complete->edge_mm, variant1_at_mm);
+        return lr_error(log, LR_USAGE, "an edge at %g mm: variant 1 needs one beyond %g mm", complete->edge_mm,
+                        variant1_at_mm);
     }
-    if (complete->model != LR_RADIAL_MEASURED) {
-        return LR_OK;
-    }
-    if (complete->asymmetric) {
-        return lr_error(log, LR_USAGE,
-                        "measured profiles are what they are: leave out the asymmetric kernel");
-    }
+    if (complete->model != LR_RADIAL_MEASURED) return LR_OK;
+    if (complete->asymmetric)
+        return lr_error(log, LR_USAGE, "measured profiles are what they are: leave out the asymmetric kernel");
     return check_profiles(complete->measured, log);
 }
 
-lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete,
-                                 const lr_log *log)
+lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log)
 {
     *complete = *resolution;
     complete->radial_mm = resolution->radial_mm == 0 ? usual_width_mm : resolution->radial_mm;
@@ -173,8 +149,7 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
     LR_TRY(check_width("the radial width", complete->radial_mm, "mm", log));
     LR_TRY(check_width("the axial width", complete->axial_mm, "mm", log));
     LR_TRY(check_width("the edge's distance", complete->edge_mm, "mm", log));
-    LR_TRY(
-        check_width("the second Gaussian's width", complete->second_width, "times the first", log));
+    LR_TRY(check_width("the second Gaussian's width", complete->second_width, "times the first", log));
     if (!(isfinite(complete->second_shift) && complete->second_shift >= 0)) {
         return lr_error(log, LR_USAGE, "the second Gaussian's shift is %g: it must not be negative",
                         complete->second_shift);
@@ -184,23 +159,17 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
 
 /* --- profiles --- */
 
-double lr_radial_profiles_at(const lr_radial_profiles *profiles, double distance_mm,
-                             double outward_mm)
+double lr_radial_profiles_at(const lr_radial_profiles *profiles, double distance_mm, double outward_mm)
 {
     const int last = profiles->num_distances - 1;
     int row = 0;
-    while (row < last && profiles->distance_mm[row + 1] <= distance_mm) {
-        row++;
-    }
+    while (row < last && profiles->distance_mm[row + 1] <= distance_mm) row++;
     const int next = row < last ? row + 1 : row;
     const double span_mm = profiles->distance_mm[next] - profiles->distance_mm[row];
-    const double share =
-        span_mm > 0 ? fmax(0, (distance_mm - profiles->distance_mm[row]) / span_mm) : 0;
+    const double share = span_mm > 0 ? fmax(0, (distance_mm - profiles->distance_mm[row]) / span_mm) : 0;
     const double at = (outward_mm - profiles->first_offset_mm) / profiles->offset_step_mm;
     const int end = profiles->num_offsets - 1;
-    if (!(at >= -profile_tie && at <= end + profile_tie)) {
-        return 0;
-    }
+    if (!(at >= -profile_tie && at <= end + profile_tie)) return 0;
     const int left = (int)fmin(fmax(floor(at), 0), end - 1);
     const double *a = profiles->values + (int64_t)row * profiles->num_offsets + left;
     const double *b = profiles->values + (int64_t)next * profiles->num_offsets + left;
@@ -215,16 +184,12 @@ static double gaussian(double x, double sigma)
 
 double lr_resolution_profile(const lr_resolution *resolution, double distance_mm, double outward_mm)
 {
-    if (resolution->model == LR_RADIAL_MEASURED) {
+    if (resolution->model == LR_RADIAL_MEASURED)
         return lr_radial_profiles_at(resolution->measured, distance_mm, outward_mm);
-    }
     const double sigma = lr_sigma_of(lr_resolution_radial_mm(resolution, distance_mm));
     const double first = gaussian(outward_mm, sigma);
-    if (!resolution->asymmetric) {
-        return first;
-    }
-    return first + gaussian(outward_mm + resolution->second_shift * sigma,
-                            resolution->second_width * sigma);
+    if (!resolution->asymmetric) return first;
+    return first + gaussian(outward_mm + resolution->second_shift * sigma, resolution->second_width * sigma);
 }
 
 bool lr_resolution_is_symmetric(const lr_resolution *resolution)
@@ -232,20 +197,16 @@ bool lr_resolution_is_symmetric(const lr_resolution *resolution)
     return !resolution->asymmetric && resolution->model != LR_RADIAL_MEASURED;
 }
 
-double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm,
-                                  double k)
+double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k)
 {
     if (resolution->model == LR_RADIAL_MEASURED) {
         const lr_radial_profiles *measured = resolution->measured;
-        const double last_mm =
-            measured->first_offset_mm + (measured->num_offsets - 1) * measured->offset_step_mm;
+        const double last_mm = measured->first_offset_mm + (measured->num_offsets - 1) * measured->offset_step_mm;
         return fmax(-measured->first_offset_mm, last_mm) / k;
     }
     /* Widths are monotonic between the axis and the edge. */
-    const double sigma = lr_sigma_of(fmax(lr_resolution_radial_mm(resolution, 0),
-                                          lr_resolution_radial_mm(resolution, most_distance_mm)));
-    if (!resolution->asymmetric) {
-        return sigma;
-    }
+    const double sigma = lr_sigma_of(
+        fmax(lr_resolution_radial_mm(resolution, 0), lr_resolution_radial_mm(resolution, most_distance_mm)));
+    if (!resolution->asymmetric) return sigma;
     return sigma * fmax(1, resolution->second_width + resolution->second_shift / k);
 }

@@ -9,8 +9,7 @@
 
 /* Replaces every default. errors: LR_USAGE for widths that are not positive, LR_BAD_INPUT for
  * measured profiles that make no kernel. */
-lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete,
-                                 const lr_log *log);
+lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log);
 
 /* Standard deviation of a Gaussian of that FWHM. */
 double lr_sigma_of(double fwhm);
@@ -19,19 +18,16 @@ double lr_sigma_of(double fwhm);
 
 /* The profile across the line, without norm, at that distance from the axis; outward_mm > 0 leads
  * away from the axis. */
-double lr_resolution_profile(const lr_resolution *resolution, double distance_mm,
-                             double outward_mm);
+double lr_resolution_profile(const lr_resolution *resolution, double distance_mm, double outward_mm);
 
 /* Whether the profile looks the same in both directions everywhere. */
 bool lr_resolution_is_symmetric(const lr_resolution *resolution);
 
 /* Standard deviation that stands for the widest profile up to that distance: k of it enclose the
  * profile to the k-th standard deviation of each of its Gaussians, or all of a measured one. */
-double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm,
-                                  double k);
+double lr_resolution_widest_sigma(const lr_resolution *resolution, double most_distance_mm, double k);
 
 /* Value of a measured profile, by linear interpolation; 0 beyond its offsets. */
-double lr_radial_profiles_at(const lr_radial_profiles *profiles, double distance_mm,
-                             double outward_mm);
+double lr_radial_profiles_at(const lr_radial_profiles *profiles, double distance_mm, double outward_mm);
 
 #endif

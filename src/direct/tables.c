@@ -26,35 +26,26 @@ static const double usual_support = 9.0;
 
 static lr_status check_view(const lr_view *view, const lr_log *log)
 {
-    if (!isfinite(view->azimuth_deg) || fabs(view->azimuth_deg) > 1e6) {
-        return lr_error(log, LR_USAGE, "a view's azimuth of %g degrees is out of range",
-                        view->azimuth_deg);
-    }
+    if (!isfinite(view->azimuth_deg) || fabs(view->azimuth_deg) > 1e6)
+        return lr_error(log, LR_USAGE, "a view's azimuth of %g degrees is out of range", view->azimuth_deg);
     if (!(fabs(view->tilt_deg) < 90)) {
-        return lr_error(log, LR_USAGE,
-                        "a view's tilt of %g degrees is out of range: it lies between -90 and 90",
+        return lr_error(log, LR_USAGE, "a view's tilt of %g degrees is out of range: it lies between -90 and 90",
                         view->tilt_deg);
     }
     return LR_OK;
 }
 
-static lr_status complete_kernel(struct lr_direct_shape *shape,
-                                 const lr_direct_tables_params *params)
+static lr_status complete_kernel(struct lr_direct_shape *shape, const lr_direct_tables_params *params)
 {
     const lr_direct_kernel *kernel = &params->kernel;
     const double *voxel_mm = params->grid->voxel_mm;
     lr_direct_tables_info *info = &shape->info;
     info->support = kernel->support == 0 ? usual_support : kernel->support;
-    info->epsilon_mm =
-        kernel->epsilon_mm == 0 ? 0.5 * fmin(voxel_mm[0], voxel_mm[1]) : kernel->epsilon_mm;
-    if (!(info->support > 0 && isfinite(info->support))) {
-        return lr_error(params->log, LR_USAGE, "a support of k^2 = %g: it must be positive",
-                        info->support);
-    }
-    if (!(info->epsilon_mm > 0 && isfinite(info->epsilon_mm))) {
-        return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive",
-                        info->epsilon_mm);
-    }
+    info->epsilon_mm = kernel->epsilon_mm == 0 ? 0.5 * fmin(voxel_mm[0], voxel_mm[1]) : kernel->epsilon_mm;
+    if (!(info->support > 0 && isfinite(info->support)))
+        return lr_error(params->log, LR_USAGE, "a support of k^2 = %g: it must be positive", info->support);
+    if (!(info->epsilon_mm > 0 && isfinite(info->epsilon_mm)))
+        return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive", info->epsilon_mm);
     return lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log);
 }
 
@@ -64,10 +55,8 @@ static double most_distance_mm(const struct lr_direct_shape *shape)
     const lr_grid *grid = &shape->info.grid;
     double most = 0;
     for (int corner = 0; corner < 4; corner++) {
-        const double x =
-            grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
-        const double y =
-            grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
+        const double x = grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
+        const double y = grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
         most = fmax(most, fabs(x * shape->axes[1][0] + y * shape->axes[1][1]));
     }
     return most;
@@ -89,8 +78,7 @@ static lr_status count_identifiers(struct lr_direct_shape *shape, const lr_log *
                         info->epsilon_mm, most_identifiers, most_mm);
     }
     info->num_identifiers = identifier_of(most_mm, info->epsilon_mm) + 1;
-    info->num_kernels =
-        (lr_resolution_is_symmetric(&shape->resolution) ? 1 : 2) * info->num_identifiers;
+    info->num_kernels = (lr_resolution_is_symmetric(&shape->resolution) ? 1 : 2) * info->num_identifiers;
     const double k = sqrt(info->support);
     info->sigma_mm[0] = lr_sigma_of(lr_tof_mm(shape->resolution.tof_ps));
     info->sigma_mm[1] = lr_resolution_widest_sigma(&shape->resolution, most_mm, k);
@@ -194,12 +182,8 @@ static void find_slices(const struct walk *walk, int x, int y, int range[2])
     const double abc[3] = {form[2][2], form[0][2] * x + form[1][2] * y,
                            form[0][0] * x * x + 2 * form[0][1] * x * y + form[1][1] * y * y};
     find_range(abc, shape->info.support, shape->info.half[2], range);
-    while (range[0] <= range[1] && !is_within(shape, x, y, range[0])) {
-        range[0]++;
-    }
-    while (range[0] <= range[1] && !is_within(shape, x, y, range[1])) {
-        range[1]--;
-    }
+    while (range[0] <= range[1] && !is_within(shape, x, y, range[0])) range[0]++;
+    while (range[0] <= range[1] && !is_within(shape, x, y, range[1])) range[1]--;
 }
 
 static lr_status make_room(struct walk *walk, int64_t count, const lr_log *log)
@@ -231,9 +215,7 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
     for (int y = -shape->info.half[1]; y <= shape->info.half[1]; y++) {
         int range[2];
         find_columns(&walk, y, range);
-        for (int x = range[0]; x <= range[1]; x++) {
-            LR_TRY(list_column(&walk, x, y, log));
-        }
+        for (int x = range[0]; x <= range[1]; x++) LR_TRY(list_column(&walk, x, y, log));
     }
     return LR_OK;
 }
@@ -249,9 +231,7 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
     LR_TRY(count_identifiers(shape, params->log));
     LR_TRY(find_half(shape, params->log));
     const lr_status status = list_offsets(shape, params->log);
-    if (status != LR_OK) {
-        lr_direct_shape_finish(shape);
-    }
+    if (status != LR_OK) lr_direct_shape_finish(shape);
     return status;
 }
 
@@ -281,13 +261,11 @@ static void fill_map(lr_direct_tables *tables)
     const bool has_sides = info->num_kernels > info->num_identifiers;
     for (int y = 0; y < grid->size[1]; y++) {
         for (int x = 0; x < grid->size[0]; x++) {
-            const double radial_mm =
-                (grid->origin_mm[0] + x * grid->voxel_mm[0]) * shape->axes[1][0] +
-                (grid->origin_mm[1] + y * grid->voxel_mm[1]) * shape->axes[1][1];
+            const double radial_mm = (grid->origin_mm[0] + x * grid->voxel_mm[0]) * shape->axes[1][0] +
+                                     (grid->origin_mm[1] + y * grid->voxel_mm[1]) * shape->axes[1][1];
             const bool is_negative = radial_mm < -LR_DIRECT_TIE * info->epsilon_mm;
-            tables->map[(int64_t)y * grid->size[0] + x] =
-                identifier_of(fabs(radial_mm), info->epsilon_mm) +
-                (has_sides && is_negative ? info->num_identifiers : 0);
+            tables->map[(int64_t)y * grid->size[0] + x] = identifier_of(fabs(radial_mm), info->epsilon_mm) +
+                                                          (has_sides && is_negative ? info->num_identifiers : 0);
         }
     }
 }
@@ -305,9 +283,8 @@ static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log 
                              offset[2] * info->grid.voxel_mm[2]};
         const double t = vec_dot(d, shape->axes[0]) / info->sigma_mm[0];
         const double a = vec_dot(d, shape->axes[2]) / info->sigma_mm[2];
-        values[i] =
-            exp(-0.5 * (t * t + a * a)) * lr_resolution_profile(&shape->resolution, distance_mm,
-                                                                side * vec_dot(d, shape->axes[1]));
+        values[i] = exp(-0.5 * (t * t + a * a)) *
+                    lr_resolution_profile(&shape->resolution, distance_mm, side * vec_dot(d, shape->axes[1]));
         sum += values[i];
     }
     if (!(sum > 0)) {
@@ -316,9 +293,7 @@ static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log 
                         "profile is narrower than a voxel",
                         distance_mm);
     }
-    for (int64_t i = 0; i < info->num_offsets; i++) {
-        values[i] /= sum;
-    }
+    for (int64_t i = 0; i < info->num_offsets; i++) values[i] /= sum;
     return LR_OK;
 }
 
@@ -328,15 +303,10 @@ static lr_status build(lr_direct_tables *tables, const lr_direct_tables_params *
     const lr_direct_tables_info *info = &tables->shape.info;
     const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
     tables->map = lr_alloc(slice, sizeof(*tables->map), "LORmap", params->log);
-    tables->values = lr_alloc(info->num_kernels * info->num_offsets, sizeof(*tables->values),
-                              "mSRval", params->log);
-    if (tables->map == NULL || tables->values == NULL) {
-        return LR_FAILED;
-    }
+    tables->values = lr_alloc(info->num_kernels * info->num_offsets, sizeof(*tables->values), "mSRval", params->log);
+    if (tables->map == NULL || tables->values == NULL) return LR_FAILED;
     fill_map(tables);
-    for (int kernel = 0; kernel < info->num_kernels; kernel++) {
-        LR_TRY(fill_values(tables, kernel, params->log));
-    }
+    for (int kernel = 0; kernel < info->num_kernels; kernel++) LR_TRY(fill_values(tables, kernel, params->log));
     return LR_OK;
 }
 

@@ -21,8 +21,7 @@ struct lr_direct_shape {
 };
 
 /* errors: as lr_direct_tables_create. */
-lr_status lr_direct_shape_init(struct lr_direct_shape *shape,
-                               const lr_direct_tables_params *params);
+lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_tables_params *params);
 void lr_direct_shape_finish(struct lr_direct_shape *shape);
 
 /* The distance from the axis that kernel's values are those of: its interval's middle. */

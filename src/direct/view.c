@@ -46,18 +46,15 @@ lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, co
     *complete = *set;
     complete->azimuths = set->azimuths == 0 ? usual_azimuths : set->azimuths;
     complete->tilts = set->tilts == 0 ? usual_tilts : set->tilts;
-    complete->acceptance_deg =
-        set->acceptance_deg == 0 ? usual_acceptance_deg : set->acceptance_deg;
-    if (complete->azimuths < 1 || complete->tilts < 1 ||
-        (int64_t)complete->azimuths * complete->tilts > most_views) {
+    complete->acceptance_deg = set->acceptance_deg == 0 ? usual_acceptance_deg : set->acceptance_deg;
+    if (complete->azimuths < 1 || complete->tilts < 1 || (int64_t)complete->azimuths * complete->tilts > most_views) {
         return lr_error(log, LR_USAGE,
                         "%d x %d views: at least one azimuth and one tilt are needed, and at most "
                         "%lld views",
                         complete->azimuths, complete->tilts, (long long)most_views);
     }
     if (!(complete->acceptance_deg > 0 && complete->acceptance_deg < 90)) {
-        return lr_error(log, LR_USAGE,
-                        "an axial acceptance of %g degrees: it must be above 0 and below 90",
+        return lr_error(log, LR_USAGE, "an axial acceptance of %g degrees: it must be above 0 and below 90",
                         complete->acceptance_deg);
     }
     return LR_OK;
@@ -71,8 +68,7 @@ int lr_view_set_count(const lr_view_set *set)
 lr_view lr_view_set_at(const lr_view_set *set, int index)
 {
     const int azimuth = index % set->azimuths, tilt = index / set->azimuths;
-    return (lr_view){180.0 * azimuth / set->azimuths,
-                     set->acceptance_deg * ((2.0 * tilt + 1.0) / set->tilts - 1.0)};
+    return (lr_view){180.0 * azimuth / set->azimuths, set->acceptance_deg * ((2.0 * tilt + 1.0) / set->tilts - 1.0)};
 }
 
 /* Lines on a border belong above it whatever rounding does: crystals in a ring have many. */
@@ -81,9 +77,7 @@ int lr_view_set_find(const lr_view_set *set, const double direction[3])
     const double across = hypot(direction[0], direction[1]);
     double tilt_deg = atan2(direction[2], across) / degree;
     double turns = atan2(direction[1], direction[0]) / degree / 180.0 * set->azimuths;
-    if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) {
-        return -1;
-    }
+    if (fabs(tilt_deg) > lr_view_set_tilt_border_deg(set, set->tilts)) return -1;
     /* Intervals are centred on their azimuths; half a turn is the same line seen from behind. */
     int azimuth = (int)floor(turns + 0.5 + LR_DIRECT_TIE);
     while (azimuth < 0 || azimuth >= set->azimuths) {
@@ -110,18 +104,13 @@ double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt)
 static int next_reversed(int *counter, int count)
 {
     int bits = 1;
-    while (bits < count) {
-        bits *= 2;
-    }
+    while (bits < count) bits *= 2;
     for (;;) {
         int reversed = 0;
-        for (int bit = 1, mirror = bits / 2; mirror > 0; bit *= 2, mirror /= 2) {
+        for (int bit = 1, mirror = bits / 2; mirror > 0; bit *= 2, mirror /= 2)
             reversed += (*counter & bit) ? mirror : 0;
-        }
         ++*counter;
-        if (reversed < count) {
-            return reversed;
-        }
+        if (reversed < count) return reversed;
     }
 }
 

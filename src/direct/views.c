@@ -29,11 +29,10 @@ static double get(const struct lr_direct_views *views, const void *values, int64
 
 static void put(const struct lr_direct_views *views, void *values, int64_t at, double value)
 {
-    if (views->in_double) {
+    if (views->in_double)
         ((double *)values)[at] = value;
-    } else {
+    else
         ((float *)values)[at] = (float)value;
-    }
 }
 
 /* --- projections --- */
@@ -43,10 +42,8 @@ static bool find_values(const struct lr_direct_views *views, const lr_selection 
                         struct lr_selection_walk *walk)
 {
     const lr_lors *lors = views->params->lors;
-    *walk = (struct lr_selection_walk){.lors = lors,
-                                       .selection = part,
-                                       .begin = lors->offsets[view],
-                                       .end = lors->offsets[view + 1]};
+    *walk = (struct lr_selection_walk){
+        .lors = lors, .selection = part, .begin = lors->offsets[view], .end = lors->offsets[view + 1]};
     return lr_selection_next(walk);
 }
 
@@ -55,8 +52,7 @@ static bool is_whole(const struct lr_direct_views *views, const struct lr_select
     return walk->span.numbers == NULL && walk->span.count == views->num_voxels;
 }
 
-static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_selection_walk *walk,
-                        int64_t k)
+static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_selection_walk *walk, int64_t k)
 {
     const int64_t at = walk->span.numbers != NULL ? walk->span.numbers[k] : walk->span.first + k;
     return at % views->num_voxels;
@@ -67,36 +63,29 @@ static lr_status report(const struct lr_direct_views *views, const char *what, i
     return lr_progress_report(views->params->progress, what, view, views->params->num_views);
 }
 
-lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part,
-                                  const lr_vector *image, lr_vector *values)
+lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part, const lr_vector *image,
+                                  lr_vector *values)
 {
     struct lr_selection_walk walk;
     struct lr_direct_projection next = {.is_forward = true, .in = image->values};
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(report(views, "projecting", view));
-        if (!find_values(views, part, view, &walk)) {
-            continue;
-        }
+        if (!find_values(views, part, view, &walk)) continue;
         next.view = view;
-        next.out =
-            is_whole(views, &walk) ? value_at(views, values->values, walk.position) : views->one;
+        next.out = is_whole(views, &walk) ? value_at(views, values->values, walk.position) : views->one;
         LR_TRY(views->project(views->self, &next));
         next.is_same = true;
-        for (int64_t k = 0; next.out == views->one && k < walk.span.count; k++) {
-            put(views, values->values, walk.position + k,
-                get(views, views->one, voxel_of(views, &walk, k)));
-        }
+        for (int64_t k = 0; next.out == views->one && k < walk.span.count; k++)
+            put(views, values->values, walk.position + k, get(views, views->one, voxel_of(views, &walk, k)));
     }
     return LR_OK;
 }
 
 /* The histo-image of a view: the values themselves where they are all of it. values NULL: ones. */
-static const void *fill_view(const struct lr_direct_views *views,
-                             const struct lr_selection_walk *walk, const lr_vector *values)
+static const void *fill_view(const struct lr_direct_views *views, const struct lr_selection_walk *walk,
+                             const lr_vector *values)
 {
-    if (values != NULL && is_whole(views, walk)) {
-        return value_at(views, values->values, walk->position);
-    }
+    if (values != NULL && is_whole(views, walk)) return value_at(views, values->values, walk->position);
     memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
     for (int64_t k = 0; k < walk->span.count; k++) {
         put(views, views->one, voxel_of(views, walk, k),
@@ -105,27 +94,20 @@ static const void *fill_view(const struct lr_direct_views *views,
     return views->one;
 }
 
-lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part,
-                               const lr_vector *values, lr_vector *image)
+lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part, const lr_vector *values,
+                               lr_vector *image)
 {
     struct lr_selection_walk walk;
     memset(views->sum, 0, (size_t)views->num_voxels * sizeof(*views->sum));
     for (int view = 0; view < views->params->num_views; view++) {
         LR_TRY(report(views, "projecting back", view));
-        if (!find_values(views, part, view, &walk)) {
-            continue;
-        }
-        LR_TRY(views->project(views->self,
-                              &(struct lr_direct_projection){.view = view,
-                                                             .in = fill_view(views, &walk, values),
-                                                             .out = image->values}));
-        for (int64_t v = 0; v < views->num_voxels; v++) {
-            views->sum[v] += get(views, image->values, v);
-        }
+        if (!find_values(views, part, view, &walk)) continue;
+        LR_TRY(views->project(
+            views->self,
+            &(struct lr_direct_projection){.view = view, .in = fill_view(views, &walk, values), .out = image->values}));
+        for (int64_t v = 0; v < views->num_voxels; v++) views->sum[v] += get(views, image->values, v);
     }
-    for (int64_t v = 0; v < views->num_voxels; v++) {
-        put(views, image->values, v, views->sum[v]);
-    }
+    for (int64_t v = 0; v < views->num_voxels; v++) put(views, image->values, v, views->sum[v]);
     return LR_OK;
 }
 
@@ -137,15 +119,12 @@ static lr_status open_tables(struct lr_direct_views *views, int64_t *most)
     *most = 0;
     for (int view = 0; view < params->num_views; view++) {
         if (views->tables[view] == NULL) {
-            views->tables[view] =
-                lr_direct_tables_create(&(lr_direct_tables_params){.grid = &params->grid,
-                                                                   .view = params->views[view],
-                                                                   .kernel = params->kernel,
-                                                                   .log = views->params->log});
+            views->tables[view] = lr_direct_tables_create(&(lr_direct_tables_params){.grid = &params->grid,
+                                                                                     .view = params->views[view],
+                                                                                     .kernel = params->kernel,
+                                                                                     .log = views->params->log});
         }
-        if (views->tables[view] == NULL) {
-            return LR_FAILED;
-        }
+        if (views->tables[view] == NULL) return LR_FAILED;
         *most += lr_direct_tables_get_info(views->tables[view])->num_offsets;
     }
     return LR_OK;
@@ -163,52 +142,42 @@ static int compare_elements(const void *a, const void *b)
 }
 
 /* What the voxel gives to a view: its kernel, but for what lies beyond the grid. */
-static int64_t list_view(const struct lr_direct_views *views, int view, int64_t voxel,
-                         struct element *elements)
+static int64_t list_view(const struct lr_direct_views *views, int view, int64_t voxel, struct element *elements)
 {
     const lr_direct_tables *tables = views->tables[view];
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     const int *size = info->grid.size;
     const int64_t slice = (int64_t)size[0] * size[1];
-    const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]),
-                       (int)(voxel / slice)};
+    const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]), (int)(voxel / slice)};
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
-    const double *values =
-        lr_direct_tables_values(tables, lr_direct_tables_map(tables)[voxel % slice]);
+    const double *values = lr_direct_tables_values(tables, lr_direct_tables_map(tables)[voxel % slice]);
     int64_t count = 0;
     for (int64_t i = 0; i < info->num_offsets; i++) {
         bool inside = values[i] > 0;
-        for (int k = 0; k < 3; k++) {
-            inside = inside && at[k] + offsets[i][k] >= 0 && at[k] + offsets[i][k] < size[k];
-        }
+        for (int k = 0; k < 3; k++) inside = inside && at[k] + offsets[i][k] >= 0 && at[k] + offsets[i][k] < size[k];
         if (inside) {
-            elements[count++] =
-                (struct element){views->params->lors->offsets[view] + voxel + offsets[i][0] +
-                                     (int64_t)size[0] * offsets[i][1] + slice * offsets[i][2],
-                                 values[i]};
+            elements[count++] = (struct element){views->params->lors->offsets[view] + voxel + offsets[i][0] +
+                                                     (int64_t)size[0] * offsets[i][1] + slice * offsets[i][2],
+                                                 values[i]};
         }
     }
     qsort(elements, (size_t)count, sizeof(*elements), compare_elements);
     return count;
 }
 
-static lr_status hand_row(const struct lr_direct_views *views, int64_t voxel,
-                          struct element *elements, struct lr_owned_row *out,
-                          const lr_row_sink *sink)
+static lr_status hand_row(const struct lr_direct_views *views, int64_t voxel, struct element *elements,
+                          struct lr_owned_row *out, const lr_row_sink *sink)
 {
     out->count = 0;
     for (int view = 0; view < views->params->num_views; view++) {
         const int64_t count = list_view(views, view, voxel, elements);
-        for (int64_t k = 0; k < count; k++) {
-            lr_owned_row_put(out, elements[k].lor, elements[k].probability);
-        }
+        for (int64_t k = 0; k < count; k++) lr_owned_row_put(out, elements[k].lor, elements[k].probability);
     }
     const lr_row row = lr_owned_row_view(out, voxel);
     return sink->take(sink->user, &row);
 }
 
-lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted,
-                               const lr_row_sink *sink)
+lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     int64_t most;
     if (wanted->grid == NULL) {
@@ -219,11 +188,9 @@ lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_ro
     LR_TRY(open_tables(views, &most));
     struct lr_owned_row row = {0};
     struct element *elements = lr_alloc(most, sizeof(*elements), "a row", views->params->log);
-    lr_status status =
-        elements != NULL ? lr_owned_row_reserve(&row, most, views->params->log) : LR_FAILED;
-    for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++) {
+    lr_status status = elements != NULL ? lr_owned_row_reserve(&row, most, views->params->log) : LR_FAILED;
+    for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++)
         status = hand_row(views, voxel, elements, &row, sink);
-    }
     free(elements);
     lr_owned_row_finish(&row);
     return status;
@@ -243,9 +210,8 @@ lr_status lr_direct_views_init(struct lr_direct_views *views)
 
 void lr_direct_views_finish(struct lr_direct_views *views)
 {
-    for (int view = 0; views->tables != NULL && view < views->params->num_views; view++) {
+    for (int view = 0; views->tables != NULL && view < views->params->num_views; view++)
         lr_direct_tables_destroy(views->tables[view]);
-    }
     free(views->tables);
     free(views->sum);
     free(views->one);

@@ -26,9 +26,7 @@ static int read_number(const char *name, int otherwise)
     const char *text = getenv(name);
     char *end;
     const long number = text != NULL ? strtol(text, &end, 10) : -1;
-    return text != NULL && end != text && *end == '\0' && number >= 0 && number < INT_MAX
-               ? (int)number
-               : otherwise;
+    return text != NULL && end != text && *end == '\0' && number >= 0 && number < INT_MAX ? (int)number : otherwise;
 }
 
 /* Variables of Open MPI's mpirun, of MPICH's and srun's PMI, and of srun's PMIx. */
@@ -46,15 +44,11 @@ int lr_comm_started(int *rank)
         const int size = read_number(launchers[k].size, 0);
         const int own = read_number(launchers[k].rank, -1);
         if (size > 1 && own >= 0 && own < size) {
-            if (rank != NULL) {
-                *rank = own;
-            }
+            if (rank != NULL) *rank = own;
             return size;
         }
     }
-    if (rank != NULL) {
-        *rank = 0;
-    }
+    if (rank != NULL) *rank = 0;
     return 1;
 }
 
@@ -66,9 +60,7 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
     const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
     *support = (lr_comm_support){.library = ""};
     lr_comm_probe_nccl(support);
-    if (mpi == NULL) {
-        return LR_NO_DEVICE;
-    }
+    if (mpi == NULL) return LR_NO_DEVICE;
     mpi->fns->describe(&facts);
     snprintf(support->library, sizeof(support->library), "%s", facts.way);
     support->is_cuda_aware = facts.is_cuda_aware;
@@ -83,8 +75,7 @@ static lr_status open_with(lr_comm *comm, const struct lr_mpi_plugin *mpi)
     const int size = comm->facts.size;
     comm->little = lr_alloc(size, LR_COMM_LITTLE, "messages of ranks", comm->log);
     comm->arrays.sent = lr_alloc(size, sizeof(*comm->arrays.sent), "messages of ranks", comm->log);
-    comm->arrays.received =
-        lr_alloc(size, sizeof(*comm->arrays.received), "messages of ranks", comm->log);
+    comm->arrays.received = lr_alloc(size, sizeof(*comm->arrays.received), "messages of ranks", comm->log);
     if (comm->little == NULL || comm->arrays.sent == NULL || comm->arrays.received == NULL) {
         comm->fns->abort(1);
         return LR_FAILED;
@@ -109,12 +100,9 @@ static void describe_single(struct lr_comm_facts *facts)
 
 lr_comm *lr_comm_open(const lr_comm_params *params)
 {
-    const bool is_mpi =
-        params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && lr_comm_started(NULL) > 1);
+    const bool is_mpi = params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && lr_comm_started(NULL) > 1);
     lr_comm *comm = lr_alloc(1, sizeof(*comm), "a communicator", params->log);
-    if (comm == NULL) {
-        return NULL;
-    }
+    if (comm == NULL) return NULL;
     comm->log = params->log;
     comm->exchange = params->exchange;
     comm->patience_s = params->patience_s > 0.0 ? params->patience_s : default_patience_s;
@@ -132,13 +120,9 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
 
 void lr_comm_close(lr_comm *comm)
 {
-    if (comm == NULL) {
-        return;
-    }
+    if (comm == NULL) return;
     lr_comm_close_ways(comm, comm->failed_status == LR_OK);
-    if (comm->fns != NULL) {
-        comm->fns->close(true);
-    }
+    if (comm->fns != NULL) comm->fns->close(true);
     free(comm->little);
     free(comm->arrays.sent);
     free(comm->arrays.received);

@@ -26,7 +26,7 @@ struct lr_comm_ways {
     bool is_broken;       /* a transfer has failed on some rank */
     char device[48];
     char name[96], reason[384];
-    lr_log log; /* of the link: keeps sentences while ranks are being linked, then hands them on */
+    lr_log log;       /* of the link: keeps sentences while ranks are being linked, then hands them on */
     const lr_log *to; /* NULL = they are kept */
     char kept[256];
     lr_vector pieces; /* at the place: what others send of one sum */
@@ -82,13 +82,11 @@ lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count);
 lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status);
 
 /* lr_comm_meet, and *way becomes that of all ranks, where it is one, else LR_WAY_HOST. */
-lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count,
-                          enum lr_comm_way *way);
+lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
 /* lr_comm_meet for a vector; *way: that by which all exchange it. The first time that all have theirs at
  * devices they choose one. */
-lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector,
-                           enum lr_comm_way *way);
+lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way);
 
 /* Ends what was chosen. is_whole: all ranks come here. */
 void lr_comm_close_ways(lr_comm *comm, bool is_whole);

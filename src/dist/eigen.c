@@ -10,6 +10,5 @@
  * are rows of ours. */
 lr_status lr_eigen_lapacke(double *matrix, double *values, int size)
 {
-    return LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, matrix, size, values) == 0 ? LR_OK
-                                                                                      : LR_FAILED;
+    return LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, matrix, size, values) == 0 ? LR_OK : LR_FAILED;
 }

@@ -22,9 +22,7 @@ enum { NUMBERS_ALONG = 12 };
 
 lr_status lr_comm_check(lr_comm *comm, lr_status status)
 {
-    if (status == LR_OK || comm->failed_status != LR_OK) {
-        return status;
-    }
+    if (status == LR_OK || comm->failed_status != LR_OK) return status;
     comm->failed_status = status;
     comm->failed_rank = comm->facts.rank;
     return lr_error(comm->log, status, "%s", comm->fns->mistake);
@@ -48,9 +46,7 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
         }
     }
     for (int r = 1; r < comm->facts.size; r++) {
-        if (looks[r].step == looks[0].step && looks[r].count == looks[0].count) {
-            continue;
-        }
+        if (looks[r].step == looks[0].step && looks[r].count == looks[0].count) continue;
         comm->failed_rank = r;
         comm->failed_status = LR_BAD_INPUT;
         if (r == comm->facts.rank) {
@@ -58,8 +54,7 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
                      "this rank works on something else than rank 0 (step %d of %lld numbers, "
                      "where rank 0 is at step %d of %lld): give all ranks the same command and "
                      "the same files",
-                     (int)looks[r].step, (long long)looks[r].count, (int)looks[0].step,
-                     (long long)looks[0].count);
+                     (int)looks[r].step, (long long)looks[r].count, (int)looks[0].step, (long long)looks[0].count);
         }
         return LR_BAD_INPUT;
     }
@@ -71,9 +66,7 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
 static void end_all(void *user)
 {
     lr_comm *comm = user;
-    if (comm->stranded != NULL) {
-        comm->stranded(comm->user);
-    }
+    if (comm->stranded != NULL) comm->stranded(comm->user);
     comm->fns->abort(1);
 }
 
@@ -82,13 +75,9 @@ static lr_status gather_looks(lr_comm *comm, const struct look *own)
     const bool is_by_device = comm->ways.link != NULL || comm->ways.way == LR_WAY_MPI;
     const bool may_strand = own->status != LR_OK && own->status != LR_CANCELLED && is_by_device;
     struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
-    if (may_strand) {
-        lr_watch_begin(&watch);
-    }
+    if (may_strand) lr_watch_begin(&watch);
     const lr_status status = comm->fns->gather_little(own, comm->little, sizeof(*own));
-    if (may_strand) {
-        lr_watch_end(&watch);
-    }
+    if (may_strand) lr_watch_end(&watch);
     return status;
 }
 
@@ -97,9 +86,7 @@ static lr_status meet(lr_comm *comm, const struct look *own)
 {
     const double begin = lr_clock_seconds();
     const struct look *looks = comm->little;
-    if (comm->failed_status != LR_OK) {
-        return comm->failed_status;
-    }
+    if (comm->failed_status != LR_OK) return comm->failed_status;
     LR_TRY(lr_comm_check(comm, gather_looks(comm, own)));
     comm->waiting_s += lr_clock_seconds() - begin;
     return compare(comm, looks);
@@ -120,16 +107,12 @@ lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status
 static enum lr_comm_way agree(const lr_comm *comm)
 {
     const struct look *looks = comm->little;
-    for (int r = 1; r < comm->facts.size; r++) {
-        if (looks[r].way != looks[0].way) {
-            return LR_WAY_HOST;
-        }
-    }
+    for (int r = 1; r < comm->facts.size; r++)
+        if (looks[r].way != looks[0].way) return LR_WAY_HOST;
     return (enum lr_comm_way)looks[0].way;
 }
 
-lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count,
-                          enum lr_comm_way *way)
+lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way)
 {
     LR_TRY(meet(comm, &(struct look){.step = (int32_t)step, .count = count, .way = *way}));
     *way = agree(comm);
@@ -138,17 +121,14 @@ lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count,
 
 lr_status lr_comm_fail(lr_comm *comm, lr_status status)
 {
-    if (!lr_comm_is_single(comm) && comm->failed_status == LR_OK && status != LR_OK) {
+    if (!lr_comm_is_single(comm) && comm->failed_status == LR_OK && status != LR_OK)
         (void)meet(comm, &(struct look){(int32_t)status, .step = LR_COMM_STEP_FAIL});
-    }
     return status;
 }
 
 void lr_comm_abort(lr_comm *comm, int code)
 {
-    if (!lr_comm_is_single(comm)) {
-        comm->fns->abort(code);
-    }
+    if (!lr_comm_is_single(comm)) comm->fns->abort(code);
 }
 
 lr_status lr_comm_barrier(lr_comm *comm)
@@ -169,15 +149,12 @@ static void join_all(lr_comm *comm, const double *all, int64_t stride, double *n
 {
     for (int k = 0; k < count; k++) {
         numbers[k] = all[k];
-        for (int r = 1; r < comm->facts.size; r++) {
-            numbers[k] = join(numbers[k], all[r * stride + k]);
-        }
+        for (int r = 1; r < comm->facts.size; r++) numbers[k] = join(numbers[k], all[r * stride + k]);
     }
     comm->sent_bytes += (double)count * sizeof(*numbers) * (comm->facts.size - 1);
 }
 
-static lr_status combine_along(lr_comm *comm, double *numbers, int count,
-                               double (*join)(double a, double b))
+static lr_status combine_along(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
 {
     struct look own = {.step = LR_COMM_STEP_NUMBERS, .count = count};
     memcpy(own.numbers, numbers, (size_t)count * sizeof(*numbers));
@@ -187,8 +164,7 @@ static lr_status combine_along(lr_comm *comm, double *numbers, int count,
     return LR_OK;
 }
 
-static lr_status combine_some(lr_comm *comm, double *numbers, int count,
-                              double (*join)(double a, double b))
+static lr_status combine_some(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
 {
     const double begin = lr_clock_seconds();
     const int bytes = count * (int)sizeof(*numbers);
@@ -198,15 +174,10 @@ static lr_status combine_some(lr_comm *comm, double *numbers, int count,
     return LR_OK;
 }
 
-static lr_status combine(lr_comm *comm, double *numbers, int count,
-                         double (*join)(double a, double b))
+static lr_status combine(lr_comm *comm, double *numbers, int count, double (*join)(double a, double b))
 {
-    if (lr_comm_is_single(comm)) {
-        return LR_OK;
-    }
-    if (count <= NUMBERS_ALONG) {
-        return combine_along(comm, numbers, count, join);
-    }
+    if (lr_comm_is_single(comm)) return LR_OK;
+    if (count <= NUMBERS_ALONG) return combine_along(comm, numbers, count, join);
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_NUMBERS, count));
     for (int k = 0; k < count; k += MOST_NUMBERS) {
         const int left = count - k;
@@ -248,18 +219,14 @@ struct told {
 lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
 {
     struct told own = {0};
-    if (lr_comm_is_single(comm)) {
-        return LR_OK;
-    }
+    if (lr_comm_is_single(comm)) return LR_OK;
     snprintf(own.text, sizeof(own.text), "%s", text);
     snprintf(own.machine, sizeof(own.machine), "%s", comm->facts.machine);
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_SAME, 0));
     LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
     const struct told *all = comm->little;
     for (int r = 1; r < comm->facts.size; r++) {
-        if (strcmp(all[r].text, all[0].text) == 0) {
-            continue;
-        }
+        if (strcmp(all[r].text, all[0].text) == 0) continue;
         comm->failed_rank = r;
         comm->failed_status = LR_BAD_INPUT;
         if (r == comm->facts.rank) {

@@ -41,8 +41,7 @@ static bool is_on_device(const struct move *move)
 
 static bool is_copy(const struct move *move)
 {
-    return move->there.values != move->vector->values ||
-           move->there.storage != move->vector->storage;
+    return move->there.values != move->vector->values || move->there.storage != move->vector->storage;
 }
 
 /* --- copies of vectors --- */
@@ -52,10 +51,8 @@ static void pin_staging(lr_comm *comm, const lr_vector *vector)
 {
     lr_place *place = vector->place;
     if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
-        place->fns->link->pin(place, comm->staging.values,
-                              comm->staging.count * size_of(&comm->staging))) {
+        place->fns->link->pin(place, comm->staging.values, comm->staging.count * size_of(&comm->staging)))
         comm->pinned = lr_place_keep(place);
-    }
 }
 
 static void drop_staging(lr_comm *comm)
@@ -74,8 +71,7 @@ static bool is_room_for(const lr_vector *room, const lr_vector *vector)
            room->precision == vector->precision;
 }
 
-static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const lr_vector *like,
-                           lr_vector *room)
+static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const lr_vector *like, lr_vector *room)
 {
     lr_vector_destroy(room);
     return lr_vector_create(&(lr_vector_params){.place = place,
@@ -92,9 +88,8 @@ static lr_status find_room(struct move *move)
     struct lr_comm_ways *ways = &comm->ways;
     const lr_vector *vector = move->vector;
     if (is_on_device(move)) {
-        LR_TRY(is_room_for(&ways->copy, vector)
-                   ? LR_OK
-                   : make_room(comm, ways->place, vector->count, vector, &ways->copy));
+        LR_TRY(is_room_for(&ways->copy, vector) ? LR_OK
+                                                : make_room(comm, ways->place, vector->count, vector, &ways->copy));
         move->there = lr_vector_part(&ways->copy, 0, vector->count);
         return LR_OK;
     }
@@ -110,8 +105,7 @@ static lr_status find_room(struct move *move)
 /* What others send of one sum, a piece each. */
 static lr_vector describe_pieces(const struct move *move, int64_t most)
 {
-    return (lr_vector){.count = most * move->comm->facts.size,
-                       .precision = move->vector->precision};
+    return (lr_vector){.count = most * move->comm->facts.size, .precision = move->vector->precision};
 }
 
 /* place: NULL = the host. */
@@ -121,9 +115,9 @@ static lr_status make_pieces(struct move *move, int64_t most)
     const bool on_device = is_on_device(move);
     lr_vector *pieces = on_device ? &comm->ways.pieces : &comm->pieces;
     const lr_vector needed = describe_pieces(move, most);
-    return is_room_for(pieces, &needed) ? LR_OK
-                                        : make_room(comm, on_device ? comm->ways.place : NULL,
-                                                    needed.count, &needed, pieces);
+    return is_room_for(pieces, &needed)
+               ? LR_OK
+               : make_room(comm, on_device ? comm->ways.place : NULL, needed.count, &needed, pieces);
 }
 
 /* Whether nothing is left to be done, and to fail, before messages of a vector on the host. All ranks have
@@ -146,14 +140,9 @@ static lr_status take_place(struct move *move)
     const lr_vector *vector = move->vector;
     move->there = *vector;
     move->there.is_part = true;
-    if (is_on_device(move)) {
-        LR_TRY(lr_comm_follow(move->comm, vector));
-    }
-    const bool is_there =
-        is_on_device(move) ? vector->place == move->comm->ways.place : vector->values != NULL;
-    if (is_there) {
-        return LR_OK;
-    }
+    if (is_on_device(move)) LR_TRY(lr_comm_follow(move->comm, vector));
+    const bool is_there = is_on_device(move) ? vector->place == move->comm->ways.place : vector->values != NULL;
+    if (is_there) return LR_OK;
     LR_TRY(find_room(move));
     return copy_in(move);
 }
@@ -179,9 +168,7 @@ static lr_status end_move(struct move *move, int64_t begin, int64_t end)
         lr_vector to = lr_vector_part(move->vector, begin, end - begin);
         status = lr_vector_copy(&from, &to);
     }
-    if (move->way != LR_WAY_NCCL) {
-        move->comm->moving_s += lr_clock_seconds() - move->begin_s;
-    }
+    if (move->way != LR_WAY_NCCL) move->comm->moving_s += lr_clock_seconds() - move->begin_s;
     return status;
 }
 
@@ -190,9 +177,7 @@ static lr_status end_move(struct move *move, int64_t begin, int64_t end)
 void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
 {
     const int size = comm != NULL ? comm->facts.size : 1;
-    for (int r = 0; r <= size; r++) {
-        offsets[r] = count / size * r + (count % size < r ? count % size : r);
-    }
+    for (int r = 0; r <= size; r++) offsets[r] = count / size * r + (count % size < r ? count % size : r);
 }
 
 /* How much of a rank's share is moved in a step that begins `at` numbers into every share. */
@@ -223,25 +208,22 @@ static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 
 static char *number_at(const lr_vector *vector, int64_t k)
 {
-    char *first = vector->values != NULL
-                      ? vector->values
-                      : (char *)vector->storage->block + vector->begin * size_of(vector);
+    char *first =
+        vector->values != NULL ? vector->values : (char *)vector->storage->block + vector->begin * size_of(vector);
     return first + k * size_of(vector);
 }
 
 static void post(struct lr_message *list, int *count, struct lr_message message)
 {
-    if (message.count > 0) {
-        list[(*count)++] = message;
-    }
+    if (message.count > 0) list[(*count)++] = message;
 }
 
 /* Of NCCL the others learn at once where it was refused, and give up what they began. */
 static lr_status transfer_linked(lr_comm *comm, const struct lr_messages *messages)
 {
     struct lr_comm_ways *ways = &comm->ways;
-    const lr_status status = lr_comm_settle(comm, LR_COMM_STEP_SENT,
-                                            ways->fns->transfer(ways->link, ways->place, messages));
+    const lr_status status =
+        lr_comm_settle(comm, LR_COMM_STEP_SENT, ways->fns->transfer(ways->link, ways->place, messages));
     if (status != LR_OK) {
         ways->is_broken = true;
         ways->fns->close(ways->link, false);
@@ -260,12 +242,8 @@ static lr_status wait_for_device(const struct move *move)
 static lr_status transfer(const struct move *move, struct lr_messages *messages)
 {
     lr_comm *comm = move->comm;
-    for (int k = 0; k < messages->num_sent; k++) {
-        comm->sent_bytes += (double)messages->sent[k].count;
-    }
-    if (move->way == LR_WAY_NCCL) {
-        return transfer_linked(comm, messages);
-    }
+    for (int k = 0; k < messages->num_sent; k++) comm->sent_bytes += (double)messages->sent[k].count;
+    if (move->way == LR_WAY_NCCL) return transfer_linked(comm, messages);
     LR_TRY(wait_for_device(move));
     return lr_comm_check(comm, comm->fns->transfer(messages));
 }
@@ -277,11 +255,8 @@ static lr_status add_pieces(const struct move *move, int64_t begin, int64_t coun
     const lr_comm *comm = move->comm;
     const lr_vector *pieces = is_on_device(move) ? &comm->ways.pieces : &comm->pieces;
     lr_vector own = lr_vector_part(&move->there, begin, count);
-    return lr_vector_add_terms(&(struct lr_vector_terms){.y = &own,
-                                                         .pieces = pieces,
-                                                         .stride = most,
-                                                         .own = comm->facts.rank,
-                                                         .num = comm->facts.size});
+    return lr_vector_add_terms(&(struct lr_vector_terms){
+        .y = &own, .pieces = pieces, .stride = most, .own = comm->facts.rank, .num = comm->facts.size});
 }
 
 static lr_status sum_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
@@ -293,9 +268,7 @@ static lr_status sum_step(const struct move *move, const int64_t *offsets, int64
     const int rank = comm->facts.rank;
     const int64_t own = left_of(offsets, rank, at, most);
     for (int r = 0; r < comm->facts.size; r++) {
-        if (r == rank) {
-            continue;
-        }
+        if (r == rank) continue;
         const int64_t theirs = left_of(offsets, r, at, most);
         post(messages.sent, &messages.num_sent,
              (struct lr_message){r, number_at(&move->there, offsets[r] + at), theirs * size});
@@ -308,38 +281,31 @@ static lr_status sum_step(const struct move *move, const int64_t *offsets, int64
 
 /* --- the others' shares --- */
 
-static lr_status gather_step(const struct move *move, const int64_t *offsets, int64_t at,
-                             int64_t most)
+static lr_status gather_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
 {
     lr_comm *comm = move->comm;
     struct lr_messages messages = comm->arrays;
     const int64_t size = size_of(move->vector);
     const int rank = comm->facts.rank;
     for (int r = 0; r < comm->facts.size; r++) {
-        if (r == rank) {
-            continue;
-        }
+        if (r == rank) continue;
         post(messages.sent, &messages.num_sent,
              (struct lr_message){r, number_at(&move->there, offsets[rank] + at),
                                  left_of(offsets, rank, at, most) * size});
         post(messages.received, &messages.num_received,
-             (struct lr_message){r, number_at(&move->there, offsets[r] + at),
-                                 left_of(offsets, r, at, most) * size});
+             (struct lr_message){r, number_at(&move->there, offsets[r] + at), left_of(offsets, r, at, most) * size});
     }
     return transfer(move, &messages);
 }
 
-typedef lr_status step_fn(const struct move *move, const int64_t *offsets, int64_t at,
-                          int64_t most);
+typedef lr_status step_fn(const struct move *move, const int64_t *offsets, int64_t at, int64_t most);
 
 static lr_status in_steps(const struct move *move, const int64_t *offsets, step_fn *step)
 {
     const lr_comm *comm = move->comm;
     const int64_t longest = longest_share(comm, offsets), most = numbers_at_once(comm, offsets);
     lr_status status = LR_OK;
-    for (int64_t at = 0; status == LR_OK && at < longest; at += most) {
-        status = step(move, offsets, at, most);
-    }
+    for (int64_t at = 0; status == LR_OK && at < longest; at += most) status = step(move, offsets, at, most);
     return status;
 }
 
@@ -348,9 +314,7 @@ static lr_status in_steps(const struct move *move, const int64_t *offsets, step_
 lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector)
 {
     struct move move = {.comm = comm, .vector = vector, .end = vector->count};
-    if (lr_comm_is_single(comm)) {
-        return LR_OK;
-    }
+    if (lr_comm_is_single(comm)) return LR_OK;
     const int rank = comm->facts.rank;
     LR_TRY(begin_move(&move, LR_COMM_STEP_SUM, numbers_at_once(comm, offsets)));
     LR_TRY(in_steps(&move, offsets, sum_step));
@@ -360,9 +324,7 @@ lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *v
 lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vector)
 {
     struct move move = {.comm = comm, .vector = vector};
-    if (lr_comm_is_single(comm)) {
-        return LR_OK;
-    }
+    if (lr_comm_is_single(comm)) return LR_OK;
     move.begin = offsets[comm->facts.rank];
     move.end = offsets[comm->facts.rank + 1];
     LR_TRY(begin_move(&move, LR_COMM_STEP_GATHER, 0));
@@ -372,11 +334,8 @@ lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vecto
 
 lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector)
 {
-    if (lr_comm_is_single(comm)) {
-        return LR_OK;
-    }
-    int64_t *offsets =
-        lr_alloc((int64_t)comm->facts.size + 1, sizeof(*offsets), "shares of ranks", comm->log);
+    if (lr_comm_is_single(comm)) return LR_OK;
+    int64_t *offsets = lr_alloc((int64_t)comm->facts.size + 1, sizeof(*offsets), "shares of ranks", comm->log);
     lr_status status = lr_comm_fail(comm, offsets != NULL ? LR_OK : LR_FAILED);
     if (status == LR_OK) {
         lr_comm_shares(comm, vector->count, offsets);
@@ -395,8 +354,7 @@ static lr_status broadcast_host(const struct move *move, int from)
     for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
         const int64_t left = bytes - at;
         const int count = (int)(left < BROADCAST_BYTES ? left : BROADCAST_BYTES);
-        LR_TRY(lr_comm_check(comm,
-                             comm->fns->broadcast(from, number_at(&move->there, 0) + at, count)));
+        LR_TRY(lr_comm_check(comm, comm->fns->broadcast(from, number_at(&move->there, 0) + at, count)));
         comm->sent_bytes += from == comm->facts.rank ? count : 0;
     }
     return LR_OK;
@@ -412,9 +370,7 @@ static lr_status broadcast_linked(const struct move *move, int from)
         const int64_t left = bytes - at;
         struct lr_message message = {from, number_at(&move->there, 0) + at,
                                      left < BROADCAST_BYTES ? left : BROADCAST_BYTES};
-        if (comm->facts.rank != from) {
-            post(messages.received, &messages.num_received, message);
-        }
+        if (comm->facts.rank != from) post(messages.received, &messages.num_received, message);
         for (int r = 0; r < comm->facts.size && comm->facts.rank == from; r++) {
             message.peer = r;
             message.count = r != from ? message.count : 0;
@@ -429,9 +385,7 @@ static lr_status broadcast_linked(const struct move *move, int from)
 lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
 {
     struct move move = {.comm = comm, .vector = vector};
-    if (lr_comm_is_single(comm)) {
-        return LR_OK;
-    }
+    if (lr_comm_is_single(comm)) return LR_OK;
     const bool has_it = comm->facts.rank == from;
     move.end = has_it ? vector->count : 0;
     LR_TRY(begin_move(&move, LR_COMM_STEP_BROADCAST, 0));

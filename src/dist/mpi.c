@@ -46,8 +46,7 @@ static void find_neighbours(struct lr_comm_facts *facts)
 {
     MPI_Comm local;
     facts->local_size = 1;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) ==
-        MPI_SUCCESS) {
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
         MPI_Comm_rank(local, &facts->local_rank);
         MPI_Comm_size(local, &facts->local_size);
         MPI_Comm_free(&local);
@@ -65,12 +64,9 @@ static lr_status open_mpi(const lr_log *log, struct lr_comm_facts *facts)
     int level = 0, is_open = 0, length = 0;
     char machine[MPI_MAX_PROCESSOR_NAME] = "";
     MPI_Initialized(&is_open);
-    if (is_open) {
-        return lr_error(log, LR_USAGE, "MPI is open already: a process can open it once");
-    }
-    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
+    if (is_open) return lr_error(log, LR_USAGE, "MPI is open already: a process can open it once");
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return lr_error(log, LR_FAILED, "MPI cannot be started");
-    }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &facts->rank);
     MPI_Comm_size(MPI_COMM_WORLD, &facts->size);
@@ -88,13 +84,13 @@ static lr_status transfer(const struct lr_messages *messages)
     int code = requests != NULL ? MPI_SUCCESS : MPI_ERR_NO_MEM, made = 0;
     for (int k = 0; code == MPI_SUCCESS && k < messages->num_received; k++) {
         const struct lr_message *message = &messages->received[k];
-        code = MPI_Irecv(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0,
-                         MPI_COMM_WORLD, &requests[made++]);
+        code = MPI_Irecv(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, MPI_COMM_WORLD,
+                         &requests[made++]);
     }
     for (int k = 0; code == MPI_SUCCESS && k < messages->num_sent; k++) {
         const struct lr_message *message = &messages->sent[k];
-        code = MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0,
-                         MPI_COMM_WORLD, &requests[made++]);
+        code = MPI_Isend(message->bytes, (int)message->count, MPI_BYTE, message->peer, 0, MPI_COMM_WORLD,
+                         &requests[made++]);
     }
     code = code == MPI_SUCCESS ? MPI_Waitall(made, requests, MPI_STATUSES_IGNORE) : code;
     free(requests);
@@ -118,9 +114,7 @@ static void abort_all(int code)
 
 static void close_mpi(bool is_whole)
 {
-    if (is_whole) {
-        MPI_Barrier(MPI_COMM_WORLD);
-    }
+    if (is_whole) MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
 

@@ -21,9 +21,8 @@ struct deal {
 
 static double cost_of(const lr_partition_params *params, int64_t pair)
 {
-    return params->costs != NULL
-               ? params->costs[pair]
-               : (double)(params->lors->offsets[pair + 1] - params->lors->offsets[pair]);
+    return params->costs != NULL ? params->costs[pair]
+                                 : (double)(params->lors->offsets[pair + 1] - params->lors->offsets[pair]);
 }
 
 /* The rank with the least to do of the subset, then of all; one without any pair goes before others
@@ -47,13 +46,9 @@ static void deal_subset(struct deal *deal, int subset, int64_t num_pairs, double
     const double piece = cost / (double)wanted;
     double left = 0.0;
     int rank = 0;
-    for (int r = 0; r < params->ranks; r++) {
-        deal->within[r] = 0.0;
-    }
+    for (int r = 0; r < params->ranks; r++) deal->within[r] = 0.0;
     for (int64_t pair = 0; pair < params->lors->num_pairs; pair++) {
-        if (params->subset_of[pair] != subset) {
-            continue;
-        }
+        if (params->subset_of[pair] != subset) continue;
         if (left <= 0.0 || num_pairs <= wanted) {
             rank = find_idle(deal);
             left += piece;
@@ -100,14 +95,13 @@ lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of)
 {
     struct deal deal = {.params = params, .rank_of = rank_of};
     if (params->ranks < 1 || params->subsets < 1) {
-        return lr_error(params->log, LR_USAGE, "%d ranks and %d subsets: give at least 1 of each",
-                        params->ranks, params->subsets);
+        return lr_error(params->log, LR_USAGE, "%d ranks and %d subsets: give at least 1 of each", params->ranks,
+                        params->subsets);
     }
     deal.load = lr_alloc(params->ranks, sizeof(*deal.load), "shares of ranks", params->log);
     deal.within = lr_alloc(params->ranks, sizeof(*deal.within), "shares of ranks", params->log);
     deal.held = lr_alloc(params->ranks, sizeof(*deal.held), "shares of ranks", params->log);
-    lr_status status =
-        deal.load != NULL && deal.within != NULL && deal.held != NULL ? LR_OK : LR_FAILED;
+    lr_status status = deal.load != NULL && deal.within != NULL && deal.held != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         deal_all(&deal);
         status = check_held(&deal);

@@ -43,9 +43,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 {
     const struct ear *ear = user;
     (void)status;
-    if (level == LR_LOG_ERROR) {
-        snprintf(ear->text, ear->size, "%s", sentence);
-    }
+    if (level == LR_LOG_ERROR) snprintf(ear->text, ear->size, "%s", sentence);
 }
 
 static void listen(struct ear *ear, char *text, size_t size)
@@ -65,14 +63,9 @@ static lr_place *open_where_drawn(const lr_place *gl)
 {
     const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
     for (int device = 0; cuda != NULL && device < MOST_DEVICES; device++) {
-        lr_place *place =
-            lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
-        if (place == NULL) {
-            return NULL; /* devices have numbers without gaps */
-        }
-        if (place->fns->link != NULL && place->fns->link->draws(place, gl)) {
-            return place;
-        }
+        lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
+        if (place == NULL) return NULL; /* devices have numbers without gaps */
+        if (place->fns->link != NULL && place->fns->link->draws(place, gl)) return place;
         lr_place_close(place);
     }
     return NULL;
@@ -80,9 +73,7 @@ static lr_place *open_where_drawn(const lr_place *gl)
 
 static lr_place *find_place(const lr_vector *vector)
 {
-    if (kind_of(vector) == LR_PLACE_GL) {
-        return open_where_drawn(vector->place);
-    }
+    if (kind_of(vector) == LR_PLACE_GL) return open_where_drawn(vector->place);
     const bool can_link = kind_of(vector) == LR_PLACE_CUDA && vector->place->fns->link != NULL;
     return can_link ? lr_place_keep(vector->place) : NULL;
 }
@@ -93,8 +84,7 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
 {
     struct ear ear;
     struct lr_comm_ways *ways = &comm->ways;
-    *offer =
-        (struct offer){.wish = (int32_t)comm->exchange, .is_cuda_aware = comm->facts.is_cuda_aware};
+    *offer = (struct offer){.wish = (int32_t)comm->exchange, .is_cuda_aware = comm->facts.is_cuda_aware};
     snprintf(offer->machine, sizeof(offer->machine), "%s", comm->facts.machine);
     listen(&ear, offer->reason, sizeof(offer->reason));
     if (comm->exchange == LR_EXCHANGE_HOST) {
@@ -104,8 +94,7 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
     ways->place = find_place(vector);
     offer->has_place = ways->place != NULL;
     if (ways->place == NULL) {
-        snprintf(offer->reason, sizeof(offer->reason),
-                 "its images are on no CUDA device that OpenGL draws on");
+        snprintf(offer->reason, sizeof(offer->reason), "its images are on no CUDA device that OpenGL draws on");
         return;
     }
     ways->fns = ways->place->fns->link;
@@ -131,16 +120,14 @@ static bool judge_nccl(const struct offer *all, int size, char *why, size_t room
             return false;
         }
         if (strcmp(all[r].facts.library, all[0].facts.library) != 0) {
-            snprintf(why, room, "%s has %s, and rank 0 has %s", describe_rank(name, r, &all[r]),
-                     all[r].facts.library, all[0].facts.library);
+            snprintf(why, room, "%s has %s, and rank 0 has %s", describe_rank(name, r, &all[r]), all[r].facts.library,
+                     all[0].facts.library);
             return false;
         }
         for (int s = 0; s < r; s++) {
-            if (strcmp(all[r].machine, all[s].machine) == 0 &&
-                strcmp(all[r].facts.device, all[s].facts.device) == 0) {
-                snprintf(why, room,
-                         "ranks %d and %d share the GPU %s of %s, and NCCL takes one rank a GPU", s,
-                         r, all[r].facts.device, all[r].machine);
+            if (strcmp(all[r].machine, all[s].machine) == 0 && strcmp(all[r].facts.device, all[s].facts.device) == 0) {
+                snprintf(why, room, "ranks %d and %d share the GPU %s of %s, and NCCL takes one rank a GPU", s, r,
+                         all[r].facts.device, all[r].machine);
                 return false;
             }
         }
@@ -181,9 +168,7 @@ static lr_status judge(lr_comm *comm, const struct offer *all)
         ways->way = LR_WAY_MPI;
         return LR_OK;
     }
-    if (wish == LR_EXCHANGE_MPI) {
-        memcpy(ways->reason, without, sizeof(without));
-    }
+    if (wish == LR_EXCHANGE_MPI) memcpy(ways->reason, without, sizeof(without));
     return wish == LR_EXCHANGE_AUTO ? LR_OK : LR_NO_DEVICE;
 }
 
@@ -193,12 +178,11 @@ static lr_status refuse(lr_comm *comm, lr_exchange wish)
     const bool is_nccl = wish == LR_EXCHANGE_NCCL;
     comm->failed_rank = 0;
     comm->failed_status = LR_NO_DEVICE;
-    return comm->facts.rank > 0
-               ? LR_NO_DEVICE
-               : lr_error(comm->log, LR_NO_DEVICE,
-                          "images cannot be exchanged by %s, as was asked for (%s): leave the "
-                          "choice to the program (--exchange auto)",
-                          is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", comm->ways.reason);
+    return comm->facts.rank > 0 ? LR_NO_DEVICE
+                                : lr_error(comm->log, LR_NO_DEVICE,
+                                           "images cannot be exchanged by %s, as was asked for (%s): leave the "
+                                           "choice to the program (--exchange auto)",
+                                           is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", comm->ways.reason);
 }
 
 /* --- linking ranks --- */
@@ -221,11 +205,10 @@ struct linking {
 static void keep_or_tell(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_comm_ways *ways = user;
-    if (ways->to == NULL) {
+    if (ways->to == NULL)
         snprintf(ways->kept, sizeof(ways->kept), "%s", sentence);
-    } else if (ways->to->write != NULL) {
+    else if (ways->to->write != NULL)
         ways->to->write(ways->to->user, level, status, sentence);
-    }
 }
 
 static void begin_link(lr_comm *comm, const struct linking *first, struct linking *own)
@@ -233,9 +216,7 @@ static void begin_link(lr_comm *comm, const struct linking *first, struct linkin
     struct lr_comm_ways *ways = &comm->ways;
     const struct lr_link_params params = {
         .key = first->key, .rank = comm->facts.rank, .size = comm->facts.size, .log = &ways->log};
-    if (first->status == LR_OK) {
-        own->status = (int32_t)ways->fns->begin(ways->place, &params, &ways->link);
-    }
+    if (first->status == LR_OK) own->status = (int32_t)ways->fns->begin(ways->place, &params, &ways->link);
 }
 
 static void look_at_link(lr_comm *comm, struct linking *own)
@@ -253,9 +234,7 @@ static int find_failed(const lr_comm *comm, const struct linking *all, bool *are
 {
     *are_ready = true;
     for (int r = 0; r < comm->facts.size; r++) {
-        if (all[r].status != LR_OK) {
-            return r;
-        }
+        if (all[r].status != LR_OK) return r;
         *are_ready = *are_ready && all[r].is_ready;
     }
     return -1;
@@ -276,9 +255,7 @@ static lr_status link_ranks(lr_comm *comm, int *failed)
     const struct linking *all = comm->little;
     const double begin = lr_clock_seconds();
     bool are_ready = false;
-    if (comm->facts.rank == 0) {
-        own.status = (int32_t)ways->fns->make_key(own.key, &ways->log);
-    }
+    if (comm->facts.rank == 0) own.status = (int32_t)ways->fns->make_key(own.key, &ways->log);
     LR_TRY(tell_linking(comm, &own));
     const struct linking first = all[0];
     begin_link(comm, &first, &own);
@@ -286,8 +263,7 @@ static lr_status link_ranks(lr_comm *comm, int *failed)
          *failed = find_failed(comm, all, &are_ready)) {
         look_at_link(comm, &own);
         if (own.status == LR_OK && lr_clock_seconds() - begin > patience_s) {
-            snprintf(ways->kept, sizeof(ways->kept), "ranks have not met within %.0f s",
-                     patience_s);
+            snprintf(ways->kept, sizeof(ways->kept), "ranks have not met within %.0f s", patience_s);
             own.status = LR_FAILED;
         }
         LR_TRY(tell_linking(comm, &own));
@@ -305,12 +281,10 @@ static lr_status try_link(lr_comm *comm, const struct offer *all)
     ways->to = NULL;
     LR_TRY(link_ranks(comm, &failed));
     ways->to = comm->log;
-    if (failed < 0) {
-        return LR_OK;
-    }
+    if (failed < 0) return LR_OK;
     const struct linking *linking = comm->little;
-    snprintf(ways->reason, sizeof(ways->reason), "%s: %s",
-             describe_rank(name, failed, &all[failed]), linking[failed].reason);
+    snprintf(ways->reason, sizeof(ways->reason), "%s: %s", describe_rank(name, failed, &all[failed]),
+             linking[failed].reason);
     drop_link(ways, false);
     ways->way = judge_mpi(all, comm->facts.size, why, sizeof(why)) ? LR_WAY_MPI : LR_WAY_HOST;
     return LR_OK;
@@ -322,20 +296,17 @@ static void tell_choice(const lr_comm *comm, const lr_vector *vector)
 {
     const struct lr_comm_ways *ways = &comm->ways;
     if (ways->way == LR_WAY_NCCL || kind_of(vector) != LR_PLACE_CUDA) {
-        lr_debug(comm->log, "ranks exchange images by %s%s%s%s", ways->name,
-                 ways->reason[0] != '\0' ? " (" : "", ways->reason,
-                 ways->reason[0] != '\0' ? ")" : "");
+        lr_debug(comm->log, "ranks exchange images by %s%s%s%s", ways->name, ways->reason[0] != '\0' ? " (" : "",
+                 ways->reason, ways->reason[0] != '\0' ? ")" : "");
     } else {
-        lr_info(comm->log, "ranks exchange images by %s, not by NCCL: %s", ways->name,
-                ways->reason);
+        lr_info(comm->log, "ranks exchange images by %s, not by NCCL: %s", ways->name, ways->reason);
     }
 }
 
 static void name_way(struct lr_comm_ways *ways, const struct offer *first)
 {
-    const char *names[] = {[LR_WAY_HOST] = "host memory",
-                           [LR_WAY_MPI] = "CUDA-aware MPI",
-                           [LR_WAY_NCCL] = first->facts.library};
+    const char *names[] = {
+        [LR_WAY_HOST] = "host memory", [LR_WAY_MPI] = "CUDA-aware MPI", [LR_WAY_NCCL] = first->facts.library};
     snprintf(ways->name, sizeof(ways->name), "%s", names[ways->way]);
 }
 
@@ -343,13 +314,9 @@ static lr_status choose(lr_comm *comm, const struct offer *all)
 {
     struct lr_comm_ways *ways = &comm->ways;
     const lr_exchange wish = (lr_exchange)all[0].wish;
-    if (judge(comm, all) != LR_OK) {
-        return refuse(comm, wish);
-    }
+    if (judge(comm, all) != LR_OK) return refuse(comm, wish);
     LR_TRY(ways->way == LR_WAY_NCCL ? try_link(comm, all) : LR_OK);
-    if (ways->way != LR_WAY_NCCL && wish == LR_EXCHANGE_NCCL) {
-        return refuse(comm, wish);
-    }
+    if (ways->way != LR_WAY_NCCL && wish == LR_EXCHANGE_NCCL) return refuse(comm, wish);
     name_way(ways, &all[0]);
     return LR_OK;
 }
@@ -362,14 +329,10 @@ static lr_status choose_for(lr_comm *comm, const lr_vector *vector)
     LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
     struct offer *all = lr_alloc(size, sizeof(*all), "what ranks can do", comm->log);
     lr_status status = all != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        memcpy(all, comm->little, (size_t)size * sizeof(*all));
-    }
+    if (status == LR_OK) memcpy(all, comm->little, (size_t)size * sizeof(*all));
     status = lr_comm_settle(comm, LR_COMM_STEP_READY, status);
     status = status == LR_OK ? choose(comm, all) : status;
-    if (status == LR_OK) {
-        tell_choice(comm, vector);
-    }
+    if (status == LR_OK) tell_choice(comm, vector);
     if (comm->ways.way == LR_WAY_HOST) {
         lr_place_close(comm->ways.place);
         comm->ways.place = NULL;
@@ -382,15 +345,9 @@ static bool is_of_device(const lr_comm *comm, const lr_vector *vector)
 {
     const struct lr_comm_ways *ways = &comm->ways;
     struct lr_link_facts facts;
-    if (vector->place == ways->place) {
-        return true;
-    }
-    if (kind_of(vector) == LR_PLACE_GL) {
-        return ways->fns->draws(ways->place, vector->place);
-    }
-    if (vector->place->fns->link == NULL) {
-        return false;
-    }
+    if (vector->place == ways->place) return true;
+    if (kind_of(vector) == LR_PLACE_GL) return ways->fns->draws(ways->place, vector->place);
+    if (vector->place->fns->link == NULL) return false;
     (void)ways->fns->find(vector->place, &facts, NULL);
     return strcmp(facts.device, ways->device) == 0;
 }
@@ -398,23 +355,16 @@ static bool is_of_device(const lr_comm *comm, const lr_vector *vector)
 static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
 {
     const enum lr_comm_way way = comm->ways.way;
-    if (vector->values != NULL || kind_of(vector) == LR_PLACE_HOST) {
-        return LR_WAY_PLAIN;
-    }
-    if (way == LR_WAY_OPEN || way == LR_WAY_HOST) {
-        return way;
-    }
+    if (vector->values != NULL || kind_of(vector) == LR_PLACE_HOST) return LR_WAY_PLAIN;
+    if (way == LR_WAY_OPEN || way == LR_WAY_HOST) return way;
     return is_of_device(comm, vector) ? way : LR_WAY_HOST;
 }
 
-lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector,
-                           enum lr_comm_way *way)
+lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way)
 {
     *way = way_of(comm, vector);
     LR_TRY(lr_comm_meet_by(comm, step, vector->count, way));
-    if (*way != LR_WAY_OPEN) {
-        return LR_OK;
-    }
+    if (*way != LR_WAY_OPEN) return LR_OK;
     LR_TRY(choose_for(comm, vector));
     *way = way_of(comm, vector);
     return lr_comm_meet_by(comm, step, vector->count, way);
@@ -423,9 +373,7 @@ lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vecto
 lr_status lr_comm_follow(lr_comm *comm, const lr_vector *vector)
 {
     struct lr_comm_ways *ways = &comm->ways;
-    if (kind_of(vector) == LR_PLACE_GL || vector->place == ways->place) {
-        return LR_OK;
-    }
+    if (kind_of(vector) == LR_PLACE_GL || vector->place == ways->place) return LR_OK;
     LR_TRY(ways->fns->wait(ways->place));
     lr_vector_destroy(&ways->pieces);
     lr_vector_destroy(&ways->copy);
@@ -443,9 +391,7 @@ void lr_comm_close_ways(lr_comm *comm, bool is_whole)
         comm->pinned = NULL;
     }
     const bool is_well = is_whole && !ways->is_broken;
-    if (ways->link != NULL && is_well) {
-        (void)ways->fns->wait(ways->place);
-    }
+    if (ways->link != NULL && is_well) (void)ways->fns->wait(ways->place);
     drop_link(ways, is_well);
     lr_vector_destroy(&ways->pieces);
     lr_vector_destroy(&ways->copy);
@@ -461,11 +407,8 @@ void lr_comm_probe_nccl(lr_comm_support *support)
     struct lr_link_facts facts = {.library = ""};
     listen(&ear, support->nccl_reason, sizeof(support->nccl_reason));
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &ear.log});
-    if (place == NULL) {
-        return;
-    }
-    if (place->fns->link != NULL && place->fns->link->find(place, &facts, &ear.log) == LR_OK) {
+    if (place == NULL) return;
+    if (place->fns->link != NULL && place->fns->link->find(place, &facts, &ear.log) == LR_OK)
         snprintf(support->nccl, sizeof(support->nccl), "%s", facts.library);
-    }
     lr_place_close(place);
 }

@@ -15,9 +15,7 @@ static const double zero_share = 1e-14;
 static double find_scale(const struct lr_gram *gram)
 {
     double largest = 0.0;
-    for (int k = 0; k < gram->count * gram->count; k++) {
-        largest = fmax(largest, fabs(gram->gram[k]));
-    }
+    for (int k = 0; k < gram->count * gram->count; k++) largest = fmax(largest, fabs(gram->gram[k]));
     return largest;
 }
 
@@ -25,9 +23,7 @@ static void border(const struct lr_gram *gram, double scale, double *matrix)
 {
     const int size = gram->count + 1;
     for (int k = 0; k < gram->count; k++) {
-        for (int g = 0; g < gram->count; g++) {
-            matrix[k * size + g] = gram->gram[k * gram->count + g] / scale;
-        }
+        for (int g = 0; g < gram->count; g++) matrix[k * size + g] = gram->gram[k * gram->count + g] / scale;
         matrix[k * size + gram->count] = matrix[gram->count * size + k] = 1.0;
     }
     matrix[size * size - 1] = 0.0;
@@ -40,8 +36,8 @@ static double right_of(const struct lr_gram *gram, double scale, int k)
 }
 
 /* x = sum over eigenvectors v of v (v . right) / eigenvalue, those of about 0 left out. */
-static void invert(const struct lr_gram *gram, double scale, const double *vectors,
-                   const double *values, double *weights, double *condition)
+static void invert(const struct lr_gram *gram, double scale, const double *vectors, const double *values,
+                   double *weights, double *condition)
 {
     const int size = gram->count + 1;
     double largest = 0.0, smallest = HUGE_VAL;
@@ -50,17 +46,12 @@ static void invert(const struct lr_gram *gram, double scale, const double *vecto
         smallest = fmin(smallest, fabs(values[n]));
     }
     const double zero = zero_share * size * largest;
-    for (int k = 0; k < gram->count; k++) {
-        weights[k] = 0.0;
-    }
+    for (int k = 0; k < gram->count; k++) weights[k] = 0.0;
     for (int n = 0; n < size; n++) {
         double along = 0.0;
-        for (int k = 0; k < size; k++) {
-            along += vectors[n * size + k] * right_of(gram, scale, k);
-        }
-        for (int k = 0; fabs(values[n]) > zero && k < gram->count; k++) {
+        for (int k = 0; k < size; k++) along += vectors[n * size + k] * right_of(gram, scale, k);
+        for (int k = 0; fabs(values[n]) > zero && k < gram->count; k++)
             weights[k] += along / values[n] * vectors[n * size + k];
-        }
     }
     *condition = smallest > zero ? largest / smallest : HUGE_VAL;
 }
@@ -69,16 +60,11 @@ static void invert(const struct lr_gram *gram, double scale, const double *vecto
 static void make_sum_1(double *weights, int count)
 {
     double sum = 0.0;
-    for (int k = 0; k < count; k++) {
-        sum += weights[k];
-    }
-    for (int k = 0; k < count; k++) {
-        weights[k] += (1.0 - sum) / count;
-    }
+    for (int k = 0; k < count; k++) sum += weights[k];
+    for (int k = 0; k < count; k++) weights[k] += (1.0 - sum) / count;
 }
 
-lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition,
-                          const lr_log *log)
+lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log)
 {
     const int size = gram->count + 1;
     const double scale = find_scale(gram);
@@ -94,9 +80,7 @@ lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *c
                         "grid and data belong together");
     }
     double *matrix = lr_alloc((int64_t)size * size + size, sizeof(*matrix), "weights", log);
-    if (matrix == NULL) {
-        return LR_FAILED;
-    }
+    if (matrix == NULL) return LR_FAILED;
     double *values = matrix + size * size;
     border(gram, scale, matrix);
     lr_status status = mpi->eigen(matrix, values, size);
@@ -115,9 +99,7 @@ double lr_gram_residual(const struct lr_gram *gram, const double *weights)
     double sum = gram->square;
     for (int k = 0; k < gram->count; k++) {
         sum -= 2.0 * weights[k] * gram->with[k];
-        for (int g = 0; g < gram->count; g++) {
-            sum += weights[k] * weights[g] * gram->gram[k * gram->count + g];
-        }
+        for (int g = 0; g < gram->count; g++) sum += weights[k] * weights[g] * gram->gram[k * gram->count + g];
     }
     return sum;
 }

@@ -20,8 +20,7 @@ struct lr_gram {
  * the data, of minimum norm where B does not settle them. *condition: of that matrix, with B scaled so
  * that its largest element is 1; infinite where it is singular. weights: [count].
  * errors: LR_NO_DEVICE without LAPACKE; LR_BAD_INPUT for guesses that are all 0; LR_FAILED. */
-lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition,
-                          const lr_log *log);
+lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log);
 
 /* |data - sum of weighted guesses|^2 */
 double lr_gram_residual(const struct lr_gram *gram, const double *weights);

@@ -28,13 +28,12 @@ static int parse(const char *text, const char **words)
 
 static bool is_error(const char *text)
 {
-    return strncmp(text, "error", 5) == 0 || strncmp(text, "ERROR: ", 7) == 0 ||
-           strncmp(text, "fatal", 5) == 0 || strncmp(text, "preprocessor error", 18) == 0;
+    return strncmp(text, "error", 5) == 0 || strncmp(text, "ERROR: ", 7) == 0 || strncmp(text, "fatal", 5) == 0 ||
+           strncmp(text, "preprocessor error", 18) == 0;
 }
 
 /* "shaders/common/x.glsl:12: error: ..."; the message itself where it names no place. */
-static bool describe(const struct gl_shader_source *source, const char *text, char *sentence,
-                     size_t capacity)
+static bool describe(const struct gl_shader_source *source, const char *text, char *sentence, size_t capacity)
 {
     struct gl_shader_place place;
     const char *words;
@@ -44,14 +43,13 @@ static bool describe(const struct gl_shader_source *source, const char *text, ch
         snprintf(sentence, capacity, "%s", text);
         return error;
     }
-    snprintf(sentence, capacity, "%s/%s:%d: %s%s in `%s`", source->folder,
-             source->files[place.file], place.line, error && !is_error(words) ? "error: " : "",
-             words, place.text);
+    snprintf(sentence, capacity, "%s/%s:%d: %s%s in `%s`", source->folder, source->files[place.file], place.line,
+             error && !is_error(words) ? "error: " : "", words, place.text);
     return error;
 }
 
-void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source,
-                           const char *label, const char *text)
+void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
+                           const char *text)
 {
     char first[900] = "";
     bool found = false;

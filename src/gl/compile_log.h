@@ -10,7 +10,7 @@
  * get file name and line of the source instead of the line number. The first error is logged as
  * one sentence of status LR_FAILED, together with its source line; before it, every other line as
  * information. `label` is the program's. */
-void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source,
-                           const char *label, const char *text);
+void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *source, const char *label,
+                           const char *text);
 
 #endif

@@ -55,12 +55,8 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
         snprintf(reason, capacity, "it reports %s when asked for its limits", gl_error_name(error));
         return LR_NO_DEVICE;
     }
-    if (ctx->limits.parallel_compile) {
-        glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
-    }
-    if (!ctx->adopted || ctx->debug) {
-        gl_debug_install(ctx);
-    }
+    if (ctx->limits.parallel_compile) glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
+    if (!ctx->adopted || ctx->debug) gl_debug_install(ctx);
     ctx->trace = gl_trace_open(ctx);
     return LR_OK;
 }
@@ -68,9 +64,7 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
 struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 {
     struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
-    if (ctx == NULL) {
-        return NULL;
-    }
+    if (ctx == NULL) return NULL;
     ctx->log = params->log;
     ctx->debug = params->debug;
     ctx->adopted = true;
@@ -99,19 +93,13 @@ static void delete_objects(struct gl_context *ctx)
 
 void gl_context_destroy(struct gl_context *ctx)
 {
-    if (ctx == NULL) {
-        return;
-    }
+    if (ctx == NULL) return;
     if (ctx->adopted) {
         delete_objects(ctx);
-        if (ctx->debug) {
-            gl_debug_remove(ctx);
-        }
+        if (ctx->debug) gl_debug_remove(ctx);
     } else {
         const bool has_objects = ctx->is_shared || ctx->fill != NULL || ctx->trace != NULL;
-        if (has_objects && gl_context_make_current_to_free(ctx)) {
-            delete_objects(ctx);
-        }
+        if (has_objects && gl_context_make_current_to_free(ctx)) delete_objects(ctx);
         if (ctx->times_current > 0) {
             ctx->times_current = 1;
             gl_context_release(ctx);
@@ -125,10 +113,8 @@ static lr_status make_current(struct gl_context *ctx, const lr_log *log)
 {
     if (ctx->times_current == 0) {
         char reason[256] = "";
-        if (!ctx->adopted &&
-            !egl_context_make_current(&ctx->egl, &ctx->before, reason, sizeof(reason))) {
-            return lr_error(log, LR_NO_DEVICE,
-                            "the OpenGL context on %s cannot be made current: %s",
+        if (!ctx->adopted && !egl_context_make_current(&ctx->egl, &ctx->before, reason, sizeof(reason))) {
+            return lr_error(log, LR_NO_DEVICE, "the OpenGL context on %s cannot be made current: %s",
                             ctx->limits.renderer, reason);
         }
         gl_pass_baseline(ctx);
@@ -150,9 +136,7 @@ bool gl_context_make_current_to_free(struct gl_context *ctx)
 
 void gl_context_release(struct gl_context *ctx)
 {
-    if (ctx->times_current == 0 || --ctx->times_current > 0 || ctx->adopted) {
-        return;
-    }
+    if (ctx->times_current == 0 || --ctx->times_current > 0 || ctx->adopted) return;
     if (!egl_context_restore(&ctx->egl, &ctx->before)) {
         lr_warn(ctx->log, "the OpenGL context that was current before cannot be made current "
                           "again: make it current before drawing with it");

@@ -19,17 +19,17 @@
 struct gl_context;
 
 /* What to do where there is no OpenGL 4.5: part of a sentence. */
-#define GL_CONTEXT_REMEDY                                                                          \
-    "install a driver with EGL (software rendering on Debian: apt install libegl1 "                \
-    "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "          \
+#define GL_CONTEXT_REMEDY                                                                                              \
+    "install a driver with EGL (software rendering on Debian: apt install libegl1 "                                    \
+    "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "                              \
     "container NVIDIA_DRIVER_CAPABILITIES=all)"
 
 struct gl_context_params {
-    int device; /* the Nth usable way to OpenGL, in the order of lr_device_list */
+    int device;                      /* the Nth usable way to OpenGL, in the order of lr_device_list */
     const lr_shared_context *shared; /* NULL = none; else textures, buffers, programs and fences are
                                         those of both contexts, and `device` is ignored */
     const lr_log *log;               /* kept; outlives the context */
-    bool debug; /* asks the driver for its messages and checks every pass for errors */
+    bool debug;                      /* asks the driver for its messages and checks every pass for errors */
 };
 
 /* What the driver can do. Sizes in texels, bytes where named so. */

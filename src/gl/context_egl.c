@@ -30,17 +30,14 @@ static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
         started = gl_context_start(ctx, reason, capacity) == LR_OK;
         egl_context_restore(&ctx->egl, &ctx->before);
     }
-    if (!started) {
-        egl_context_close(&ctx->egl);
-    }
+    if (!started) egl_context_close(&ctx->egl);
     return started;
 }
 
 static bool start(struct gl_context *ctx, const struct egl_way *way, char *reason, size_t capacity)
 {
     ctx->limits.software = way->software;
-    return egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity) &&
-           start_opened(ctx, reason, capacity);
+    return egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity) && start_opened(ctx, reason, capacity);
 }
 
 static struct gl_context *make(const struct gl_context_params *params)
@@ -56,9 +53,7 @@ static struct gl_context *make(const struct gl_context_params *params)
 bool gl_context_share(lr_shared_context *shared)
 {
     struct egl_share current;
-    if (!egl_context_current(&current)) {
-        return false;
-    }
+    if (!egl_context_current(&current)) return false;
     *shared = (lr_shared_context){current.display, current.context};
     return true;
 }
@@ -68,23 +63,20 @@ static lr_status create_beside(const struct gl_context_params *params, struct gl
     const struct egl_share share = {params->shared->display, params->shared->context};
     char reason[256] = "no OpenGL";
     *ctx = make(params);
-    if (*ctx == NULL) {
-        return LR_FAILED;
-    }
+    if (*ctx == NULL) return LR_FAILED;
     (*ctx)->is_shared = true;
     if (!egl_context_open_beside(&(*ctx)->egl, &share, params->debug, reason, sizeof(reason)) ||
         !start_opened(*ctx, reason, sizeof(reason))) {
         free(*ctx);
         *ctx = NULL;
         return lr_error(params->log, LR_NO_DEVICE,
-                        "no OpenGL context can be made that shares objects with the one given: %s",
-                        reason);
+                        "no OpenGL context can be made that shares objects with the one given: %s", reason);
     }
     return LR_OK;
 }
 
-lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
-                         lr_device *found, struct gl_context **ctx)
+lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params, lr_device *found,
+                         struct gl_context **ctx)
 {
     *found = (lr_device){.software = way->software};
     gl_copy_text(found->way, sizeof(found->way), way->name);
@@ -113,11 +105,10 @@ static void append(char *list, size_t capacity, const char *text)
 static void append_found(char *list, size_t capacity, const lr_device *found, int number)
 {
     char item[512];
-    if (found->usable) {
+    if (found->usable)
         snprintf(item, sizeof(item), "%d = %s (%s)", number, found->renderer, found->way);
-    } else {
+    else
         snprintf(item, sizeof(item), "%s: %s", found->way, found->reason);
-    }
     append(list, capacity, item);
 }
 
@@ -130,17 +121,16 @@ struct tried {
 static lr_status report_none(const struct gl_context_params *params, const struct tried *tried)
 {
     if (tried->num_usable > 0) {
-        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s",
-                        params->device, tried->usable);
+        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s", params->device,
+                        tried->usable);
     }
     return lr_error(params->log, LR_NO_DEVICE,
-                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s",
-                    tried->refusals);
+                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s", tried->refusals);
 }
 
 /* The one asked for, into *ctx, or NULL there while others are left to try. */
-static lr_status try_next(const struct egl_way *way, const struct gl_context_params *params,
-                          struct tried *tried, struct gl_context **ctx)
+static lr_status try_next(const struct egl_way *way, const struct gl_context_params *params, struct tried *tried,
+                          struct gl_context **ctx)
 {
     lr_device found;
     const lr_status status = gl_context_try(way, params, &found, ctx);
@@ -164,13 +154,9 @@ static lr_status create(const struct gl_context_params *params, struct gl_contex
     struct egl_way ways[EGL_WAY_MAX];
     struct tried tried = {.num_usable = 0};
     *ctx = NULL;
-    if (params->shared != NULL) {
-        return create_beside(params, ctx);
-    }
+    if (params->shared != NULL) return create_beside(params, ctx);
     const int num_ways = egl_ways_find(ways);
-    for (int k = 0; *ctx == NULL && k < num_ways; k++) {
-        LR_TRY(try_next(&ways[k], params, &tried, ctx));
-    }
+    for (int k = 0; *ctx == NULL && k < num_ways; k++) LR_TRY(try_next(&ways[k], params, &tried, ctx));
     return *ctx != NULL ? LR_OK : report_none(params, &tried);
 }
 

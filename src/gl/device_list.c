@@ -6,9 +6,8 @@
 /* Where no way works, that is said of each. */
 static void warn_of_unlisted(const struct egl_way *first, int num_usable, const lr_log *log)
 {
-    if (first->kind == EGL_WAY_UNLISTED && num_usable > 0) {
+    if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
         lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);
-    }
 }
 
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log)

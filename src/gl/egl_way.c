@@ -11,9 +11,7 @@ static bool has_word(const char *list, const char *word)
     const size_t length = strlen(word);
     for (const char *at = list; at != NULL && (at = strstr(at, word)) != NULL; at += length) {
         const bool begins = at == list || at[-1] == ' ';
-        if (begins && (at[length] == ' ' || at[length] == '\0')) {
-            return true;
-        }
+        if (begins && (at[length] == ' ' || at[length] == '\0')) return true;
     }
     return false;
 }
@@ -27,30 +25,18 @@ static const char *client_extensions(void)
 static const char *error_name(EGLint error)
 {
     switch (error) {
-    case EGL_SUCCESS:
-        return "no error code";
-    case EGL_NOT_INITIALIZED:
-        return "EGL_NOT_INITIALIZED";
-    case EGL_BAD_ACCESS:
-        return "EGL_BAD_ACCESS";
-    case EGL_BAD_ALLOC:
-        return "EGL_BAD_ALLOC";
-    case EGL_BAD_ATTRIBUTE:
-        return "EGL_BAD_ATTRIBUTE";
-    case EGL_BAD_CONFIG:
-        return "EGL_BAD_CONFIG";
-    case EGL_BAD_CONTEXT:
-        return "EGL_BAD_CONTEXT";
-    case EGL_BAD_DISPLAY:
-        return "EGL_BAD_DISPLAY";
-    case EGL_BAD_MATCH:
-        return "EGL_BAD_MATCH";
-    case EGL_BAD_PARAMETER:
-        return "EGL_BAD_PARAMETER";
-    case EGL_CONTEXT_LOST:
-        return "EGL_CONTEXT_LOST";
-    default:
-        return "an unknown EGL error";
+    case EGL_SUCCESS: return "no error code";
+    case EGL_NOT_INITIALIZED: return "EGL_NOT_INITIALIZED";
+    case EGL_BAD_ACCESS: return "EGL_BAD_ACCESS";
+    case EGL_BAD_ALLOC: return "EGL_BAD_ALLOC";
+    case EGL_BAD_ATTRIBUTE: return "EGL_BAD_ATTRIBUTE";
+    case EGL_BAD_CONFIG: return "EGL_BAD_CONFIG";
+    case EGL_BAD_CONTEXT: return "EGL_BAD_CONTEXT";
+    case EGL_BAD_DISPLAY: return "EGL_BAD_DISPLAY";
+    case EGL_BAD_MATCH: return "EGL_BAD_MATCH";
+    case EGL_BAD_PARAMETER: return "EGL_BAD_PARAMETER";
+    case EGL_CONTEXT_LOST: return "EGL_CONTEXT_LOST";
+    default: return "an unknown EGL error";
     }
 }
 
@@ -69,16 +55,10 @@ static const char *find_query(PFNEGLQUERYDEVICESEXTPROC *query)
 {
     const char *client = client_extensions();
     *query = NULL;
-    if (client[0] == '\0') {
-        return "it names no client extensions";
-    }
-    if (!has_word(client, "EGL_EXT_platform_device")) {
-        return "EGL_EXT_platform_device is not supported";
-    }
-    if (!has_word(client, "EGL_EXT_device_enumeration") &&
-        !has_word(client, "EGL_EXT_device_base")) {
+    if (client[0] == '\0') return "it names no client extensions";
+    if (!has_word(client, "EGL_EXT_platform_device")) return "EGL_EXT_platform_device is not supported";
+    if (!has_word(client, "EGL_EXT_device_enumeration") && !has_word(client, "EGL_EXT_device_base"))
         return "EGL_EXT_device_enumeration is not supported";
-    }
     *query = (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT");
     return *query != NULL ? NULL : "it has no eglQueryDevicesEXT";
 }
@@ -109,16 +89,11 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
     /* Once, so that each device is in one of the two turns. */
-    for (int k = 0; k < num_devices; k++) {
-        are_software[k] = is_software(devices[k]);
-    }
+    for (int k = 0; k < num_devices; k++) are_software[k] = is_software(devices[k]);
     for (int software = 0; software < 2; software++) {
         for (int k = 0; k < num_devices; k++) {
-            if (are_software[k] != (software == 1)) {
-                continue;
-            }
-            ways[count] = (struct egl_way){
-                .kind = EGL_WAY_DEVICE, .device = devices[k], .software = software == 1};
+            if (are_software[k] != (software == 1)) continue;
+            ways[count] = (struct egl_way){.kind = EGL_WAY_DEVICE, .device = devices[k], .software = software == 1};
             snprintf(ways[count++].name, sizeof(ways->name), "egl device %d", k);
         }
     }
@@ -143,16 +118,14 @@ static EGLDisplay platform_display(EGLenum platform, void *native, bool *counted
     return eglGetPlatformDisplay(platform, native, NULL);
 }
 
-static bool open_display(struct egl_context *egl, const struct egl_way *way, char *reason,
-                         size_t capacity)
+static bool open_display(struct egl_context *egl, const struct egl_way *way, char *reason, size_t capacity)
 {
     if (way->kind == EGL_WAY_DEVICE) {
         egl->display = platform_display(EGL_PLATFORM_DEVICE_EXT, way->device, &egl->counted);
     } else if (way->kind == EGL_WAY_PBUFFER) {
         egl->display = eglGetDisplay(EGL_DEFAULT_DISPLAY);
     } else if (has_word(client_extensions(), "EGL_MESA_platform_surfaceless")) {
-        egl->display =
-            platform_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, &egl->counted);
+        egl->display = platform_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, &egl->counted);
     } else {
         snprintf(reason, capacity, "EGL_MESA_platform_surfaceless is not supported");
         return false;
@@ -171,15 +144,12 @@ static bool open_display(struct egl_context *egl, const struct egl_way *way, cha
 
 static bool choose_config(const struct egl_context *egl, bool pbuffer, EGLConfig *config)
 {
-    const EGLint wanted[] = {EGL_SURFACE_TYPE, pbuffer ? EGL_PBUFFER_BIT : 0, EGL_RENDERABLE_TYPE,
-                             EGL_OPENGL_BIT, EGL_NONE};
+    const EGLint wanted[] = {EGL_SURFACE_TYPE, pbuffer ? EGL_PBUFFER_BIT : 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                             EGL_NONE};
     EGLint count = 0;
-    if (eglChooseConfig(egl->display, wanted, config, 1, &count) && count > 0) {
-        return true;
-    }
+    if (eglChooseConfig(egl->display, wanted, config, 1, &count) && count > 0) return true;
     *config = EGL_NO_CONFIG_KHR;
-    return !pbuffer &&
-           has_word(eglQueryString(egl->display, EGL_EXTENSIONS), "EGL_KHR_no_config_context");
+    return !pbuffer && has_word(eglQueryString(egl->display, EGL_EXTENSIONS), "EGL_KHR_no_config_context");
 }
 
 /* A driver that cannot tell of resets refuses the attribute; it is asked again without. So it is
@@ -195,20 +165,17 @@ static bool make_context(struct egl_context *egl, EGLConfig config, EGLContext s
                                  EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT_KHR,
                                  EGL_CONTEXT_FLAGS_KHR,
                                  debug ? EGL_CONTEXT_OPENGL_DEBUG_BIT_KHR : 0,
-                                 tells_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR
-                                              : EGL_NONE,
+                                 tells_resets ? EGL_CONTEXT_OPENGL_RESET_NOTIFICATION_STRATEGY_KHR : EGL_NONE,
                                  EGL_LOSE_CONTEXT_ON_RESET_KHR,
                                  EGL_NONE};
         egl->context = eglCreateContext(egl->display, config, share, wanted);
-        if (egl->context != EGL_NO_CONTEXT) {
-            return true;
-        }
+        if (egl->context != EGL_NO_CONTEXT) return true;
     }
     return false;
 }
 
-static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug,
-                         char *reason, size_t capacity)
+static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug, char *reason,
+                         size_t capacity)
 {
     EGLConfig config = EGL_NO_CONFIG_KHR;
     if (!choose_config(egl, pbuffer, &config)) {
@@ -223,8 +190,7 @@ static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer
         const EGLint size[] = {EGL_WIDTH, 1, EGL_HEIGHT, 1, EGL_NONE};
         egl->surface = eglCreatePbufferSurface(egl->display, config, size);
         if (egl->surface == EGL_NO_SURFACE) {
-            snprintf(reason, capacity, "a 1 x 1 pbuffer is refused (%s)",
-                     error_name(eglGetError()));
+            snprintf(reason, capacity, "a 1 x 1 pbuffer is refused (%s)", error_name(eglGetError()));
             return false;
         }
     }
@@ -232,16 +198,15 @@ static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer
 }
 
 /* On the display that is open in *egl. */
-static bool fill_opened(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug,
-                        char *reason, size_t capacity)
+static bool fill_opened(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug, char *reason,
+                        size_t capacity)
 {
     const char *has = eglQueryString(egl->display, EGL_EXTENSIONS);
     const bool needs = pbuffer || !has_word(has, "EGL_KHR_surfaceless_context");
     return fill_display(egl, share, needs, debug, reason, capacity);
 }
 
-bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason,
-                      size_t capacity)
+bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity)
 {
     *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
     if (way->kind == EGL_WAY_UNLISTED) {
@@ -253,45 +218,29 @@ bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool d
         snprintf(reason, capacity, "no EGL driver offers OpenGL");
         return false;
     }
-    const bool opened =
-        open_display(egl, way, reason, capacity) &&
-        fill_opened(egl, EGL_NO_CONTEXT, way->kind == EGL_WAY_PBUFFER, debug, reason, capacity);
-    if (api != EGL_NONE) {
-        eglBindAPI(api);
-    }
-    if (!opened) {
-        egl_context_close(egl);
-    }
+    const bool opened = open_display(egl, way, reason, capacity) &&
+                        fill_opened(egl, EGL_NO_CONTEXT, way->kind == EGL_WAY_PBUFFER, debug, reason, capacity);
+    if (api != EGL_NONE) eglBindAPI(api);
+    if (!opened) egl_context_close(egl);
     return opened;
 }
 
-bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug,
-                             char *reason, size_t capacity)
+bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug, char *reason,
+                             size_t capacity)
 {
     *egl = (struct egl_context){share->display, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
     const EGLenum api = eglQueryAPI();
-    const bool opened = eglBindAPI(EGL_OPENGL_API) &&
-                        fill_opened(egl, share->context, false, debug, reason, capacity);
-    if (api != EGL_NONE) {
-        eglBindAPI(api);
-    }
-    if (!opened) {
-        egl_context_close(egl);
-    }
+    const bool opened = eglBindAPI(EGL_OPENGL_API) && fill_opened(egl, share->context, false, debug, reason, capacity);
+    if (api != EGL_NONE) eglBindAPI(api);
+    if (!opened) egl_context_close(egl);
     return opened;
 }
 
 void egl_context_close(struct egl_context *egl)
 {
-    if (egl->surface != EGL_NO_SURFACE) {
-        eglDestroySurface(egl->display, egl->surface);
-    }
-    if (egl->context != EGL_NO_CONTEXT) {
-        eglDestroyContext(egl->display, egl->context);
-    }
-    if (egl->display != EGL_NO_DISPLAY && egl->counted) {
-        eglTerminate(egl->display);
-    }
+    if (egl->surface != EGL_NO_SURFACE) eglDestroySurface(egl->display, egl->surface);
+    if (egl->context != EGL_NO_CONTEXT) eglDestroyContext(egl->display, egl->context);
+    if (egl->display != EGL_NO_DISPLAY && egl->counted) eglTerminate(egl->display);
     *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
 }
 
@@ -309,34 +258,25 @@ static void note_current(struct egl_current *current)
 bool egl_context_current(struct egl_share *current)
 {
     const EGLenum api = eglQueryAPI();
-    if (!eglBindAPI(EGL_OPENGL_API)) {
-        return false;
-    }
+    if (!eglBindAPI(EGL_OPENGL_API)) return false;
     *current = (struct egl_share){eglGetCurrentDisplay(), eglGetCurrentContext()};
-    if (api != EGL_NONE) {
-        eglBindAPI(api);
-    }
+    if (api != EGL_NONE) eglBindAPI(api);
     return current->context != EGL_NO_CONTEXT;
 }
 
-bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before,
-                              char *reason, size_t capacity)
+bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity)
 {
     struct egl_current was = {.api = eglQueryAPI()};
     note_current(&was);
     const bool found = was.context != EGL_NO_CONTEXT;
-    if (eglBindAPI(EGL_OPENGL_API) && !found) {
-        note_current(&was);
-    }
+    if (eglBindAPI(EGL_OPENGL_API) && !found) note_current(&was);
     if (!eglMakeCurrent(egl->display, egl->surface, egl->surface, egl->context)) {
         const EGLint error = eglGetError();
         snprintf(reason, capacity, "%s%s", error_name(error),
                  error == EGL_BAD_ACCESS ? ": another thread has it, or a context made without "
                                            "EGL is current on this thread"
                                          : "");
-        if (was.api != EGL_NONE) {
-            eglBindAPI(was.api);
-        }
+        if (was.api != EGL_NONE) eglBindAPI(was.api);
         return false;
     }
     *before = was;
@@ -356,8 +296,6 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
     } else {
         done = eglMakeCurrent(egl->display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
     }
-    if (before->api != EGL_NONE) {
-        eglBindAPI(before->api);
-    }
+    if (before->api != EGL_NONE) eglBindAPI(before->api);
     return done;
 }

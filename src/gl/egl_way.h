@@ -52,21 +52,19 @@ struct egl_current {
 int egl_ways_find(struct egl_way ways[EGL_WAY_MAX]);
 
 /* Makes an OpenGL 4.5 core context, not current. */
-bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason,
-                      size_t capacity);
+bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason, size_t capacity);
 void egl_context_close(struct egl_context *egl);
 
 /* The same on the display of a context, whose objects are then those of both. The display stays its
  * owner's. */
-bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug,
-                             char *reason, size_t capacity);
+bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug, char *reason,
+                             size_t capacity);
 
 /* The OpenGL context that is current on this thread; false: none that EGL knows of. */
 bool egl_context_current(struct egl_share *current);
 
 /* Makes it current after storing what was. On failure nothing has changed. */
-bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before,
-                              char *reason, size_t capacity);
+bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before, char *reason, size_t capacity);
 bool egl_context_restore(const struct egl_context *egl, const struct egl_current *before);
 
 #endif

@@ -28,10 +28,7 @@ static const struct gl_format formats[] = {
 
 const struct gl_format *gl_format_find(GLenum internal)
 {
-    for (size_t k = 0; k < sizeof(formats) / sizeof(formats[0]); k++) {
-        if (formats[k].internal == internal) {
-            return &formats[k];
-        }
-    }
+    for (size_t k = 0; k < sizeof(formats) / sizeof(formats[0]); k++)
+        if (formats[k].internal == internal) return &formats[k];
     return NULL;
 }

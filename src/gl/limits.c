@@ -37,13 +37,9 @@ int gl_integer(GLenum what)
 
 static bool names_software(const char *renderer)
 {
-    static const char *const names[] = {"llvmpipe", "softpipe", "swrast", "SWR",
-                                        "Software Rasterizer"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        if (strstr(renderer, names[k]) != NULL) {
-            return true;
-        }
-    }
+    static const char *const names[] = {"llvmpipe", "softpipe", "swrast", "SWR", "Software Rasterizer"};
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        if (strstr(renderer, names[k]) != NULL) return true;
     return false;
 }
 
@@ -58,9 +54,7 @@ static struct extensions read_extensions(void)
     const int count = gl_integer(GL_NUM_EXTENSIONS);
     for (int k = 0; k < count; k++) {
         const char *name = (const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k);
-        if (name == NULL) {
-            continue; /* the error is pending */
-        }
+        if (name == NULL) continue; /* the error is pending */
         has.nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
         has.ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
         has.float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
@@ -73,27 +67,23 @@ static struct extensions read_extensions(void)
 static int64_t device_memory(const struct extensions *has)
 {
     GLint kibibytes[4] = {0};
-    if (has->nvx_memory) {
+    if (has->nvx_memory)
         glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    } else if (has->ati_memory) {
+    else if (has->ati_memory)
         glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
-    }
     return (int64_t)(uint32_t)kibibytes[0] * 1024;
 }
 
 static bool wants_small_batches(bool software)
 {
     const char *batches = getenv("LORASTER_BATCHES");
-    if (batches == NULL || (strcmp(batches, "small") != 0 && strcmp(batches, "large") != 0)) {
-        return software;
-    }
+    if (batches == NULL || (strcmp(batches, "small") != 0 && strcmp(batches, "large") != 0)) return software;
     return strcmp(batches, "small") == 0;
 }
 
 static void read_driver(struct gl_limits *limits)
 {
-    gl_copy_text(limits->renderer, sizeof(limits->renderer),
-                 (const char *)glGetString(GL_RENDERER));
+    gl_copy_text(limits->renderer, sizeof(limits->renderer), (const char *)glGetString(GL_RENDERER));
     gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
     gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
     limits->software = names_software(limits->renderer);

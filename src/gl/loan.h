@@ -13,8 +13,7 @@ struct gl_loan {
 };
 
 /* Whether an object is not out on a loan (NULL = it never was); errors: LR_USAGE, logged. */
-lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan,
-                        const char *label);
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
 
 /* NULL is allowed. */
 void gl_loan_end(struct gl_loan *loan);

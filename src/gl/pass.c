@@ -27,12 +27,8 @@ void gl_pass_baseline(struct gl_context *ctx)
                                  GL_SAMPLE_MASK,
                                  GL_POLYGON_OFFSET_FILL,
                                  GL_PROGRAM_POINT_SIZE};
-    for (size_t k = 0; k < sizeof(off) / sizeof(off[0]); k++) {
-        glDisable(off[k]);
-    }
-    for (int k = 0; k < ctx->limits.max_clip_distances; k++) {
-        glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
-    }
+    for (size_t k = 0; k < sizeof(off) / sizeof(off[0]); k++) glDisable(off[k]);
+    for (int k = 0; k < ctx->limits.max_clip_distances; k++) glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
     glColorMask(GL_TRUE, GL_TRUE, GL_TRUE, GL_TRUE);
     glDepthMask(GL_TRUE);
     glDepthFunc(GL_LESS);
@@ -51,11 +47,8 @@ void gl_pass_baseline(struct gl_context *ctx)
 
 static bool is_zero(const int *numbers, int count)
 {
-    for (int k = 0; k < count; k++) {
-        if (numbers[k] != 0) {
-            return false;
-        }
-    }
+    for (int k = 0; k < count; k++)
+        if (numbers[k] != 0) return false;
     return true;
 }
 
@@ -68,26 +61,21 @@ static bool is_compute(const struct gl_pass *pass)
 
 static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
 {
-    if (pass->target == NULL) {
-        return lr_error(ctx->log, LR_USAGE, "%s: a draw needs a target", pass->label);
-    }
+    if (pass->target == NULL) return lr_error(ctx->log, LR_USAGE, "%s: a draw needs a target", pass->label);
     const int *size = pass->target->size, *port = pass->viewport;
-    if (!is_zero(port, 4) && (port[0] < 0 || port[1] < 0 || port[2] < 1 || port[3] < 1 ||
-                              port[2] > size[0] - port[0] || port[3] > size[1] - port[1])) {
+    if (!is_zero(port, 4) && (port[0] < 0 || port[1] < 0 || port[2] < 1 || port[3] < 1 || port[2] > size[0] - port[0] ||
+                              port[3] > size[1] - port[1])) {
         return lr_error(ctx->log, LR_USAGE,
                         "%s: the viewport of %d x %d pixels at %d, %d is not inside the target's "
                         "%d x %d",
                         pass->label, port[2], port[3], port[0], port[1], size[0], size[1]);
     }
     if (pass->clip_distances < 0 || pass->clip_distances > ctx->limits.max_clip_distances) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %d clip distances are asked for and %s has %d",
-                        pass->label, pass->clip_distances, ctx->limits.renderer,
-                        ctx->limits.max_clip_distances);
+        return lr_error(ctx->log, LR_USAGE, "%s: %d clip distances are asked for and %s has %d", pass->label,
+                        pass->clip_distances, ctx->limits.renderer, ctx->limits.max_clip_distances);
     }
-    if (pass->depth_test && pass->target->depth == NULL) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label,
-                        pass->target->label);
-    }
+    if (pass->depth_test && pass->target->depth == NULL)
+        return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label, pass->target->label);
     return LR_OK;
 }
 
@@ -95,10 +83,8 @@ static lr_status check_dispatch(struct gl_context *ctx, const struct gl_pass *pa
 {
     for (int k = 0; k < 3; k++) {
         if (pass->groups[k] < 0 || pass->groups[k] > ctx->limits.max_compute_groups[k]) {
-            return lr_error(ctx->log, LR_USAGE,
-                            "%s: %d work groups along axis %d are asked for and %s allows %d",
-                            pass->label, pass->groups[k], k, ctx->limits.renderer,
-                            ctx->limits.max_compute_groups[k]);
+            return lr_error(ctx->log, LR_USAGE, "%s: %d work groups along axis %d are asked for and %s allows %d",
+                            pass->label, pass->groups[k], k, ctx->limits.renderer, ctx->limits.max_compute_groups[k]);
         }
     }
     return LR_OK;
@@ -112,19 +98,15 @@ static int64_t range_bytes(const struct gl_range *range)
 static lr_status check_range(struct gl_context *ctx, const struct gl_pass *pass, int k)
 {
     const struct gl_range *range = &pass->buffers[k];
-    if (range->buffer == NULL) {
-        return LR_OK;
-    }
+    if (range->buffer == NULL) return LR_OK;
     const int64_t size = range->buffer->size_bytes, bytes = range_bytes(range);
     if (k >= ctx->limits.max_storage_bindings || range->offset < 0 || range->offset >= size ||
-        range->offset % ctx->limits.storage_alignment != 0 || range->size_bytes < 0 ||
-        bytes > size - range->offset) {
+        range->offset % ctx->limits.storage_alignment != 0 || range->size_bytes < 0 || bytes > size - range->offset) {
         return lr_error(ctx->log, LR_USAGE,
                         "%s: %lld bytes at %lld of %s (%lld bytes) cannot be bound at %d: ranges "
                         "lie inside, at multiples of %d, and there are %d bindings",
-                        pass->label, (long long)bytes, (long long)range->offset,
-                        range->buffer->label, (long long)size, k, ctx->limits.storage_alignment,
-                        ctx->limits.max_storage_bindings);
+                        pass->label, (long long)bytes, (long long)range->offset, range->buffer->label, (long long)size,
+                        k, ctx->limits.storage_alignment, ctx->limits.max_storage_bindings);
     }
     return LR_OK;
 }
@@ -135,13 +117,10 @@ static lr_status check_feedback(struct gl_context *ctx, const struct gl_pass *pa
     for (int k = 0; k < GL_PASS_TEXTURES && pass->target != NULL; k++) {
         const struct gl_texture *texture = pass->textures[k];
         bool drawn = texture != NULL && texture == pass->target->depth;
-        for (int c = 0; c < pass->target->num_colours && texture != NULL; c++) {
+        for (int c = 0; c < pass->target->num_colours && texture != NULL; c++)
             drawn = drawn || (texture == pass->target->colours[c] && texture->size[2] == 1);
-        }
-        if (drawn) {
-            return lr_error(ctx->log, LR_USAGE, "%s: %s is drawn into and read at once",
-                            pass->label, texture->label);
-        }
+        if (drawn)
+            return lr_error(ctx->log, LR_USAGE, "%s: %s is drawn into and read at once", pass->label, texture->label);
     }
     return LR_OK;
 }
@@ -167,14 +146,11 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
 {
     LR_TRY(check_loans(ctx, pass));
     LR_TRY(is_compute(pass) ? check_dispatch(ctx, pass) : check_draw(ctx, pass));
-    for (int k = 0; k < GL_PASS_BUFFERS; k++) {
-        LR_TRY(check_range(ctx, pass, k));
-    }
+    for (int k = 0; k < GL_PASS_BUFFERS; k++) LR_TRY(check_range(ctx, pass, k));
     if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
         (int64_t)pass->uniform_bytes > gl_stream_most(ctx)) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s",
-                        pass->label, pass->uniform_bytes, ctx->limits.max_uniform_bytes,
-                        ctx->limits.renderer);
+        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s", pass->label,
+                        pass->uniform_bytes, ctx->limits.max_uniform_bytes, ctx->limits.renderer);
     }
     return check_feedback(ctx, pass);
 }
@@ -184,9 +160,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
 /* Made at first use: a context that only lists its limits needs none of this. */
 static lr_status ensure_objects(struct gl_context *ctx)
 {
-    if (ctx->vertex_array != 0) {
-        return LR_OK;
-    }
+    if (ctx->vertex_array != 0) return LR_OK;
     glCreateVertexArrays(1, &ctx->vertex_array);
     glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
     return gl_context_check(ctx, "an empty vertex array");
@@ -195,9 +169,7 @@ static lr_status ensure_objects(struct gl_context *ctx)
 static lr_status bind_uniforms(struct gl_context *ctx, const struct gl_pass *pass)
 {
     int64_t offset;
-    if (pass->uniform_bytes == 0) {
-        return LR_OK;
-    }
+    if (pass->uniform_bytes == 0) return LR_OK;
     LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
     /* A std140 block may end in padding that the caller's struct lacks. */
     glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
@@ -211,20 +183,16 @@ static void bind_objects(const struct gl_pass *pass)
     for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
         const struct gl_range *range = &pass->buffers[k];
         if (range->buffer != NULL) {
-            glBindBufferRange(GL_SHADER_STORAGE_BUFFER, k, range->buffer->name,
-                              (GLintptr)range->offset, (GLsizeiptr)range_bytes(range));
+            glBindBufferRange(GL_SHADER_STORAGE_BUFFER, k, range->buffer->name, (GLintptr)range->offset,
+                              (GLsizeiptr)range_bytes(range));
         }
     }
-    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++) {
-        if (pass->textures[k] != NULL) {
-            glBindTextureUnit(k, pass->textures[k]->name);
-        }
-    }
+    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++)
+        if (pass->textures[k] != NULL) glBindTextureUnit(k, pass->textures[k]->name);
     for (GLuint k = 0; k < GL_PASS_IMAGES; k++) {
         const struct gl_image *image = &pass->images[k];
         if (image->texture != NULL) {
-            glBindImageTexture(k, image->texture->name, 0, GL_TRUE, 0,
-                               image->access ? image->access : GL_READ_WRITE,
+            glBindImageTexture(k, image->texture->name, 0, GL_TRUE, 0, image->access ? image->access : GL_READ_WRITE,
                                image->format ? image->format : image->texture->format);
         }
     }
@@ -232,24 +200,13 @@ static void bind_objects(const struct gl_pass *pass)
 
 static void unbind_objects(const struct gl_pass *pass)
 {
-    for (GLuint k = 0; k < GL_PASS_IMAGES; k++) {
-        if (pass->images[k].texture != NULL) {
-            glBindImageTexture(k, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_R32F);
-        }
-    }
-    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++) {
-        if (pass->textures[k] != NULL) {
-            glBindTextureUnit(k, 0);
-        }
-    }
-    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
-        if (pass->buffers[k].buffer != NULL) {
-            glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, 0);
-        }
-    }
-    if (pass->uniform_bytes > 0) {
-        glBindBufferBase(GL_UNIFORM_BUFFER, UNIFORM_BINDING, 0);
-    }
+    for (GLuint k = 0; k < GL_PASS_IMAGES; k++)
+        if (pass->images[k].texture != NULL) glBindImageTexture(k, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_R32F);
+    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++)
+        if (pass->textures[k] != NULL) glBindTextureUnit(k, 0);
+    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++)
+        if (pass->buffers[k].buffer != NULL) glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, 0);
+    if (pass->uniform_bytes > 0) glBindBufferBase(GL_UNIFORM_BUFFER, UNIFORM_BINDING, 0);
     glUseProgram(0);
 }
 
@@ -276,25 +233,15 @@ static void set_draw_state(struct gl_context *ctx, const struct gl_pass *pass)
         glEnable(GL_SCISSOR_TEST);
         glScissor(pass->scissor[0], pass->scissor[1], pass->scissor[2], pass->scissor[3]);
     }
-    if (pass->depth_test) {
-        glEnable(GL_DEPTH_TEST);
-    }
-    if (pass->depth_zero_to_one) {
-        glClipControl(GL_LOWER_LEFT, GL_ZERO_TO_ONE);
-    }
-    for (int k = 0; k < pass->clip_distances; k++) {
-        glEnable(GL_CLIP_DISTANCE0 + (GLenum)k);
-    }
+    if (pass->depth_test) glEnable(GL_DEPTH_TEST);
+    if (pass->depth_zero_to_one) glClipControl(GL_LOWER_LEFT, GL_ZERO_TO_ONE);
+    for (int k = 0; k < pass->clip_distances; k++) glEnable(GL_CLIP_DISTANCE0 + (GLenum)k);
 }
 
 static void reset_draw_state(const struct gl_pass *pass)
 {
-    for (int k = 0; k < pass->clip_distances; k++) {
-        glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
-    }
-    if (pass->depth_zero_to_one) {
-        glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
-    }
+    for (int k = 0; k < pass->clip_distances; k++) glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
+    if (pass->depth_zero_to_one) glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
     glDisable(GL_DEPTH_TEST);
     glDisable(GL_BLEND);
     glDisable(GL_SCISSOR_TEST);
@@ -305,8 +252,7 @@ static void reset_draw_state(const struct gl_pass *pass)
 static void issue(struct gl_context *ctx, const struct gl_pass *pass)
 {
     if (is_compute(pass)) {
-        glDispatchCompute((GLuint)pass->groups[0], (GLuint)pass->groups[1],
-                          (GLuint)pass->groups[2]);
+        glDispatchCompute((GLuint)pass->groups[0], (GLuint)pass->groups[1], (GLuint)pass->groups[2]);
         return;
     }
     set_draw_state(ctx, pass);
@@ -316,9 +262,7 @@ static void issue(struct gl_context *ctx, const struct gl_pass *pass)
 
 static bool is_nothing(const struct gl_pass *pass)
 {
-    if (is_compute(pass)) {
-        return pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0;
-    }
+    if (is_compute(pass)) return pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0;
     return pass->vertices == 0 || pass->instances == 0;
 }
 
@@ -326,18 +270,14 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
 {
     LR_TRY(pass->program != NULL ? gl_program_wait(pass->program) : LR_OK);
     LR_TRY(check(ctx, pass));
-    if (is_nothing(pass)) {
-        return LR_OK;
-    }
+    if (is_nothing(pass)) return LR_OK;
     LR_TRY(ensure_objects(ctx));
     LR_TRY(bind_uniforms(ctx, pass));
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
     gl_trace_begin(ctx->trace, pass->label);
     bind_objects(pass);
     issue(ctx, pass);
-    if (pass->barriers != 0) {
-        glMemoryBarrier(pass->barriers);
-    }
+    if (pass->barriers != 0) glMemoryBarrier(pass->barriers);
     unbind_objects(pass);
     gl_trace_end(ctx->trace);
     glPopDebugGroup();

@@ -57,12 +57,12 @@ struct gl_pass {
     struct gl_range buffers[GL_PASS_BUFFERS];            /* storage binding k */
     const struct gl_texture *textures[GL_PASS_TEXTURES]; /* sampler binding k */
     struct gl_image images[GL_PASS_IMAGES];              /* image binding k */
-    const void *uniforms; /* copied into the uniform block at binding 0 (std140) */
+    const void *uniforms;                                /* copied into the uniform block at binding 0 (std140) */
     size_t uniform_bytes;
 
     struct gl_target *target; /* a draw's; NULL for compute */
     int viewport[4];          /* x, y, width, height; all 0 = the whole target */
-    int scissor[4]; /* nothing is drawn outside; all 0 = no limit. Clipped to the target */
+    int scissor[4];           /* nothing is drawn outside; all 0 = no limit. Clipped to the target */
     enum gl_blending blending;
     bool depth_test;         /* nearer wins (GL_LESS), and depth is written */
     bool depth_zero_to_one;  /* clip space z in 0 .. 1: the finer choice with a float depth */

@@ -9,9 +9,7 @@ static void leave_out(struct gl_pool *pool, int which)
 {
     pool->bytes -= pool->held[which].bytes;
     pool->count--;
-    for (int k = which; k < pool->count; k++) {
-        pool->held[k] = pool->held[k + 1];
-    }
+    for (int k = which; k < pool->count; k++) pool->held[k] = pool->held[k + 1];
 }
 
 GLuint gl_pool_take(struct gl_pool *pool, int64_t bytes)
@@ -38,16 +36,12 @@ void gl_pool_give(struct gl_pool *pool, GLuint name, int64_t bytes)
         glDeleteBuffers(1, &name);
         return;
     }
-    while (pool->count == GL_POOL_MOST || pool->bytes > pool->most_bytes - bytes) {
-        delete_oldest(pool);
-    }
+    while (pool->count == GL_POOL_MOST || pool->bytes > pool->most_bytes - bytes) delete_oldest(pool);
     pool->held[pool->count++] = (struct gl_pooled){name, bytes};
     pool->bytes += bytes;
 }
 
 void gl_pool_empty(struct gl_pool *pool)
 {
-    while (pool->count > 0) {
-        delete_oldest(pool);
-    }
+    while (pool->count > 0) delete_oldest(pool);
 }

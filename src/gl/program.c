@@ -43,9 +43,8 @@ struct gl_program {
 static char *write_defines(const struct gl_define *defines, int next_line, const lr_log *log)
 {
     struct lr_text text = {.what = "a shader's defines", .log = log};
-    for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++) {
+    for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++)
         (void)lr_text_print(&text, "#define %s %s\n", d->name, d->value ? d->value : "1");
-    }
     (void)lr_text_print(&text, "#line %d 0\n", next_line);
     if (text.failed) {
         free(text.chars);
@@ -54,8 +53,8 @@ static char *write_defines(const struct gl_define *defines, int next_line, const
     return text.chars;
 }
 
-static lr_status set_source(GLuint shader, const struct gl_shader_source *source,
-                            const struct gl_define *defines, const lr_log *log)
+static lr_status set_source(GLuint shader, const struct gl_shader_source *source, const struct gl_define *defines,
+                            const lr_log *log)
 {
     int next_line = 1;
     const size_t head = gl_shader_source_after_version(source, &next_line);
@@ -80,8 +79,7 @@ static lr_status set_source(GLuint shader, const struct gl_shader_source *source
 
 /* --- what came of it --- */
 
-static lr_status report_compile(const struct gl_program *program, GLuint shader,
-                                const struct gl_shader_source *source)
+static lr_status report_compile(const struct gl_program *program, GLuint shader, const struct gl_shader_source *source)
 {
     struct gl_context *ctx = program->ctx;
     GLint length = 0;
@@ -101,13 +99,10 @@ static lr_status report_link(const struct gl_program *program)
     char text[700] = "";
     LR_TRY(gl_context_check(program->ctx, program->label));
     glGetProgramInfoLog(program->name, sizeof(text), NULL, text);
-    for (char *at = text; *at != '\0'; at++) {
-        if (*at == '\n') {
-            *at = at[1] != '\0' ? ';' : '\0';
-        }
-    }
-    return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s",
-                    program->label, text[0] ? text : "the driver does not say why");
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '\n') *at = at[1] != '\0' ? ';' : '\0';
+    return lr_error(program->ctx->log, LR_FAILED, "the stages of program %s do not fit: %s", program->label,
+                    text[0] ? text : "the driver does not say why");
 }
 
 /* Tells of a compilation that takes its time, where the driver says that it is still at it. */
@@ -116,9 +111,7 @@ static void watch(const struct gl_program *program)
     const struct timespec pause = {.tv_nsec = 2000000};
     const double start_s = lr_clock_seconds();
     GLint done = GL_TRUE;
-    if (!program->ctx->limits.parallel_compile) {
-        return;
-    }
+    if (!program->ctx->limits.parallel_compile) return;
     glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
     while (!done && lr_clock_seconds() - start_s < LONG_SECONDS) {
         nanosleep(&pause, NULL);
@@ -138,18 +131,12 @@ static lr_status find_outcome(struct gl_program *program)
     for (int k = 0; k < MAX_STAGES && build->shaders[k] != 0; k++) {
         GLint compiled = GL_FALSE;
         glGetShaderiv(build->shaders[k], GL_COMPILE_STATUS, &compiled);
-        if (!compiled) {
-            return report_compile(program, build->shaders[k], &build->sources[k]);
-        }
+        if (!compiled) return report_compile(program, build->shaders[k], &build->sources[k]);
     }
     GLint linked = GL_FALSE;
     glGetProgramiv(program->name, GL_LINK_STATUS, &linked);
-    if (!linked) {
-        return report_link(program);
-    }
-    if (build->is_compute) {
-        glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
-    }
+    if (!linked) return report_link(program);
+    if (build->is_compute) glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
     return gl_context_check(program->ctx, program->label);
 }
 
@@ -171,15 +158,12 @@ static void end_build(struct gl_program *program)
 static lr_status report_failure(const struct gl_program *program)
 {
     LR_TRY(gl_context_check(program->ctx, program->label));
-    return lr_error(program->ctx->log, LR_FAILED, "program %s could not be built before",
-                    program->label);
+    return lr_error(program->ctx->log, LR_FAILED, "program %s could not be built before", program->label);
 }
 
 lr_status gl_program_wait(struct gl_program *program)
 {
-    if (program->build == NULL) {
-        return program->has_failed ? report_failure(program) : LR_OK;
-    }
+    if (program->build == NULL) return program->has_failed ? report_failure(program) : LR_OK;
     watch(program);
     const lr_status status = find_outcome(program);
     program->has_failed = status != LR_OK;
@@ -193,21 +177,17 @@ lr_status gl_program_wait(struct gl_program *program)
 
 /* --- starting --- */
 
-static lr_status start_stage(struct gl_program *program, int stage, const char *name,
-                             const struct gl_define *defines)
+static lr_status start_stage(struct gl_program *program, int stage, const char *name, const struct gl_define *defines)
 {
     struct build *build = program->build;
     const lr_log *log = program->ctx->log;
-    const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER
-                        : stage == 0      ? GL_VERTEX_SHADER
-                                          : GL_FRAGMENT_SHADER;
+    const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER : stage == 0 ? GL_VERTEX_SHADER : GL_FRAGMENT_SHADER;
     LR_TRY(gl_shader_source_init(&build->sources[stage], name, log));
     const GLuint shader = build->shaders[stage] = glCreateShader(kind);
     if (shader == 0) {
         gl_shader_source_finish(&build->sources[stage]);
         LR_TRY(gl_context_check(program->ctx, program->label));
-        return lr_error(log, LR_FAILED, "the driver makes no shader for program %s",
-                        program->label);
+        return lr_error(log, LR_FAILED, "the driver makes no shader for program %s", program->label);
     }
     glAttachShader(program->name, shader);
     glObjectLabel(GL_SHADER, shader, -1, name);
@@ -219,17 +199,12 @@ static lr_status start_stage(struct gl_program *program, int stage, const char *
 static lr_status start_build(struct gl_program *program, const struct gl_program_params *params)
 {
     const bool compute = params->compute != NULL;
-    const char *names[MAX_STAGES] = {compute ? params->compute : params->vertex,
-                                     compute ? NULL : params->fragment};
+    const char *names[MAX_STAGES] = {compute ? params->compute : params->vertex, compute ? NULL : params->fragment};
     program->build = lr_alloc(1, sizeof(*program->build), params->label, program->ctx->log);
-    if (program->build == NULL) {
-        return LR_FAILED;
-    }
+    if (program->build == NULL) return LR_FAILED;
     program->build->is_compute = compute;
     program->build->start_s = lr_clock_seconds();
-    for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) {
-        LR_TRY(start_stage(program, k, names[k], params->defines));
-    }
+    for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) LR_TRY(start_stage(program, k, names[k], params->defines));
     glLinkProgram(program->name);
     return gl_context_check(program->ctx, program->label);
 }
@@ -244,15 +219,12 @@ static bool stages_make_sense(const struct gl_program_params *params)
 struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params)
 {
     if (!stages_make_sense(params)) {
-        lr_error(ctx->log, LR_USAGE,
-                 "program %s needs a vertex and a fragment shader, or a compute shader",
+        lr_error(ctx->log, LR_USAGE, "program %s needs a vertex and a fragment shader, or a compute shader",
                  params->label);
         return NULL;
     }
     struct gl_program *program = lr_alloc(1, sizeof(*program), params->label, ctx->log);
-    if (program == NULL) {
-        return NULL;
-    }
+    if (program == NULL) return NULL;
     program->ctx = ctx;
     gl_copy_text(program->label, sizeof(program->label), params->label);
     program->name = glCreateProgram();

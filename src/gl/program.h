@@ -33,8 +33,7 @@ struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_prog
 lr_status gl_program_wait(struct gl_program *program);
 
 /* Both. errors: NULL, as theirs. */
-struct gl_program *gl_program_create(struct gl_context *ctx,
-                                     const struct gl_program_params *params);
+struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params);
 
 /* NULL is allowed. */
 void gl_program_destroy(struct gl_program *program);

@@ -24,27 +24,22 @@ void gl_readback_finish(struct gl_readback *readback)
 
 lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
 {
-    if (bytes <= readback->size_bytes) {
-        return LR_OK;
-    }
+    if (bytes <= readback->size_bytes) return LR_OK;
     gl_readback_finish(readback);
     LR_TRY(gl_context_check(readback->ctx, readback->label));
     glCreateBuffers(1, &readback->name);
     glObjectLabel(GL_BUFFER, readback->name, -1, readback->label);
-    glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL,
-                         map_flags | GL_CLIENT_STORAGE_BIT);
-    if (glGetError() == GL_NO_ERROR) { /* else there is no storage to be mapped */
+    glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL, map_flags | GL_CLIENT_STORAGE_BIT);
+    if (glGetError() == GL_NO_ERROR) /* else there is no storage to be mapped */
         readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, map_flags);
-    }
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);
         gl_context_drop_errors(readback->ctx);
         LR_TRY(gl_context_check(readback->ctx, readback->label)); /* a loss is told for ever */
-        return lr_error(
-            readback->ctx->log, LR_FAILED,
-            "%s: the driver cannot map %s of the machine's memory: close other programs "
-            "that need memory",
-            readback->label, gl_amount_of(bytes).text);
+        return lr_error(readback->ctx->log, LR_FAILED,
+                        "%s: the driver cannot map %s of the machine's memory: close other programs "
+                        "that need memory",
+                        readback->label, gl_amount_of(bytes).text);
     }
     readback->size_bytes = bytes;
     return LR_OK;
@@ -57,15 +52,14 @@ lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_
     if (range->bytes < 0 || range->from_offset < 0 || range->to_offset < 0 ||
         range->bytes > from->size_bytes - range->from_offset ||
         range->bytes > readback->size_bytes - range->to_offset) {
-        return lr_error(readback->ctx->log, LR_USAGE,
-                        "%s: %lld bytes at %lld of %s and %lld here are not inside both",
-                        readback->label, (long long)range->bytes, (long long)range->from_offset,
-                        from->label, (long long)range->to_offset);
+        return lr_error(readback->ctx->log, LR_USAGE, "%s: %lld bytes at %lld of %s and %lld here are not inside both",
+                        readback->label, (long long)range->bytes, (long long)range->from_offset, from->label,
+                        (long long)range->to_offset);
     }
     drop_fence(readback);
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    glCopyNamedBufferSubData(from->name, readback->name, (GLintptr)range->from_offset,
-                             (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
+    glCopyNamedBufferSubData(from->name, readback->name, (GLintptr)range->from_offset, (GLintptr)range->to_offset,
+                             (GLsizeiptr)range->bytes);
     return LR_OK;
 }
 

@@ -30,13 +30,9 @@ static bool fits(const struct gl_texture *texture)
     const struct gl_limits *limits = gl_context_limits(texture->ctx);
     const bool is_3d = texture->target == GL_TEXTURE_3D;
     const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
-    const int depth = is_3d                                    ? side
-                      : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers
-                                                               : 1;
+    const int depth = is_3d ? side : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
     const int *size = texture->size;
-    if (size[0] <= side && size[1] <= side && size[2] <= depth) {
-        return true;
-    }
+    if (size[0] <= side && size[1] <= side && size[2] <= depth) return true;
     lr_error(texture->ctx->log, LR_FAILED,
              "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
              "the work smaller or split it",
@@ -58,8 +54,8 @@ static bool describe(struct gl_texture *texture, const struct gl_texture_params 
         lr_error(texture->ctx->log, LR_USAGE,
                  "%s: no texture of %d x %d x %d texels, format 0x%04x and target 0x%04x can be "
                  "made: sizes are positive, formats and targets those of resource.h",
-                 texture->label, texture->size[0], texture->size[1], texture->size[2],
-                 (unsigned)params->format, (unsigned)target);
+                 texture->label, texture->size[0], texture->size[1], texture->size[2], (unsigned)params->format,
+                 (unsigned)target);
         return false;
     }
     texture->texel_bytes = format->bytes;
@@ -71,26 +67,19 @@ static bool describe(struct gl_texture *texture, const struct gl_texture_params 
 static int64_t memory_of(struct gl_context *ctx)
 {
     const int64_t reported = gl_context_limits(ctx)->memory_bytes;
-    if (reported == 0 && ctx->machine_bytes == 0) {
-        ctx->machine_bytes = lr_physical_memory();
-    }
+    if (reported == 0 && ctx->machine_bytes == 0) ctx->machine_bytes = lr_physical_memory();
     return reported > 0 ? reported : ctx->machine_bytes;
 }
 
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
     const int64_t most = memory_of(ctx);
-    if (bytes <= most) {
-        return LR_OK;
-    }
-    return lr_error(ctx->log, LR_FAILED,
-                    "%s: %s do not fit into the %s of %s: make the work smaller or split it", label,
-                    gl_amount_of(bytes).text, gl_amount_of(most).text,
-                    gl_context_limits(ctx)->renderer);
+    if (bytes <= most) return LR_OK;
+    return lr_error(ctx->log, LR_FAILED, "%s: %s do not fit into the %s of %s: make the work smaller or split it",
+                    label, gl_amount_of(bytes).text, gl_amount_of(most).text, gl_context_limits(ctx)->renderer);
 }
 
-static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes,
-                                   GLenum error)
+static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes, GLenum error)
 {
     gl_context_drop_errors(ctx);
     const char *renderer = gl_context_limits(ctx)->renderer;
@@ -100,8 +89,8 @@ static lr_status report_allocation(struct gl_context *ctx, const char *label, in
                         "the work smaller or split it",
                         label, gl_amount_of(bytes).text, renderer);
     }
-    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer,
-                    gl_amount_of(bytes).text, gl_error_name(error));
+    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer, gl_amount_of(bytes).text,
+                    gl_error_name(error));
 }
 
 static void set_sampling(const struct gl_texture *texture, const struct gl_texture_params *params)
@@ -119,28 +108,23 @@ static lr_status allocate(struct gl_texture *texture, bool is_unset)
 {
     const int *size = texture->size;
     LR_TRY(check_memory(texture->ctx, texture->label, gl_texture_bytes(texture)));
-    if (texture->target == GL_TEXTURE_2D) {
+    if (texture->target == GL_TEXTURE_2D)
         glTextureStorage2D(texture->name, 1, texture->format, size[0], size[1]);
-    } else {
+    else
         glTextureStorage3D(texture->name, 1, texture->format, size[0], size[1], size[2]);
-    }
     GLenum error = glGetError();
     if (error == GL_NO_ERROR && !is_unset) {
         gl_texture_clear(texture, NULL);
         error = glGetError();
     }
-    return error == GL_NO_ERROR
-               ? LR_OK
-               : report_allocation(texture->ctx, texture->label, gl_texture_bytes(texture), error);
+    return error == GL_NO_ERROR ? LR_OK
+                                : report_allocation(texture->ctx, texture->label, gl_texture_bytes(texture), error);
 }
 
-static struct gl_texture *make_texture(struct gl_context *ctx,
-                                       const struct gl_texture_params *params)
+static struct gl_texture *make_texture(struct gl_context *ctx, const struct gl_texture_params *params)
 {
     struct gl_texture *texture = lr_alloc(1, sizeof(*texture), params->label, ctx->log);
-    if (texture == NULL) {
-        return NULL;
-    }
+    if (texture == NULL) return NULL;
     texture->ctx = ctx;
     gl_copy_text(texture->label, sizeof(texture->label), params->label);
     if (!describe(texture, params)) {
@@ -150,8 +134,7 @@ static struct gl_texture *make_texture(struct gl_context *ctx,
     return texture;
 }
 
-struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name,
-                                     const struct gl_texture_params *params)
+struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params)
 {
     struct gl_texture *texture = make_texture(ctx, params);
     if (texture != NULL) {
@@ -164,9 +147,7 @@ struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name,
 struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params)
 {
     struct gl_texture *texture = make_texture(ctx, params);
-    if (texture == NULL) {
-        return NULL;
-    }
+    if (texture == NULL) return NULL;
     if (check_before(ctx, texture->label) != LR_OK) {
         free(texture);
         return NULL;
@@ -185,9 +166,7 @@ void gl_texture_destroy(struct gl_texture *texture)
 {
     if (texture != NULL) {
         gl_loan_end(texture->loan);
-        if (!texture->is_borrowed) {
-            glDeleteTextures(1, &texture->name);
-        }
+        if (!texture->is_borrowed) glDeleteTextures(1, &texture->name);
         free(texture);
     }
 }
@@ -200,22 +179,18 @@ int64_t gl_texture_bytes(const struct gl_texture *texture)
 /* ---- textures: contents ---- */
 
 /* The box with NULL and a depth of 0 made explicit. */
-static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked,
-                         struct gl_box *box)
+static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked, struct gl_box *box)
 {
     const int *size = texture->size;
     *box = asked ? *asked : (struct gl_box){0, 0, 0, size[0], size[1], size[2]};
-    if (box->depth == 0) {
-        box->depth = 1;
-    }
-    if (box->x < 0 || box->y < 0 || box->z < 0 || box->width < 0 || box->height < 0 ||
-        box->depth < 0 || box->width > size[0] - box->x || box->height > size[1] - box->y ||
-        box->depth > size[2] - box->z) {
+    if (box->depth == 0) box->depth = 1;
+    if (box->x < 0 || box->y < 0 || box->z < 0 || box->width < 0 || box->height < 0 || box->depth < 0 ||
+        box->width > size[0] - box->x || box->height > size[1] - box->y || box->depth > size[2] - box->z) {
         return lr_error(texture->ctx->log, LR_USAGE,
                         "%s: the box of %d x %d x %d texels at %d, %d, %d is not inside %d x %d x "
                         "%d",
-                        texture->label, box->width, box->height, box->depth, box->x, box->y, box->z,
-                        size[0], size[1], size[2]);
+                        texture->label, box->width, box->height, box->depth, box->x, box->y, box->z, size[0], size[1],
+                        size[2]);
     }
     return LR_OK;
 }
@@ -226,37 +201,32 @@ static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffe
 {
     GLint bound = 0;
     glBindBuffer(target, buffer);
-    glGetIntegerv(target == GL_PIXEL_PACK_BUFFER ? GL_PIXEL_PACK_BUFFER_BINDING
-                                                 : GL_PIXEL_UNPACK_BUFFER_BINDING,
+    glGetIntegerv(target == GL_PIXEL_PACK_BUFFER ? GL_PIXEL_PACK_BUFFER_BINDING : GL_PIXEL_UNPACK_BUFFER_BINDING,
                   &bound);
-    if ((GLuint)bound == buffer) {
-        return LR_OK;
-    }
+    if ((GLuint)bound == buffer) return LR_OK;
     glBindBuffer(target, 0);
     LR_TRY(gl_context_check(ctx, "a transfer of texels"));
     return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of a transfer of texels");
 }
 
 /* Texels of a buffer, from an offset on. */
-static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box,
-                             GLuint buffer, int64_t offset)
+static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box, GLuint buffer, int64_t offset)
 {
     const struct gl_format *format = gl_format_find(texture->format);
     const void *source = (const void *)(uintptr_t)offset;
     LR_TRY(bind_texels(texture->ctx, GL_PIXEL_UNPACK_BUFFER, buffer));
     if (texture->target == GL_TEXTURE_2D) {
-        glTextureSubImage2D(texture->name, 0, box->x, box->y, box->width, box->height,
-                            format->pixel, format->type, source);
+        glTextureSubImage2D(texture->name, 0, box->x, box->y, box->width, box->height, format->pixel, format->type,
+                            source);
     } else {
-        glTextureSubImage3D(texture->name, 0, box->x, box->y, box->z, box->width, box->height,
-                            box->depth, format->pixel, format->type, source);
+        glTextureSubImage3D(texture->name, 0, box->x, box->y, box->z, box->width, box->height, box->depth,
+                            format->pixel, format->type, source);
     }
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     return LR_OK;
 }
 
-static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box,
-                              const void *texels)
+static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box, const void *texels)
 {
     const int64_t bytes = (int64_t)box->width * box->height * box->depth * texture->texel_bytes;
     int64_t offset; /* within the ring */
@@ -268,29 +238,23 @@ static void read_piece(const struct gl_texture *texture, const struct gl_box *bo
 {
     const struct gl_format *format = gl_format_find(texture->format);
     const int64_t bytes = (int64_t)box->width * box->height * box->depth * format->bytes;
-    glGetTextureSubImage(texture->name, 0, box->x, box->y, box->z, box->width, box->height,
-                         box->depth, format->pixel, format->type, (GLsizei)bytes, texels);
+    glGetTextureSubImage(texture->name, 0, box->x, box->y, box->z, box->width, box->height, box->depth, format->pixel,
+                         format->type, (GLsizei)bytes, texels);
 }
 
 /* Cuts a box into pieces that one call can move, each contiguous in memory, and gives the next:
  * all of it, or some rows of one slice. `done` counts rows over all slices. */
-static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes,
-                              int64_t most_bytes)
+static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes, int64_t most_bytes)
 {
-    if (row_bytes * box->height * box->depth <= most_bytes) {
-        return *box;
-    }
+    if (row_bytes * box->height * box->depth <= most_bytes) return *box;
     const int z = (int)(done / box->height), y = (int)(done % box->height);
     const int64_t fitting = most_bytes / row_bytes;
     struct gl_box piece = {box->x, box->y + y, box->z + z, box->width, box->height - y, 1};
-    if (piece.height > fitting) {
-        piece.height = (int)fitting;
-    }
+    if (piece.height > fitting) piece.height = (int)fitting;
     return piece;
 }
 
-lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *asked,
-                                 const void *texels)
+lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *asked, const void *texels)
 {
     struct gl_box box;
     LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
@@ -325,8 +289,7 @@ static void read_pieces(const struct gl_texture *texture, const struct gl_box *b
     }
 }
 
-lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *asked,
-                          void *texels)
+lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *asked, void *texels)
 {
     struct gl_box box;
     LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
@@ -339,9 +302,7 @@ lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box 
 void gl_texture_clear(struct gl_texture *texture, const void *texel)
 {
     const struct gl_format *format = gl_format_find(texture->format);
-    if (gl_loan_check(texture->ctx, texture->loan, texture->label) != LR_OK) {
-        return;
-    }
+    if (gl_loan_check(texture->ctx, texture->loan, texture->label) != LR_OK) return;
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
@@ -354,17 +315,16 @@ static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_
     LR_TRY(resolve(texture, asked, box));
     const int64_t bytes = (int64_t)box->width * box->height * box->depth * texture->texel_bytes;
     if (offset < 0 || bytes > buffer->size_bytes - offset) {
-        return lr_error(texture->ctx->log, LR_USAGE,
-                        "%s: %lld bytes at %lld are outside %s, which has %lld", texture->label,
-                        (long long)bytes, (long long)offset, buffer->label,
+        return lr_error(texture->ctx->log, LR_USAGE, "%s: %lld bytes at %lld are outside %s, which has %lld",
+                        texture->label, (long long)bytes, (long long)offset, buffer->label,
                         (long long)buffer->size_bytes);
     }
     glMemoryBarrier(GL_PIXEL_BUFFER_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT);
     return LR_OK;
 }
 
-lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *asked,
-                                 const struct gl_buffer *from, int64_t offset)
+lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *asked, const struct gl_buffer *from,
+                                 int64_t offset)
 {
     struct gl_box box;
     LR_TRY(resolve_copy(texture, asked, from, offset, &box));
@@ -372,8 +332,8 @@ lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box
     return take_texels(texture, &box, from->name, offset);
 }
 
-lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset,
-                                 const struct gl_texture *from, const struct gl_box *asked)
+lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const struct gl_texture *from,
+                                 const struct gl_box *asked)
 {
     struct gl_box box;
     LR_TRY(resolve_copy(from, asked, buffer, offset, &box));
@@ -407,13 +367,9 @@ static GLenum find_storage(struct gl_buffer *buffer)
     struct gl_pool *pool = &buffer->ctx->pool;
     const int64_t bytes = storage_bytes(buffer->size_bytes);
     buffer->name = gl_pool_take(pool, bytes);
-    if (buffer->name != 0) {
-        return GL_NO_ERROR;
-    }
+    if (buffer->name != 0) return GL_NO_ERROR;
     const GLenum error = make_storage(buffer, bytes);
-    if (error != GL_OUT_OF_MEMORY || pool->count == 0) {
-        return error;
-    }
+    if (error != GL_OUT_OF_MEMORY || pool->count == 0) return error;
     glDeleteBuffers(1, &buffer->name);
     gl_pool_empty(pool);
     return make_storage(buffer, bytes);
@@ -426,16 +382,13 @@ static lr_status fill(struct gl_buffer *buffer, const struct gl_buffer_params *p
     GLenum error = find_storage(buffer);
     if (error == GL_NO_ERROR) {
         glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
-        if (data != NULL) {
+        if (data != NULL)
             LR_TRY(gl_buffer_upload(buffer, 0, buffer->size_bytes, data));
-        } else if (!params->is_undefined) {
+        else if (!params->is_undefined)
             gl_buffer_clear(buffer, 0);
-        }
         error = glGetError();
     }
-    return error == GL_NO_ERROR
-               ? LR_OK
-               : report_allocation(buffer->ctx, buffer->label, buffer->size_bytes, error);
+    return error == GL_NO_ERROR ? LR_OK : report_allocation(buffer->ctx, buffer->label, buffer->size_bytes, error);
 }
 
 struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params)
@@ -446,9 +399,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         return NULL;
     }
     struct gl_buffer *buffer = lr_alloc(1, sizeof(*buffer), params->label, ctx->log);
-    if (buffer == NULL) {
-        return NULL;
-    }
+    if (buffer == NULL) return NULL;
     buffer->ctx = ctx;
     buffer->size_bytes = params->size_bytes > 0 ? params->size_bytes : 4;
     gl_copy_text(buffer->label, sizeof(buffer->label), params->label);
@@ -464,8 +415,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
     return buffer;
 }
 
-static lr_status check_borrowed(const struct gl_context *ctx, GLuint name,
-                                const struct gl_buffer_params *params)
+static lr_status check_borrowed(const struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params)
 {
     GLint64 bytes = 0;
     if (!glIsBuffer(name)) {
@@ -477,22 +427,18 @@ static lr_status check_borrowed(const struct gl_context *ctx, GLuint name,
     glGetNamedBufferParameteri64v(name, GL_BUFFER_SIZE, &bytes);
     return params->size_bytes <= bytes
                ? LR_OK
-               : lr_error(ctx->log, LR_USAGE,
-                          "%s: OpenGL buffer %u has %lld bytes, and %lld are needed", params->label,
+               : lr_error(ctx->log, LR_USAGE, "%s: OpenGL buffer %u has %lld bytes, and %lld are needed", params->label,
                           name, (long long)bytes, (long long)params->size_bytes);
 }
 
-lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name,
-                           const struct gl_buffer_params *params, struct gl_buffer **buffer)
+lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
+                           struct gl_buffer **buffer)
 {
     *buffer = NULL;
     LR_TRY(check_borrowed(ctx, name, params));
     struct gl_buffer *borrowed = lr_alloc(1, sizeof(*borrowed), params->label, ctx->log);
-    if (borrowed == NULL) {
-        return LR_FAILED;
-    }
-    *borrowed = (struct gl_buffer){
-        .ctx = ctx, .name = name, .size_bytes = params->size_bytes, .is_borrowed = true};
+    if (borrowed == NULL) return LR_FAILED;
+    *borrowed = (struct gl_buffer){.ctx = ctx, .name = name, .size_bytes = params->size_bytes, .is_borrowed = true};
     gl_copy_text(borrowed->label, sizeof(borrowed->label), params->label);
     *buffer = borrowed;
     return LR_OK;
@@ -521,29 +467,26 @@ void gl_buffer_destroy(struct gl_buffer *buffer)
 static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int64_t bytes)
 {
     if (offset < 0 || bytes < 0 || bytes > buffer->size_bytes - offset) {
-        return lr_error(buffer->ctx->log, LR_USAGE,
-                        "%s: %lld bytes at %lld are not inside its %lld bytes", buffer->label,
-                        (long long)bytes, (long long)offset, (long long)buffer->size_bytes);
+        return lr_error(buffer->ctx->log, LR_USAGE, "%s: %lld bytes at %lld are not inside its %lld bytes",
+                        buffer->label, (long long)bytes, (long long)offset, (long long)buffer->size_bytes);
     }
     return LR_OK;
 }
 
-static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
-                           const void *data)
+static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
 {
     const int64_t most = gl_stream_most(buffer->ctx);
     for (int64_t done = 0; done < bytes; done += most) {
         const int64_t piece = bytes - done < most ? bytes - done : most;
         int64_t from;
         LR_TRY(gl_stream_write(buffer->ctx, (const char *)data + done, piece, &from));
-        glCopyNamedBufferSubData(buffer->ctx->stream.name, buffer->name, (GLintptr)from,
-                                 (GLintptr)(offset + done), (GLsizeiptr)piece);
+        glCopyNamedBufferSubData(buffer->ctx->stream.name, buffer->name, (GLintptr)from, (GLintptr)(offset + done),
+                                 (GLsizeiptr)piece);
     }
     return LR_OK;
 }
 
-lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
-                           const void *data)
+lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
 {
     LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
@@ -555,18 +498,13 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
 /* Made at the first read, and kept: memory of the machine that the device can write. */
 static lr_status ensure_staging(struct gl_context *ctx)
 {
-    if (ctx->staging_buffer != 0) {
-        return LR_OK;
-    }
+    if (ctx->staging_buffer != 0) return LR_OK;
     LR_TRY(check_before(ctx, "staging for reads"));
     glCreateBuffers(1, &ctx->staging_buffer);
     glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
-    glNamedBufferStorage(ctx->staging_buffer, STAGING_BYTES, NULL,
-                         GL_MAP_READ_BIT | GL_CLIENT_STORAGE_BIT);
+    glNamedBufferStorage(ctx->staging_buffer, STAGING_BYTES, NULL, GL_MAP_READ_BIT | GL_CLIENT_STORAGE_BIT);
     const GLenum error = glGetError();
-    if (error == GL_NO_ERROR) {
-        return LR_OK;
-    }
+    if (error == GL_NO_ERROR) return LR_OK;
     glDeleteBuffers(1, &ctx->staging_buffer);
     ctx->staging_buffer = 0;
     return report_allocation(ctx, "staging for reads", STAGING_BYTES, error);
@@ -608,11 +546,8 @@ static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_
     const int64_t inside = range->to->size_bytes - range->to_offset;
     const int64_t bytes = (range->bytes < inside ? range->bytes : inside) / 8 * 8;
     const uint32_t pair[2] = {words[0], words[count - 1]};
-    const struct gl_buffer_range whole = {
-        .to = range->to, .to_offset = range->to_offset, .bytes = bytes};
-    return gl_fill_serves(range->to->ctx, bytes) && gl_fill(range->to->ctx, &whole, pair) == LR_OK
-               ? bytes
-               : 0;
+    const struct gl_buffer_range whole = {.to = range->to, .to_offset = range->to_offset, .bytes = bytes};
+    return gl_fill_serves(range->to->ctx, bytes) && gl_fill(range->to->ctx, &whole, pair) == LR_OK ? bytes : 0;
 }
 
 /* Larger pieces are cleared by the processor in some drivers. */
@@ -622,24 +557,20 @@ static void repeat_words(const struct gl_buffer_range *range, const uint32_t *wo
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     for (int64_t done = filled; done < range->bytes; done += CLEAR_BYTES) {
         const int64_t rest = range->bytes - done;
-        glClearNamedBufferSubData(
-            range->to->name, count == 2 ? GL_RG32UI : GL_R32UI, (GLintptr)(range->to_offset + done),
-            (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
-            count == 2 ? GL_RG_INTEGER : GL_RED_INTEGER, GL_UNSIGNED_INT, words);
+        glClearNamedBufferSubData(range->to->name, count == 2 ? GL_RG32UI : GL_R32UI,
+                                  (GLintptr)(range->to_offset + done),
+                                  (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
+                                  count == 2 ? GL_RG_INTEGER : GL_RED_INTEGER, GL_UNSIGNED_INT, words);
     }
 }
 
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
 {
-    if (gl_loan_check(buffer->ctx, buffer->loan, buffer->label) == LR_OK) {
-        repeat_words(
-            &(struct gl_buffer_range){.to = buffer, .bytes = storage_bytes(buffer->size_bytes)},
-            &word, 1);
-    }
+    if (gl_loan_check(buffer->ctx, buffer->loan, buffer->label) == LR_OK)
+        repeat_words(&(struct gl_buffer_range){.to = buffer, .bytes = storage_bytes(buffer->size_bytes)}, &word, 1);
 }
 
-lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words,
-                               int count)
+lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
     LR_TRY(gl_loan_check(range->to->ctx, range->to->loan, range->to->label));
     repeat_words(range, words, count);

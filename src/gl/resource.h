@@ -50,12 +50,10 @@ struct gl_texture {
 
 /* A texture of another context that shares its objects with this one, made there with the same
  * params (or by OpenGL alike). Destroying leaves it. */
-struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name,
-                                     const struct gl_texture_params *params);
+struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name, const struct gl_texture_params *params);
 
 /* Contents are zero, but for is_unset. */
-struct gl_texture *gl_texture_create(struct gl_context *ctx,
-                                     const struct gl_texture_params *params);
+struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params);
 void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
 
 /* Size of all texels. */
@@ -64,8 +62,7 @@ int64_t gl_texture_bytes(const struct gl_texture *texture);
 /* All texels, or those of a box (NULL = all). Uploading returns when `texels` may be reused,
  * reading when they have arrived. Reading checks for a lost context. */
 lr_status gl_texture_upload(struct gl_texture *texture, const void *texels);
-lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *box,
-                                 const void *texels);
+lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *box, const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
 /* Sets every texel to one, given in the format's own type; NULL = zero. */
@@ -90,15 +87,14 @@ struct gl_buffer {
 /* The first size_bytes of a buffer of another context that shares its objects with this one; `data` is
  * not read. Destroying leaves it. errors: *buffer is NULL; LR_USAGE for a name that is no buffer, or one
  * that is too short; LR_FAILED. */
-lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name,
-                           const struct gl_buffer_params *params, struct gl_buffer **buffer);
+lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
+                           struct gl_buffer **buffer);
 
 /* A size of 0 is rounded up to 4 bytes. */
 struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params);
 void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
 
-lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
-                           const void *data);
+lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
 
 /* The first bytes of a buffer to those of another, in the order of commands. */
@@ -113,17 +109,16 @@ struct gl_buffer_range {
 void gl_buffer_copy_range(const struct gl_buffer_range *range);
 
 /* Texels of a box (NULL = all) from where they stand in a buffer, in bytes, and to there, on the device. */
-lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *box,
-                                 const struct gl_buffer *from, int64_t offset);
-lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset,
-                                 const struct gl_texture *from, const struct gl_box *box);
+lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *box, const struct gl_buffer *from,
+                                 int64_t offset);
+lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset, const struct gl_texture *from,
+                                 const struct gl_box *box);
 
 /* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
 
 /* Repeats one or two (`count`) 32-bit words over a range of `to`; what it says of `from` is not read. */
-lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words,
-                               int count);
+lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words, int count);
 
 /* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours
  * without either end the list. */

@@ -28,9 +28,8 @@ static char *read_whole(FILE *file, size_t *length, const lr_log *log)
     char block[4096];
     lr_status status = lr_text_add(&text, "", 0);
     size_t count;
-    while (status == LR_OK && (count = fread(block, 1, sizeof(block), file)) > 0) {
+    while (status == LR_OK && (count = fread(block, 1, sizeof(block), file)) > 0)
         status = lr_text_add(&text, block, count);
-    }
     if (status != LR_OK || ferror(file)) {
         free(text.chars);
         return NULL;
@@ -42,13 +41,9 @@ static char *read_whole(FILE *file, size_t *length, const lr_log *log)
 static char *read_file(const char *folder, const char *name, const lr_log *log)
 {
     char path[4096];
-    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) {
-        return NULL;
-    }
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) return NULL;
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        return NULL;
-    }
+    if (file == NULL) return NULL;
     size_t length = 0;
     char *text = read_whole(file, &length, log);
     fclose(file);
@@ -77,18 +72,12 @@ static enum include parse_include(const char *line, size_t length, char *name, s
 {
     const char *end = line + length;
     const char *at = skip_blanks(line);
-    if (*at != '#') {
-        return NO_INCLUDE;
-    }
+    if (*at != '#') return NO_INCLUDE;
     at = skip_blanks(at + 1);
-    if (strncmp(at, "include", 7) != 0) {
-        return NO_INCLUDE;
-    }
+    if (strncmp(at, "include", 7) != 0) return NO_INCLUDE;
     at = skip_blanks(at + 7);
     const char *open = at, *close = *open == '"' ? strchr(open + 1, '"') : NULL;
-    if (close == NULL || close >= end || (size_t)(close - open) > capacity) {
-        return BAD_INCLUDE;
-    }
+    if (close == NULL || close >= end || (size_t)(close - open) > capacity) return BAD_INCLUDE;
     memcpy(name, open + 1, (size_t)(close - open - 1));
     name[close - open - 1] = '\0';
     at = close + 1 + strspn(close + 1, " \t\r");
@@ -98,11 +87,8 @@ static enum include parse_include(const char *line, size_t length, char *name, s
 
 static bool is_known(const struct flattening *flat, const char *name)
 {
-    for (int k = 0; k < flat->num_files; k++) {
-        if (strcmp(flat->source->files[k], name) == 0) {
-            return true;
-        }
-    }
+    for (int k = 0; k < flat->num_files; k++)
+        if (strcmp(flat->source->files[k], name) == 0) return true;
     return false;
 }
 
@@ -113,8 +99,8 @@ static lr_status open_include(struct flattening *flat, const char *name, int fil
     struct gl_shader_source *source = flat->source;
     const char *from = source->files[file];
     if (flat->num_files == GL_SHADER_MAX_FILES) {
-        return lr_error(flat->log, LR_BAD_INPUT, "%s/%s:%d: a shader includes at most %d files",
-                        source->folder, from, line, GL_SHADER_MAX_FILES - 1);
+        return lr_error(flat->log, LR_BAD_INPUT, "%s/%s:%d: a shader includes at most %d files", source->folder, from,
+                        line, GL_SHADER_MAX_FILES - 1);
     }
     char *text = read_file(source->folder, name, flat->log);
     if (text == NULL) {
@@ -125,12 +111,8 @@ static lr_status open_include(struct flattening *flat, const char *name, int fil
     }
     source->files[flat->num_files] = lr_copy_string(name, flat->log);
     lr_status status = source->files[flat->num_files] ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = lr_text_print(&flat->text, line_mark, 1, flat->num_files++);
-    }
-    if (status == LR_OK) {
-        status = add_file(flat, text);
-    }
+    if (status == LR_OK) status = lr_text_print(&flat->text, line_mark, 1, flat->num_files++);
+    if (status == LR_OK) status = add_file(flat, text);
     free(text);
     return status == LR_OK ? lr_text_print(&flat->text, line_mark, line + 1, file) : status;
 }
@@ -140,16 +122,13 @@ static lr_status add_line(struct flattening *flat, const char *line, size_t leng
     char name[256];
     switch (parse_include(line, length, name, sizeof(name))) {
     case GOOD_INCLUDE:
-        return is_known(flat, name) ? lr_text_add(&flat->text, "\n", 1)
-                                    : open_include(flat, name, at[0], at[1]);
+        return is_known(flat, name) ? lr_text_add(&flat->text, "\n", 1) : open_include(flat, name, at[0], at[1]);
     case BAD_INCLUDE:
         return lr_error(flat->log, LR_BAD_INPUT,
                         "%s/%s:%d: write #include \"common/name.glsl\", alone on its line, with a "
                         "path that starts at the shader folder",
                         flat->source->folder, flat->source->files[at[0]], at[1]);
-    default:
-        LR_TRY(lr_text_add(&flat->text, line, length));
-        return lr_text_add(&flat->text, "\n", 1);
+    default: LR_TRY(lr_text_add(&flat->text, line, length)); return lr_text_add(&flat->text, "\n", 1);
     }
 }
 
@@ -174,13 +153,10 @@ static lr_status flatten(struct gl_shader_source *source, const char *name, cons
                         "all shaders, or is not set",
                         source->folder, name);
     }
-    struct flattening flat = {
-        .source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
+    struct flattening flat = {.source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
     source->files[0] = lr_copy_string(name, log);
     lr_status status = source->files[0] ? lr_text_add(&flat.text, "", 0) : LR_FAILED;
-    if (status == LR_OK) {
-        status = add_file(&flat, text);
-    }
+    if (status == LR_OK) status = add_file(&flat, text);
     source->text = flat.text.chars;
     free(text);
     return status;
@@ -191,9 +167,7 @@ static lr_status flatten(struct gl_shader_source *source, const char *name, cons
 static lr_status copy_embedded(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
     const struct gl_embedded_shader *shader = gl_embedded_shaders;
-    while (shader->name != NULL && strcmp(shader->name, name) != 0) {
-        shader++;
-    }
+    while (shader->name != NULL && strcmp(shader->name, name) != 0) shader++;
     if (shader->name == NULL) {
         return lr_error(log, LR_USAGE,
                         "there is no built-in shader %s: set LORASTER_SHADER_DIR to a folder that "
@@ -209,28 +183,21 @@ static lr_status copy_embedded(struct gl_shader_source *source, const char *name
     return copied ? LR_OK : LR_FAILED;
 }
 
-lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name,
-                                const lr_log *log)
+lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_SHADER_DIR");
     const bool from_folder = folder != NULL && folder[0] != '\0';
     *source = (struct gl_shader_source){0};
     source->folder = lr_copy_string(from_folder ? folder : "shaders", log);
     lr_status status = LR_FAILED;
-    if (source->folder != NULL) {
-        status = from_folder ? flatten(source, name, log) : copy_embedded(source, name, log);
-    }
-    if (status != LR_OK) {
-        gl_shader_source_finish(source);
-    }
+    if (source->folder != NULL) status = from_folder ? flatten(source, name, log) : copy_embedded(source, name, log);
+    if (status != LR_OK) gl_shader_source_finish(source);
     return status;
 }
 
 void gl_shader_source_finish(struct gl_shader_source *source)
 {
-    for (int k = 0; k < GL_SHADER_MAX_FILES; k++) {
-        free(source->files[k]);
-    }
+    for (int k = 0; k < GL_SHADER_MAX_FILES; k++) free(source->files[k]);
     free(source->folder);
     free(source->text);
     *source = (struct gl_shader_source){0};
@@ -243,8 +210,7 @@ static bool is_mark(const char *line)
     return strncmp(line, "#line ", 6) == 0;
 }
 
-bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line,
-                            struct gl_shader_place *place)
+bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place)
 {
     *place = (struct gl_shader_place){.file = 0, .line = 0};
     const char *at = source->text;
@@ -272,9 +238,7 @@ char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_
     char *text = lr_copy_string(source->text, log);
     for (char *at = text; at != NULL && *at != '\0';) {
         const size_t length = strcspn(at, "\n");
-        if (is_mark(at)) {
-            memset(at, ' ', length);
-        }
+        if (is_mark(at)) memset(at, ' ', length);
         at += length + (at[length] == '\n');
     }
     return text;
@@ -290,9 +254,7 @@ size_t gl_shader_source_after_version(const struct gl_shader_source *source, int
             *next_line = line + 1;
             return (size_t)(next - source->text);
         }
-        if (strncmp(at, "#line", 5) == 0) {
-            break;
-        }
+        if (strncmp(at, "#line", 5) == 0) break;
         at = next;
     }
     *next_line = 1;

@@ -32,15 +32,14 @@ extern const struct gl_embedded_shader gl_embedded_shaders[];
 /* A flattened shader and its files. Everything belongs to it. */
 struct gl_shader_source {
     char *text;
-    char *folder; /* where the files are: "shaders" for the table, else the folder named */
+    char *folder;                         /* where the files are: "shaders" for the table, else the folder named */
     char *files[GL_SHADER_MAX_FILES + 1]; /* NULL at the end */
 };
 
 /* Finds and flattens a shader. The struct is overwritten, and holds nothing after an error.
  * errors: LR_USAGE for an unknown name; LR_BAD_INPUT, with file and line, for an include that
  * cannot be read, leaves the folder or makes more than GL_SHADER_MAX_FILES. */
-lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name,
-                                const lr_log *log);
+lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name, const lr_log *log);
 void gl_shader_source_finish(struct gl_shader_source *source);
 
 /* Which file and line a line of the flattened text comes from (counted from 1, marks included), and
@@ -49,8 +48,7 @@ struct gl_shader_place {
     int file, line;
     char text[160];
 };
-bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line,
-                            struct gl_shader_place *place);
+bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line, struct gl_shader_place *place);
 
 /* A copy of the text with every `#line` mark blanked out, for compilers: Mesa forgets the file
  * number of most errors, so they count flattened lines and gl_shader_source_place translates.

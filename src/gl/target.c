@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct gl_texture *make(const struct gl_target *target, const char *part, GLenum format,
-                               int layers)
+static struct gl_texture *make(const struct gl_target *target, const char *part, GLenum format, int layers)
 {
     char label[96];
     snprintf(label, sizeof(label), "%s %s", target->label, part);
@@ -29,28 +28,23 @@ static struct gl_texture *make(const struct gl_target *target, const char *part,
 static int num_layers(const struct gl_target_params *params)
 {
     const struct gl_texture *first = params->colours[0];
-    if (first == NULL) {
-        return params->layers;
-    }
+    if (first == NULL) return params->layers;
     return params->layer < 0 && first->target != GL_TEXTURE_2D ? first->size[2] : 0;
 }
 
-static lr_status attach_colour(struct gl_target *target, const struct gl_target_params *params,
-                               int k)
+static lr_status attach_colour(struct gl_target *target, const struct gl_target_params *params, int k)
 {
     struct gl_texture *texture = params->colours[k];
     if (texture == NULL) {
         const char part[] = {'c', 'o', 'l', 'o', 'u', 'r', ' ', (char)('0' + k), '\0'};
         texture = make(target, part, params->colour_formats[k], params->layers);
-        if (texture == NULL) {
-            return LR_FAILED;
-        }
+        if (texture == NULL) return LR_FAILED;
         target->owns[k] = true;
     }
     target->colours[k] = texture;
     if (texture->size[0] < target->size[0] || texture->size[1] < target->size[1]) {
-        return lr_error(target->ctx->log, LR_USAGE, "%s: %s is smaller than the target's %d x %d",
-                        target->label, texture->label, target->size[0], target->size[1]);
+        return lr_error(target->ctx->log, LR_USAGE, "%s: %s is smaller than the target's %d x %d", target->label,
+                        texture->label, target->size[0], target->size[1]);
     }
     const GLenum point = GL_COLOR_ATTACHMENT0 + (GLenum)k;
     if (texture->target == GL_TEXTURE_2D || params->layer < 0 || target->owns[k]) {
@@ -58,8 +52,8 @@ static lr_status attach_colour(struct gl_target *target, const struct gl_target_
     } else if (params->layer < texture->size[2]) {
         glNamedFramebufferTextureLayer(target->name, point, texture->name, 0, params->layer);
     } else {
-        return lr_error(target->ctx->log, LR_USAGE, "%s: %s has no layer %d, only %d",
-                        target->label, texture->label, params->layer, texture->size[2]);
+        return lr_error(target->ctx->log, LR_USAGE, "%s: %s has no layer %d, only %d", target->label, texture->label,
+                        params->layer, texture->size[2]);
     }
     return LR_OK;
 }
@@ -67,9 +61,7 @@ static lr_status attach_colour(struct gl_target *target, const struct gl_target_
 static lr_status attach_depth(struct gl_target *target, const struct gl_target_params *params)
 {
     target->depth = make(target, "depth", GL_DEPTH_COMPONENT32F, num_layers(params));
-    if (target->depth == NULL) {
-        return LR_FAILED;
-    }
+    if (target->depth == NULL) return LR_FAILED;
     glNamedFramebufferTexture(target->name, GL_DEPTH_ATTACHMENT, target->depth->name, 0);
     return LR_OK;
 }
@@ -85,11 +77,8 @@ static void size_without_attachments(const struct gl_target *target, int layers)
 static lr_status complete(const struct gl_target *target)
 {
     const GLenum status = glCheckNamedFramebufferStatus(target->name, GL_DRAW_FRAMEBUFFER);
-    if (status == GL_FRAMEBUFFER_COMPLETE) {
-        return LR_OK;
-    }
-    return lr_error(target->ctx->log, LR_FAILED,
-                    "%s: %s cannot draw into this combination of textures (status 0x%04x)",
+    if (status == GL_FRAMEBUFFER_COMPLETE) return LR_OK;
+    return lr_error(target->ctx->log, LR_FAILED, "%s: %s cannot draw into this combination of textures (status 0x%04x)",
                     target->label, gl_context_limits(target->ctx)->renderer, (unsigned)status);
 }
 
@@ -97,18 +86,12 @@ static lr_status attach(struct gl_target *target, const struct gl_target_params 
 {
     GLenum points[GL_MAX_COLOURS] = {GL_NONE};
     for (int k = 0; k < GL_MAX_COLOURS; k++) {
-        if (params->colours[k] == NULL && params->colour_formats[k] == 0) {
-            break;
-        }
+        if (params->colours[k] == NULL && params->colour_formats[k] == 0) break;
         LR_TRY(attach_colour(target, params, k));
         points[target->num_colours++] = GL_COLOR_ATTACHMENT0 + (GLenum)k;
     }
-    if (params->depth) {
-        LR_TRY(attach_depth(target, params));
-    }
-    if (target->num_colours == 0 && !params->depth) {
-        size_without_attachments(target, params->layers);
-    }
+    if (params->depth) LR_TRY(attach_depth(target, params));
+    if (target->num_colours == 0 && !params->depth) size_without_attachments(target, params->layers);
     glNamedFramebufferDrawBuffers(target->name, target->num_colours, points);
     return complete(target);
 }
@@ -120,15 +103,15 @@ static lr_status set_size(struct gl_target *target, const struct gl_target_param
     target->size[1] = params->height ? params->height : first ? first->size[1] : 0;
     const int *most = gl_context_limits(target->ctx)->max_viewport_size;
     if (target->size[0] < 1 || target->size[1] < 1) {
-        return lr_error(target->ctx->log, LR_USAGE, "%s: a target cannot have %d x %d pixels",
-                        target->label, target->size[0], target->size[1]);
+        return lr_error(target->ctx->log, LR_USAGE, "%s: a target cannot have %d x %d pixels", target->label,
+                        target->size[0], target->size[1]);
     }
     if (target->size[0] > most[0] || target->size[1] > most[1]) {
         return lr_error(target->ctx->log, LR_FAILED,
                         "%s: a target of %d x %d pixels is larger than %s allows (%d x %d): make "
                         "the work smaller or split it",
-                        target->label, target->size[0], target->size[1],
-                        gl_context_limits(target->ctx)->renderer, most[0], most[1]);
+                        target->label, target->size[0], target->size[1], gl_context_limits(target->ctx)->renderer,
+                        most[0], most[1]);
     }
     return LR_OK;
 }
@@ -136,9 +119,7 @@ static lr_status set_size(struct gl_target *target, const struct gl_target_param
 struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params)
 {
     struct gl_target *target = lr_alloc(1, sizeof(*target), params->label, ctx->log);
-    if (target == NULL) {
-        return NULL;
-    }
+    if (target == NULL) return NULL;
     target->ctx = ctx;
     gl_copy_text(target->label, sizeof(target->label), params->label);
     if (set_size(target, params) != LR_OK) {
@@ -156,15 +137,10 @@ struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_targe
 
 void gl_target_destroy(struct gl_target *target)
 {
-    if (target == NULL) {
-        return;
-    }
+    if (target == NULL) return;
     glDeleteFramebuffers(1, &target->name);
-    for (int k = 0; k < GL_MAX_COLOURS; k++) {
-        if (target->owns[k]) {
-            gl_texture_destroy(target->colours[k]);
-        }
-    }
+    for (int k = 0; k < GL_MAX_COLOURS; k++)
+        if (target->owns[k]) gl_texture_destroy(target->colours[k]);
     gl_texture_destroy(target->depth);
     free(target);
 }
@@ -172,15 +148,9 @@ void gl_target_destroy(struct gl_target *target)
 static void clear_colour(const struct gl_target *target, int k, const union gl_texel *texel)
 {
     switch (gl_format_find(target->colours[k]->format)->kind) {
-    case GL_FORMAT_UINT:
-        glClearNamedFramebufferuiv(target->name, GL_COLOR, k, texel->u);
-        break;
-    case GL_FORMAT_INT:
-        glClearNamedFramebufferiv(target->name, GL_COLOR, k, texel->i);
-        break;
-    default:
-        glClearNamedFramebufferfv(target->name, GL_COLOR, k, texel->f);
-        break;
+    case GL_FORMAT_UINT: glClearNamedFramebufferuiv(target->name, GL_COLOR, k, texel->u); break;
+    case GL_FORMAT_INT: glClearNamedFramebufferiv(target->name, GL_COLOR, k, texel->i); break;
+    default: glClearNamedFramebufferfv(target->name, GL_COLOR, k, texel->f); break;
     }
 }
 
@@ -194,21 +164,15 @@ void gl_target_clear(struct gl_target *target, const struct gl_clear *asked)
         glEnable(GL_SCISSOR_TEST);
         glScissor(rect[0], rect[1], rect[2], rect[3]);
     }
-    for (int k = 0; k < target->num_colours; k++) {
-        clear_colour(target, k, &clear->colours[k]);
-    }
-    if (target->depth != NULL) {
-        glClearNamedFramebufferfv(target->name, GL_DEPTH, 0, &clear->depth);
-    }
-    if (part) {
-        glDisable(GL_SCISSOR_TEST);
-    }
+    for (int k = 0; k < target->num_colours; k++) clear_colour(target, k, &clear->colours[k]);
+    if (target->depth != NULL) glClearNamedFramebufferfv(target->name, GL_DEPTH, 0, &clear->depth);
+    if (part) glDisable(GL_SCISSOR_TEST);
 }
 
 void gl_target_show(const struct gl_target *target, GLuint framebuffer)
 {
     const int *size = target->size;
     glNamedFramebufferReadBuffer(target->name, GL_COLOR_ATTACHMENT0);
-    glBlitNamedFramebuffer(target->name, framebuffer, 0, 0, size[0], size[1], 0, 0, size[0],
-                           size[1], GL_COLOR_BUFFER_BIT, GL_NEAREST);
+    glBlitNamedFramebuffer(target->name, framebuffer, 0, 0, size[0], size[1], 0, 0, size[0], size[1],
+                           GL_COLOR_BUFFER_BIT, GL_NEAREST);
 }

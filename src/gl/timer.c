@@ -17,9 +17,7 @@ struct gl_timer {
 struct gl_timer *gl_timer_create(struct gl_context *ctx, const char *label)
 {
     struct gl_timer *timer = lr_alloc(1, sizeof(*timer), label, ctx->log);
-    if (timer == NULL) {
-        return NULL;
-    }
+    if (timer == NULL) return NULL;
     glCreateQueries(GL_TIMESTAMP, 2, timer->stamps);
     glObjectLabel(GL_QUERY, timer->stamps[0], -1, label);
     glObjectLabel(GL_QUERY, timer->stamps[1], -1, label);
@@ -84,9 +82,7 @@ struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *lab
 
 void gl_stopwatch_destroy(struct gl_stopwatch *watch)
 {
-    for (int k = 0; watch != NULL && k < NUM_LAPS; k++) {
-        gl_timer_destroy(watch->laps[k]);
-    }
+    for (int k = 0; watch != NULL && k < NUM_LAPS; k++) gl_timer_destroy(watch->laps[k]);
     free(watch);
 }
 
@@ -109,27 +105,19 @@ static void read_lap(struct gl_stopwatch *watch)
 
 void gl_stopwatch_begin(struct gl_stopwatch *watch)
 {
-    if (watch == NULL) {
-        return;
-    }
-    if (watch->begun - watch->read == NUM_LAPS) {
-        read_lap(watch);
-    }
+    if (watch == NULL) return;
+    if (watch->begun - watch->read == NUM_LAPS) read_lap(watch);
     gl_timer_begin(watch->laps[watch->begun++ % NUM_LAPS]);
 }
 
 void gl_stopwatch_end(struct gl_stopwatch *watch)
 {
-    if (watch != NULL) {
-        gl_timer_end(watch->laps[(watch->begun - 1) % NUM_LAPS]);
-    }
+    if (watch != NULL) gl_timer_end(watch->laps[(watch->begun - 1) % NUM_LAPS]);
 }
 
 double gl_stopwatch_total(struct gl_stopwatch *watch)
 {
-    while (watch != NULL && watch->read < watch->begun) {
-        read_lap(watch);
-    }
+    while (watch != NULL && watch->read < watch->begun) read_lap(watch);
     return watch != NULL ? watch->total : 0;
 }
 

@@ -53,13 +53,9 @@ struct gl_trace *gl_trace_open(struct gl_context *ctx)
 {
     static atomic_int number;
     const char *folder = getenv("LORASTER_GL_TRACE");
-    if (folder == NULL || *folder == '\0') {
-        return NULL;
-    }
+    if (folder == NULL || *folder == '\0') return NULL;
     struct gl_trace *trace = lr_alloc(1, sizeof(*trace), "a trace of passes", ctx->log);
-    if (trace == NULL) {
-        return NULL;
-    }
+    if (trace == NULL) return NULL;
     GLint64 now = 0;
     glGetInteger64v(GL_TIMESTAMP, &now);
     trace->log = ctx->log;
@@ -106,9 +102,7 @@ void gl_trace_end(struct gl_trace *trace)
 void gl_trace_wait(struct gl_trace *trace, const char *what, double begin_s)
 {
     struct span *span = trace != NULL ? add_span(trace, what, begin_s) : NULL;
-    if (span != NULL) {
-        span->end_s = lr_clock_seconds();
-    }
+    if (span != NULL) span->end_s = lr_clock_seconds();
 }
 
 /* --- the file --- */
@@ -123,20 +117,16 @@ struct event {
 
 static void put_event(FILE *file, const struct event *event)
 {
-    fprintf(file, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"",
-            (int)event->track, event->begin_us, event->us);
-    for (const char *c = event->label; *c != '\0'; c++) {
-        fprintf(file, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
-    }
+    fprintf(file, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f,\"name\":\"", (int)event->track,
+            event->begin_us, event->us);
+    for (const char *c = event->label; *c != '\0'; c++) fprintf(file, *c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
     fputs("\"}", file);
 }
 
 static void put_device(FILE *file, const struct gl_trace *trace, const struct span *span)
 {
     GLuint64 ns[2] = {0, 0};
-    for (int k = 0; k < 2; k++) {
-        glGetQueryObjectui64v(span->stamps[k], GL_QUERY_RESULT, &ns[k]);
-    }
+    for (int k = 0; k < 2; k++) glGetQueryObjectui64v(span->stamps[k], GL_QUERY_RESULT, &ns[k]);
     put_event(file, &(struct event){.label = span->label,
                                     .track = DEVICE,
                                     .begin_us = ((double)ns[0] - (double)trace->device_ns) * 1e-3,
@@ -152,9 +142,7 @@ static void put_span(FILE *file, const struct gl_trace *trace, const struct span
                                     .track = HOST,
                                     .begin_us = (span->begin_s - trace->host_s) * 1e6,
                                     .us = (span->end_s - span->begin_s) * 1e6});
-    if (!is_wait) {
-        put_device(file, trace, span);
-    }
+    if (!is_wait) put_device(file, trace, span);
 }
 
 static void put_names(FILE *file)
@@ -172,33 +160,23 @@ static void write_spans(const struct gl_trace *trace)
     fprintf(trace->file, "{\"displayTimeUnit\":\"ms\",\"left_out\":%lld,\"traceEvents\":[\n",
             (long long)trace->left_out);
     put_names(trace->file);
-    for (int64_t k = 0; k < trace->count; k++) {
-        put_span(trace->file, trace, &trace->spans[k]);
-    }
+    for (int64_t k = 0; k < trace->count; k++) put_span(trace->file, trace, &trace->spans[k]);
     fputs("\n]}\n", trace->file);
 }
 
 static bool write_file(const struct gl_trace *trace)
 {
-    if (trace->count > 0) {
-        write_spans(trace);
-    }
+    if (trace->count > 0) write_spans(trace);
     const bool is_written = ferror(trace->file) == 0;
-    return fclose(trace->file) == 0 && is_written && trace->count > 0 &&
-           rename(trace->part, trace->path) == 0;
+    return fclose(trace->file) == 0 && is_written && trace->count > 0 && rename(trace->part, trace->path) == 0;
 }
 
 void gl_trace_close(struct gl_trace *trace)
 {
-    if (trace == NULL) {
-        return;
-    }
-    if (!write_file(trace)) {
-        remove(trace->part);
-    }
-    for (int64_t k = 0; k < trace->count; k++) {
+    if (trace == NULL) return;
+    if (!write_file(trace)) remove(trace->part);
+    for (int64_t k = 0; k < trace->count; k++)
         glDeleteQueries(trace->spans[k].stamps[0] != 0 ? 2 : 0, trace->spans[k].stamps);
-    }
     free(trace->spans);
     free(trace);
 }

@@ -48,9 +48,7 @@ struct server {
 static void reset_signals(void)
 {
     sigset_t none;
-    for (int number = 1; number < 32; number++) {
-        signal(number, SIG_DFL);
-    }
+    for (int number = 1; number < 32; number++) signal(number, SIG_DFL);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -66,27 +64,20 @@ static void close_files(int socket)
     close_range(3, (unsigned)socket - 1, 0);
     close_range((unsigned)socket + 1, ~0u, 0);
     const int nothing = open("/dev/null", O_RDWR);
-    for (int k = 0; k < 3 && nothing >= 0; k++) {
-        dup2(nothing, k);
-    }
+    for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 }
 
 /* Whether there is no room left. Signal handlers may ask. */
 static bool lacks_memory(void)
 {
-    void *room =
-        is_short ? mmap(NULL, ROOM_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
-    if (room != NULL && room != MAP_FAILED) {
-        munmap(room, ROOM_BYTES);
-    }
+    void *room = is_short ? mmap(NULL, ROOM_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
+    if (room != NULL && room != MAP_FAILED) munmap(room, ROOM_BYTES);
     return room == MAP_FAILED;
 }
 
 static void end_by_signal(int number)
 {
-    if (lacks_memory()) {
-        _exit(LR_HDF5_NO_MEMORY);
-    }
+    if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -94,9 +85,7 @@ static void end_by_signal(int number)
 /* HDF5 leaves by exit(-1) where it cannot go on. */
 static void end_by_exit(void)
 {
-    if (lacks_memory()) {
-        _exit(LR_HDF5_NO_MEMORY);
-    }
+    if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
 }
 
 static void watch_ends(void)
@@ -114,14 +103,12 @@ static void limit_memory(int64_t file_bytes)
     unsigned long long pages = 0;
     FILE *facts = fopen("/proc/self/statm", "r");
     if (facts != NULL && fscanf(facts, "%llu", &pages) == 1) {
-        const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) +
-                            4 * (rlim_t)file_bytes;
+        const rlim_t most =
+            (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) + 4 * (rlim_t)file_bytes;
         is_short = getrlimit(RLIMIT_AS, &given) == 0 && given.rlim_cur < most;
         setrlimit(RLIMIT_AS, &(struct rlimit){most, most}); /* which cannot be more than given */
     }
-    if (facts != NULL) {
-        fclose(facts);
-    }
+    if (facts != NULL) fclose(facts);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
@@ -136,21 +123,15 @@ static void limit_time(void)
 
 static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
 {
-    if (is_short && error->maj_num == H5E_RESOURCE) {
-        _exit(LR_HDF5_NO_MEMORY);
-    }
-    if (number == 0 && error->desc != NULL) {
-        snprintf(user, 200, "%s", error->desc);
-    }
+    if (is_short && error->maj_num == H5E_RESOURCE) _exit(LR_HDF5_NO_MEMORY);
+    if (number == 0 && error->desc != NULL) snprintf(user, 200, "%s", error->desc);
     return 0;
 }
 
 static void say_why(struct lr_hdf5_answer *answer)
 {
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, answer->why);
-    for (char *c = answer->why; *c != '\0'; c++) {
-        *c = (unsigned char)*c < ' ' ? ' ' : *c;
-    }
+    for (char *c = answer->why; *c != '\0'; c++) *c = (unsigned char)*c < ' ' ? ' ' : *c;
 }
 
 /* HDF5 has the system's reason in words alone: "... errno = 5, ...". */
@@ -160,9 +141,7 @@ static herr_t take_errno(unsigned number, const H5E_error2_t *error, void *user)
     int *found = user;
     const char *at = error->desc != NULL ? strstr(error->desc, key) : NULL;
     (void)number;
-    if (at != NULL && *found == 0) {
-        *found = atoi(at + sizeof(key) - 1);
-    }
+    if (at != NULL && *found == 0) *found = atoi(at + sizeof(key) - 1);
     return 0;
 }
 
@@ -197,35 +176,24 @@ static int64_t bounded(hsize_t number)
 static hid_t open_dataset(const struct server *server, const char *name)
 {
     const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
-    H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, MOST_CACHE_BYTES,
-                       H5D_CHUNK_CACHE_W0_DEFAULT);
+    H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, MOST_CACHE_BYTES, H5D_CHUNK_CACHE_W0_DEFAULT);
     const hid_t dataset = H5Dopen2(server->file, name, access);
     H5Pclose(access);
     const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
-    const bool is_here =
-        layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
-    if (layout >= 0) {
-        H5Pclose(layout);
-    }
-    if (dataset >= 0 && !is_here) {
-        H5Dclose(dataset);
-    }
+    const bool is_here = layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
+    if (layout >= 0) H5Pclose(layout);
+    if (dataset >= 0 && !is_here) H5Dclose(dataset);
     return is_here ? dataset : -1;
 }
 
 static hid_t find_dataset(struct server *server, const char *name)
 {
-    for (int k = 0; k < NUM_KEPT; k++) {
-        if (server->kept[k].dataset >= 0 && strcmp(server->kept[k].name, name) == 0) {
-            return server->kept[k].dataset;
-        }
-    }
+    for (int k = 0; k < NUM_KEPT; k++)
+        if (server->kept[k].dataset >= 0 && strcmp(server->kept[k].name, name) == 0) return server->kept[k].dataset;
     const hid_t dataset = open_dataset(server, name);
     if (dataset >= 0) {
         const int k = server->turn++ % NUM_KEPT;
-        if (server->kept[k].dataset >= 0) {
-            H5Dclose(server->kept[k].dataset);
-        }
+        if (server->kept[k].dataset >= 0) H5Dclose(server->kept[k].dataset);
         server->kept[k].dataset = dataset;
         snprintf(server->kept[k].name, sizeof(server->kept[k].name), "%s", name);
     }
@@ -242,17 +210,12 @@ static bool describe(hid_t dataset, struct lr_hdf5_answer *answer)
     answer->class = type < 0 ? LR_HDF5_OTHER : class_of(type);
     answer->extent[0] = bounded(extent[0]);
     answer->extent[1] = bounded(extent[1]);
-    if (space >= 0) {
-        H5Sclose(space);
-    }
-    if (type >= 0) {
-        H5Tclose(type);
-    }
+    if (space >= 0) H5Sclose(space);
+    if (type >= 0) H5Tclose(type);
     return answer->rank >= 0;
 }
 
-static void give_shape(struct server *server, const struct lr_hdf5_request *request,
-                       struct lr_hdf5_answer *answer)
+static void give_shape(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
 {
     const hid_t dataset = find_dataset(server, request->name);
     answer->found = dataset >= 0 && describe(dataset, answer);
@@ -260,36 +223,30 @@ static void give_shape(struct server *server, const struct lr_hdf5_request *requ
 }
 
 /* The reason of a failure goes with the next call of the library. */
-static bool read_entries(hid_t dataset, const struct lr_hdf5_request *request, int rank,
-                         struct server *server, struct lr_hdf5_answer *answer)
+static bool read_entries(hid_t dataset, const struct lr_hdf5_request *request, int rank, struct server *server,
+                         struct lr_hdf5_answer *answer)
 {
     const hsize_t start[2] = {(hsize_t)request->begin, (hsize_t)request->column};
     const hsize_t extent[2] = {(hsize_t)request->count, (hsize_t)request->columns};
     const hid_t space = H5Dget_space(dataset);
     const hid_t memory = H5Screate_simple(rank, extent, NULL);
     const bool done = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
-                      H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT,
-                              server->window) >= 0;
-    if (!done) {
-        say_why(answer);
-    }
+                      H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, server->window) >= 0;
+    if (!done) say_why(answer);
     H5Sclose(memory);
     H5Sclose(space);
     return done;
 }
 
-static void give_entries(struct server *server, const struct lr_hdf5_request *request,
-                         struct lr_hdf5_answer *answer)
+static void give_entries(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
 {
     const hid_t dataset = find_dataset(server, request->name);
     const int64_t room = LR_HDF5_WINDOW_BYTES / lr_hdf5_number_bytes(request->number);
-    if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER ||
-        answer->rank < 1 || answer->rank > 2) {
+    if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER || answer->rank < 1 ||
+        answer->rank > 2)
         return;
-    }
     answer->found = request->count > 0 && request->columns > 0 && request->columns <= room &&
-                    request->count <= room / request->columns &&
-                    (answer->rank == 2 || request->columns == 1) &&
+                    request->count <= room / request->columns && (answer->rank == 2 || request->columns == 1) &&
                     read_entries(dataset, request, answer->rank, server, answer);
 }
 
@@ -298,16 +255,11 @@ static void give_entries(struct server *server, const struct lr_hdf5_request *re
 /* An attribute that holds `count` elements, or a negative number. */
 static hid_t open_attribute(const struct server *server, const struct lr_hdf5_request *request)
 {
-    if (H5Aexists_by_name(server->file, request->name, request->attribute, H5P_DEFAULT) <= 0) {
-        return -1;
-    }
-    const hid_t attribute =
-        H5Aopen_by_name(server->file, request->name, request->attribute, H5P_DEFAULT, H5P_DEFAULT);
+    if (H5Aexists_by_name(server->file, request->name, request->attribute, H5P_DEFAULT) <= 0) return -1;
+    const hid_t attribute = H5Aopen_by_name(server->file, request->name, request->attribute, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
     const bool fits = space >= 0 && H5Sget_simple_extent_npoints(space) == request->count;
-    if (space >= 0) {
-        H5Sclose(space);
-    }
+    if (space >= 0) H5Sclose(space);
     if (attribute >= 0 && !fits) {
         H5Aclose(attribute);
         return -1;
@@ -318,42 +270,31 @@ static hid_t open_attribute(const struct server *server, const struct lr_hdf5_re
 /* Reads a string of variable or fixed length, cut to the window. */
 static bool read_string(hid_t attribute, hid_t type, char *text)
 {
-    if (H5Tget_class(type) != H5T_STRING) {
-        return false;
-    }
+    if (H5Tget_class(type) != H5T_STRING) return false;
     if (H5Tis_variable_str(type) > 0) {
         char *string = NULL;
-        if (H5Aread(attribute, type, &string) < 0 || string == NULL) {
-            return false;
-        }
+        if (H5Aread(attribute, type, &string) < 0 || string == NULL) return false;
         snprintf(text, LR_HDF5_WINDOW_BYTES, "%s", string);
         return true; /* the string is freed with the process */
     }
     const size_t size = H5Tget_size(type);
-    if (size >= LR_HDF5_WINDOW_BYTES) {
-        return false;
-    }
+    if (size >= LR_HDF5_WINDOW_BYTES) return false;
     memset(text, 0, size + 1);
     return H5Aread(attribute, type, text) >= 0;
 }
 
-static void give_attribute(struct server *server, const struct lr_hdf5_request *request,
-                           struct lr_hdf5_answer *answer)
+static void give_attribute(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
 {
     const hid_t attribute = open_attribute(server, request);
     const hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
     if (type >= 0 && request->kind == LR_HDF5_STRING) {
         answer->found = read_string(attribute, type, (char *)server->window);
     } else if (type >= 0) {
-        answer->found = class_of(type) != LR_HDF5_OTHER &&
-                        H5Aread(attribute, native_of(request->number), server->window) >= 0;
+        answer->found =
+            class_of(type) != LR_HDF5_OTHER && H5Aread(attribute, native_of(request->number), server->window) >= 0;
     }
-    if (type >= 0) {
-        H5Tclose(type);
-    }
-    if (attribute >= 0) {
-        H5Aclose(attribute);
-    }
+    if (type >= 0) H5Tclose(type);
+    if (attribute >= 0) H5Aclose(attribute);
 }
 
 /* --- the file --- */
@@ -363,46 +304,29 @@ static bool open_file(struct server *server, const char *path, struct lr_hdf5_an
     H5Eset_auto2(H5E_DEFAULT, note_error, &server->error);
     H5Lunregister(H5L_TYPE_EXTERNAL); /* a link to another file is a link to nothing */
     server->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    for (int k = 0; k < NUM_KEPT; k++) {
-        server->kept[k].dataset = -1;
-    }
+    for (int k = 0; k < NUM_KEPT; k++) server->kept[k].dataset = -1;
     answer->found = server->file >= 0;
     if (!answer->found) {
         say_why(answer);
-        if (lacks_memory()) {
-            _exit(LR_HDF5_NO_MEMORY);
-        }
+        if (lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
         answer->error = server->error;
         answer->is_hdf5 = H5Fis_hdf5(path) > 0;
     }
     return answer->found;
 }
 
-static void answer_request(struct server *server, const struct lr_hdf5_request *request,
-                           struct lr_hdf5_answer *answer)
+static void answer_request(struct server *server, const struct lr_hdf5_request *request, struct lr_hdf5_answer *answer)
 {
     server->error = 0;
     switch (request->kind) {
-    case LR_HDF5_HAS:
-        answer->found = H5Oexists_by_name(server->file, request->name, H5P_DEFAULT) > 0;
-        break;
-    case LR_HDF5_SHAPE:
-        give_shape(server, request, answer);
-        break;
-    case LR_HDF5_READ:
-        give_entries(server, request, answer);
-        break;
+    case LR_HDF5_HAS: answer->found = H5Oexists_by_name(server->file, request->name, H5P_DEFAULT) > 0; break;
+    case LR_HDF5_SHAPE: give_shape(server, request, answer); break;
+    case LR_HDF5_READ: give_entries(server, request, answer); break;
     case LR_HDF5_STRING:
-    case LR_HDF5_NUMBERS:
-        give_attribute(server, request, answer);
-        break;
+    case LR_HDF5_NUMBERS: give_attribute(server, request, answer); break;
     }
-    if (!answer->found && lacks_memory()) {
-        _exit(LR_HDF5_NO_MEMORY);
-    }
-    if (!answer->found && answer->why[0] == '\0') {
-        say_why(answer);
-    }
+    if (!answer->found && lacks_memory()) _exit(LR_HDF5_NO_MEMORY);
+    if (!answer->found && answer->why[0] == '\0') say_why(answer);
     answer->error = answer->found ? 0 : server->error;
 }
 
@@ -430,9 +354,7 @@ static void serve(const char *path, int socket, void *window)
     struct lr_hdf5_request request;
     struct lr_hdf5_answer answer = {0};
     bool goes_on = open_file(&server, path, &answer) && send_answer(socket, &answer);
-    if (!answer.found) {
-        (void)send_answer(socket, &answer);
-    }
+    if (!answer.found) (void)send_answer(socket, &answer);
     while (goes_on && take_request(socket, &request)) {
         answer = (struct lr_hdf5_answer){0};
         limit_time();
@@ -444,16 +366,14 @@ static void serve(const char *path, int socket, void *window)
 int main(int count, char **words)
 {
     if (count != 5 || strcmp(words[1], LR_VERSION_STRING) != 0) {
-        fprintf(stderr, "loraster-hdf5-reader " LR_VERSION_STRING
-                        ": LORaster starts this program to read HDF5 files\n");
+        fprintf(stderr,
+                "loraster-hdf5-reader " LR_VERSION_STRING ": LORaster starts this program to read HDF5 files\n");
         return LR_HDF5_OTHER_VERSION;
     }
     struct stat facts;
     const int socket = atoi(words[3]), memory = atoi(words[4]);
     void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-    if (window == MAP_FAILED || stat(words[2], &facts) != 0) {
-        return LR_HDF5_NO_MEMORY;
-    }
+    if (window == MAP_FAILED || stat(words[2], &facts) != 0) return LR_HDF5_NO_MEMORY;
     reset_signals();
     close_files(socket);
     limit_memory(facts.st_size);

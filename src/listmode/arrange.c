@@ -43,8 +43,7 @@ static uint32_t ascending(float value)
 
 static int group_of(const struct lr_listmode_events *events, const lr_event *event)
 {
-    const int axis =
-        lr_listmode_axis(events->hits[event->crystals[0]], events->hits[event->crystals[1]]);
+    const int axis = lr_listmode_axis(events->hits[event->crystals[0]], events->hits[event->crystals[1]]);
     return 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
 }
 
@@ -54,8 +53,7 @@ static float centre_of(const struct lr_listmode_events *events, const lr_event *
     const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
     double along[3];
     vec_sub(b, a, along);
-    return (float)(0.5 * (a[axis] + b[axis]) +
-                   (double)event->tof_mm * along[axis] / vec_length(along));
+    return (float)(0.5 * (a[axis] + b[axis]) + (double)event->tof_mm * along[axis] / vec_length(along));
 }
 
 /* Leaves the group in place of the number, and counts. */
@@ -68,10 +66,9 @@ static void find_groups(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) {
         const lr_event *event = &arranging->range[k];
         const int group = group_of(arranging->events, event);
-        const float centre =
-            lr_listmode_group_has_tof(group)
-                ? centre_of(arranging->events, event, lr_listmode_group_axis(group))
-                : 0.0f;
+        const float centre = lr_listmode_group_has_tof(group)
+                                 ? centre_of(arranging->events, event, lr_listmode_group_axis(group))
+                                 : 0.0f;
         arranging->tickets[1][k] = (struct lr_listmode_ticket){group, ascending(centre)};
         places[group]++;
     }
@@ -100,8 +97,7 @@ static void move_to_groups(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const struct lr_listmode_ticket found = arranging->tickets[1][k];
-        arranging->tickets[0][places[found.number]++] =
-            (struct lr_listmode_ticket){(int32_t)k, found.key};
+        arranging->tickets[0][places[found.number]++] = (struct lr_listmode_ticket){(int32_t)k, found.key};
     }
 }
 
@@ -109,8 +105,7 @@ static void partition(struct arranging *arranging)
 {
     lr_parallel_for(arranging->threads, arranging->count, arranging->part, find_groups, arranging);
     find_places(arranging);
-    lr_parallel_for(arranging->threads, arranging->count, arranging->part, move_to_groups,
-                    arranging);
+    lr_parallel_for(arranging->threads, arranging->count, arranging->part, move_to_groups, arranging);
 }
 
 /* --- the rest --- */
@@ -120,9 +115,8 @@ static void sort_groups(const struct arranging *arranging)
     const int64_t *groups = arranging->events->groups[arranging->r];
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         if (lr_listmode_group_has_tof(g)) {
-            lr_listmode_sort_tickets(arranging->tickets[0] + (groups[g] - arranging->first),
-                                     arranging->tickets[1], groups[g + 1] - groups[g],
-                                     arranging->threads);
+            lr_listmode_sort_tickets(arranging->tickets[0] + (groups[g] - arranging->first), arranging->tickets[1],
+                                     groups[g + 1] - groups[g], arranging->threads);
         }
     }
 }
@@ -193,12 +187,9 @@ static void arrange_all(struct arranging *arranging, const lr_event *all)
     }
 }
 
-lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
-                                     const lr_listmode_params *params)
+lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
-    if (events->is_arranged) {
-        return LR_OK;
-    }
+    if (events->is_arranged) return LR_OK;
 
     const int64_t longest = longest_range(events);
     struct arranging arranging; /* large, and not to be cleared as a whole */
@@ -206,21 +197,16 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
     arranging.threads = params->threads > 0 ? params->threads : lr_num_processors();
     LR_TRY(lr_listmode_events_check(events, arranging.threads, params->log));
     LR_TRY(lr_listmode_events_make_arrays(events, params->log));
-    for (int k = 0; k < 2; k++) {
-        arranging.tickets[k] =
-            lr_alloc(longest, sizeof(*arranging.tickets[k]), "sorting events", params->log);
-    }
+    for (int k = 0; k < 2; k++)
+        arranging.tickets[k] = lr_alloc(longest, sizeof(*arranging.tickets[k]), "sorting events", params->log);
     events->is_arranged = arranging.tickets[0] != NULL && arranging.tickets[1] != NULL;
-    if (events->is_arranged) {
-        arrange_all(&arranging, events->from);
-    }
+    if (events->is_arranged) arrange_all(&arranging, events->from);
     free(arranging.tickets[0]);
     free(arranging.tickets[1]);
     return events->is_arranged ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_listmode_events_init(struct lr_listmode_events *events,
-                                  const lr_listmode_params *params)
+lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     LR_TRY(lr_listmode_events_open(events, params));
     return lr_listmode_events_arrange(events, params);

@@ -18,9 +18,8 @@ struct lr_listmode_model {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* its table is owned */
     const lr_scanner *scanner;
-    int samples[3]; /* of the exact kernel; else 1 */
-    double
-        reach_mm; /* how far from its place on the line a voxel may count, beyond the slices of the
+    int samples[3];  /* of the exact kernel; else 1 */
+    double reach_mm; /* how far from its place on the line a voxel may count, beyond the slices of the
                         line; 0 but for the exact kernel */
 };
 
@@ -37,8 +36,7 @@ struct lr_listmode_backend_params {
     int64_t max_memory_bytes;
     lr_listmode_variant variant; /* of cuda */
     bool shares_events;          /* arranging: several backends are to have them at a time */
-    lr_place
-        *place; /* where this one works, too: of a backend of the same kind, or open for it, and
+    lr_place *place;             /* where this one works, too: of a backend of the same kind, or open for it, and
                         longer than it; NULL: its own */
     const struct lr_backend *stands_for; /* of the same kind and model, which outlives it: its
                                             programs are this one's. NULL = none */
@@ -48,21 +46,16 @@ struct lr_listmode_backend_params {
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. Rows are those of
  * voxels; a point between them is refused. */
-lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,
-                                 struct lr_backend *backend);
-lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params,
-                                    struct lr_backend *backend);
-lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params,
-                                     struct lr_backend *backend);
+lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
+lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
+lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
 /* At a place of kind LR_PLACE_CUDA, params->place. errors: LR_NO_DEVICE too. */
-lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
-                                  struct lr_backend *backend);
+lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
 /* Checks and arranges events that are open, on the device of that place, where its memory holds them; else they
  * are left as they are. They stay there where a backend by these params finds room beside them.
  * errors: LR_BAD_INPUT for an event, LR_FAILED. */
-lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
-                                   const struct lr_listmode_backend_params *params);
+lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params);
 
 #endif

@@ -40,17 +40,14 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
 {
     blobs->radius_mm = blobs->radius_mm == 0 ? 10.0 : blobs->radius_mm;
     blobs->alpha = blobs->alpha == 0 ? 8.37 : blobs->alpha;
-    const bool has_shape = blobs->radius_mm > 0 && isfinite(blobs->radius_mm) && blobs->alpha > 0 &&
-                           blobs->alpha <= MOST_ALPHA;
-    if (has_shape && blobs->spacing_mm == 0) {
-        blobs->spacing_mm = best_spacing(blobs);
-    }
+    const bool has_shape =
+        blobs->radius_mm > 0 && isfinite(blobs->radius_mm) && blobs->alpha > 0 && blobs->alpha <= MOST_ALPHA;
+    if (has_shape && blobs->spacing_mm == 0) blobs->spacing_mm = best_spacing(blobs);
     if (!has_shape || !(blobs->spacing_mm > 0) || !isfinite(blobs->spacing_mm)) {
-        return lr_error(
-            log, LR_USAGE,
-            "blobs cannot have a radius of %g mm, alpha %g and a spacing of %g mm: give "
-            "positive lengths, and an alpha of at most %g",
-            blobs->radius_mm, blobs->alpha, blobs->spacing_mm, MOST_ALPHA);
+        return lr_error(log, LR_USAGE,
+                        "blobs cannot have a radius of %g mm, alpha %g and a spacing of %g mm: give "
+                        "positive lengths, and an alpha of at most %g",
+                        blobs->radius_mm, blobs->alpha, blobs->spacing_mm, MOST_ALPHA);
     }
     return LR_OK;
 }
@@ -74,8 +71,7 @@ static double square_within(const lr_blobs *blobs, double distance_mm)
 double lr_blobs_value(const lr_blobs *blobs, double distance_mm)
 {
     const double square = square_within(blobs, distance_mm);
-    return scale_of(blobs) * square * bessel_i(ORDER, blobs->alpha * sqrt(square)) /
-           bessel_i(ORDER, blobs->alpha);
+    return scale_of(blobs) * square * bessel_i(ORDER, blobs->alpha * sqrt(square)) / bessel_i(ORDER, blobs->alpha);
 }
 
 double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm)
@@ -110,8 +106,7 @@ struct evaluation {
     const float *coefficients; /* of the grid */
 };
 
-static double add_row(const struct evaluation *evaluation, const int range[2], const double at[2],
-                      const float *row)
+static double add_row(const struct evaluation *evaluation, const int range[2], const double at[2], const float *row)
 {
     const lr_grid *grid = evaluation->grid;
     double sum = 0;
@@ -141,41 +136,31 @@ static double evaluate_at(const struct evaluation *evaluation, const double poin
     const lr_grid *grid = evaluation->grid;
     int range[3][2];
     double sum = 0;
-    for (int k = 0; k < 3; k++) {
-        find_range(evaluation, k, point[k], range[k]);
-    }
+    for (int k = 0; k < 3; k++) find_range(evaluation, k, point[k], range[k]);
     for (int z = range[2][0]; z < range[2][1]; z++) {
         const double off_z = grid->origin_mm[2] + z * grid->voxel_mm[2] - point[2];
         for (int y = range[1][0]; y < range[1][1]; y++) {
             const double off_y = grid->origin_mm[1] + y * grid->voxel_mm[1] - point[1];
-            const float *row = evaluation->coefficients +
-                               (int64_t)grid->size[0] * (y + (int64_t)grid->size[1] * z);
-            sum += add_row(evaluation, range[0],
-                           (const double[2]){point[0], off_y * off_y + off_z * off_z}, row);
+            const float *row = evaluation->coefficients + (int64_t)grid->size[0] * (y + (int64_t)grid->size[1] * z);
+            sum += add_row(evaluation, range[0], (const double[2]){point[0], off_y * off_y + off_z * off_z}, row);
         }
     }
     return sum;
 }
 
-lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients, lr_image *image,
-                            const lr_log *log)
+lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients, lr_image *image, const lr_log *log)
 {
     lr_grid grids[2];
     lr_blobs_grids(blobs, &image->grid, grids);
     double *table = lr_alloc(ENTRIES + 2, sizeof(*table), "the table of a blob", log);
-    if (table == NULL) {
-        return LR_FAILED;
-    }
-    for (int k = 0; k < ENTRIES; k++) {
-        table[k] = lr_blobs_value(blobs, blobs->radius_mm * k / ENTRIES);
-    }
+    if (table == NULL) return LR_FAILED;
+    for (int k = 0; k < ENTRIES; k++) table[k] = lr_blobs_value(blobs, blobs->radius_mm * k / ENTRIES);
     const int64_t each = lr_grid_num_voxels(&grids[0]);
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
         double point[3], sum = 0;
         lr_grid_voxel_centre(&image->grid, v, point);
         for (int g = 0; g < 2; g++) {
-            const struct evaluation evaluation = {table, blobs->radius_mm,
-                                                  ENTRIES / blobs->radius_mm, &grids[g],
+            const struct evaluation evaluation = {table, blobs->radius_mm, ENTRIES / blobs->radius_mm, &grids[g],
                                                   coefficients + g * each};
             sum += evaluate_at(&evaluation, point);
         }

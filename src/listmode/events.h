@@ -34,32 +34,30 @@ struct lr_listmode_held {
     void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
     /* Into the host's arrays of `events` (lr_listmode_events_make_arrays), which are arranged then.
      * errors: LR_FAILED, logged. */
-    lr_status (*fetch)(const struct lr_listmode_held *held, struct lr_listmode_events *events,
-                       const lr_log *log);
+    lr_status (*fetch)(const struct lr_listmode_held *held, struct lr_listmode_events *events, const lr_log *log);
     void (*destroy)(struct lr_listmode_held *held);
 };
 
 struct lr_listmode_events {
-    lr_lors layout;   /* a range for each pair, an event for each LOR; without scanner */
-    int64_t *offsets; /* owned [num_ranges + 1], the layout's */
+    lr_lors layout;                            /* a range for each pair, an event for each LOR; without scanner */
+    int64_t *offsets;                          /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
-    const lr_event *from; /* [count] the caller's, until a backend is open for them */
-    const struct lr_listmode_sample *sample; /* in place of `from`; NULL = none */
-    bool are_checked;                        /* all of them */
-    int32_t *crystals[2]; /* owned [count] a and b; NULL until the host's arrays are made */
-    float *tof_mm;        /* owned [count] as in lr_event; likewise */
-    int32_t *number;      /* owned [count] the caller's number, from the range's begin; likewise */
-    int num_crystals;     /* of the scanner */
-    double (*hits)[3];    /* owned [num_crystals] ends of lines, mm */
-    unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
+    const lr_event *from;                      /* [count] the caller's, until a backend is open for them */
+    const struct lr_listmode_sample *sample;   /* in place of `from`; NULL = none */
+    bool are_checked;                          /* all of them */
+    int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
+    float *tof_mm;                             /* owned [count] as in lr_event; likewise */
+    int32_t *number;                           /* owned [count] the caller's number, from the range's begin; likewise */
+    int num_crystals;                          /* of the scanner */
+    double (*hits)[3];                         /* owned [num_crystals] ends of lines, mm */
+    unsigned char *kind_of;                    /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
-    double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
-    double *
-        bin_mm; /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
-    double reach_mm;  /* how far from tof_mm any event can lie: the cut, and half of its bin; 0 = no
+    double *sigma_mm;              /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
+    double *bin_mm;                /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
+    double reach_mm;               /* how far from tof_mm any event can lie: the cut, and half of its bin; 0 = no
                          event has time of flight */
-    bool is_arranged; /* the host's arrays hold them; else groups are known where there is `held` */
-    struct lr_listmode_held *held;          /* owned; NULL = no device has them */
+    bool is_arranged;              /* the host's arrays hold them; else groups are known where there is `held` */
+    struct lr_listmode_held *held; /* owned; NULL = no device has them */
     double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
 };
 
@@ -67,28 +65,23 @@ struct lr_listmode_events {
  * errors: LR_USAGE for no events, and ranges that are not; LR_BAD_INPUT for a crystal that the scanner
  * lacks, two crystals that are one or have one place, a time of flight that is not finite or without a
  * resolution; LR_FAILED without memory. */
-lr_status lr_listmode_events_init(struct lr_listmode_events *events,
-                                  const lr_listmode_params *params);
+lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
 /* The same in two steps: the first one finds out all but the events themselves, which the caller keeps until they
  * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between. */
-lr_status lr_listmode_events_open(struct lr_listmode_events *events,
-                                  const lr_listmode_params *params);
-lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
-                                     const lr_listmode_params *params);
+lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params);
+lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params);
 
 /* The first step for lines of a sample, without time of flight, which outlives the events: a device draws them as it
  * arranges them, and leaves out those that are not in coincidence; the host does neither. Places of crystals are not
  * compared, as modules in coincidence do not overlap. params: count is that of the sample, and its events are not
  * read. errors: LR_USAGE for no lines; LR_FAILED. */
-lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events,
-                                         const lr_listmode_params *params,
+lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events, const lr_listmode_params *params,
                                          const struct lr_listmode_sample *sample);
 
 /* Whether all events are good, before anything is looked up by their crystals. errors: LR_BAD_INPUT as above. */
-lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads,
-                                   const lr_log *log);
+lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads, const lr_log *log);
 
 /* Events begin .. end - 1 in the caller's order, and where they go: arrays of end - begin. */
 struct lr_listmode_piece {
@@ -99,8 +92,8 @@ struct lr_listmode_piece {
 };
 
 /* Checks and copies a piece in one go, as memory is what takes the time. errors: LR_BAD_INPUT as above. */
-lr_status lr_listmode_events_take(const struct lr_listmode_events *events,
-                                  const struct lr_listmode_piece *piece, const lr_log *log);
+lr_status lr_listmode_events_take(const struct lr_listmode_events *events, const struct lr_listmode_piece *piece,
+                                  const lr_log *log);
 
 /* Makes the host's arrays where there are none. errors: LR_FAILED without memory. */
 lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
@@ -112,27 +105,22 @@ void lr_listmode_events_release(struct lr_listmode_events *events);
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);
 
 /* Index into sigma_mm and bin_mm of two crystals; -1 = nowhere. */
-static inline int lr_listmode_kinds(const struct lr_listmode_events *events,
-                                    const int32_t crystals[2])
+static inline int lr_listmode_kinds(const struct lr_listmode_events *events, const int32_t crystals[2])
 {
-    if (events->kind_of == NULL) {
-        return 0;
-    }
+    if (events->kind_of == NULL) return 0;
     const int a = events->kind_of[crystals[0]], b = events->kind_of[crystals[1]];
     return a < events->num_kinds && b < events->num_kinds ? a * events->num_kinds + b : -1;
 }
 
 /* Standard deviation of an event's time of flight in mm; 0 = it has none. */
-static inline double lr_listmode_sigma(const struct lr_listmode_events *events,
-                                       const int32_t crystals[2])
+static inline double lr_listmode_sigma(const struct lr_listmode_events *events, const int32_t crystals[2])
 {
     const int kinds = lr_listmode_kinds(events, crystals);
     return kinds >= 0 ? events->sigma_mm[kinds] : 0.0;
 }
 
 /* Width of the bin of tof_mm in which an event is, in mm; 0 = it is exact. */
-static inline double lr_listmode_bin(const struct lr_listmode_events *events,
-                                     const int32_t crystals[2])
+static inline double lr_listmode_bin(const struct lr_listmode_events *events, const int32_t crystals[2])
 {
     const int kinds = events->bin_mm != NULL ? lr_listmode_kinds(events, crystals) : -1;
     return kinds >= 0 ? events->bin_mm[kinds] : 0.0;

@@ -12,13 +12,8 @@ static int shared_axis(const lr_scanner *scanner)
 {
     for (int axis = 2; axis >= 0; axis--) {
         int count = 0;
-        while (count < scanner->num_modules &&
-               lr_module_axial(&scanner->modules[count], axis) >= 0) {
-            count++;
-        }
-        if (count == scanner->num_modules) {
-            return axis;
-        }
+        while (count < scanner->num_modules && lr_module_axial(&scanner->modules[count], axis) >= 0) count++;
+        if (count == scanner->num_modules) return axis;
     }
     return -1;
 }
@@ -43,10 +38,8 @@ static struct lr_listmode_module module_of(const lr_module *module, int axis)
 struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log)
 {
     const int axis = shared_axis(scanner);
-    struct lr_listmode_module *modules =
-        lr_alloc(scanner->num_modules, sizeof(*modules), "modules", log);
-    for (int m = 0; modules != NULL && m < scanner->num_modules; m++) {
+    struct lr_listmode_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules", log);
+    for (int m = 0; modules != NULL && m < scanner->num_modules; m++)
         modules[m] = module_of(&scanner->modules[m], axis);
-    }
     return modules;
 }

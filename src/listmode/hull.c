@@ -7,8 +7,7 @@
 /* Room for rounding, in sample points. */
 #define SLACK 1e-6
 
-static void find_face(const lr_scanner *scanner, int32_t crystal, const double centre[3],
-                      struct lr_listmode_face *face)
+static void find_face(const lr_scanner *scanner, int32_t crystal, const double centre[3], struct lr_listmode_face *face)
 {
     const int m = lr_scanner_module_of(scanner, crystal);
     const lr_module *module = &scanner->modules[m];
@@ -74,11 +73,8 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
     }
     hull->extent_mm = lr_listmode_extent(&hull->line, &model->grid);
     find_bounds(hull, corners);
-    hull->are_apart =
-        hull->high[0][axis] < hull->low[1][axis] || hull->high[1][axis] < hull->low[0][axis];
-    if (hull->are_apart) {
-        find_lines(hull, corners);
-    }
+    hull->are_apart = hull->high[0][axis] < hull->low[1][axis] || hull->high[1][axis] < hull->low[0][axis];
+    if (hull->are_apart) find_lines(hull, corners);
 }
 
 /* Whole numbers from `low` to `high`, both included where they are whole to rounding, of 0 .. size - 1. */
@@ -95,23 +91,18 @@ void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2])
     double low = fmin(hull->low[0][axis], hull->low[1][axis]);
     double high = fmax(hull->high[0][axis], hull->high[1][axis]);
     if (hull->line.sigma_mm > 0) {
-        const double centre =
-            hull->line.middle[axis] + hull->line.tof_mm * hull->line.direction[axis];
-        const double reach =
-            LR_LISTMODE_CUT * hull->line.sigma_mm + 0.5 * hull->line.bin_mm + hull->model->reach_mm;
+        const double centre = hull->line.middle[axis] + hull->line.tof_mm * hull->line.direction[axis];
+        const double reach = LR_LISTMODE_CUT * hull->line.sigma_mm + 0.5 * hull->line.bin_mm + hull->model->reach_mm;
         low = fmax(low, centre - reach);
         high = fmin(high, centre + reach);
     }
     const double first = grid->origin_mm[axis], edge = grid->voxel_mm[axis];
     cut((low - first) / edge - 0.5, (high - first) / edge + 0.5, grid->size[axis], slices);
-    if (low > high || hull->faces[0].module == hull->faces[1].module) {
-        slices[1] = slices[0];
-    }
+    if (low > high || hull->faces[0].module == hull->faces[1].module) slices[1] = slices[0];
 }
 
 /* Between two planes across the axis, which are those of a slice: along across axis k. */
-static void find_between(const struct lr_listmode_hull *hull, int k, const double planes[2],
-                         double between[2])
+static void find_between(const struct lr_listmode_hull *hull, int k, const double planes[2], double between[2])
 {
     const int axis = hull->line.axis, c = k == 0 ? (axis == 0 ? 1 : 0) : (axis == 2 ? 1 : 2);
     double low = INFINITY, high = -INFINITY;
@@ -123,8 +114,7 @@ static void find_between(const struct lr_listmode_hull *hull, int k, const doubl
         high = most > high ? most : high;
     }
     for (int f = 0; f < 2; f++) {
-        if (!hull->are_apart ||
-            (planes[1] >= hull->low[f][axis] && planes[0] <= hull->high[f][axis])) {
+        if (!hull->are_apart || (planes[1] >= hull->low[f][axis] && planes[0] <= hull->high[f][axis])) {
             low = fmin(low, hull->low[f][c]);
             high = fmax(high, hull->high[f][c]);
         }
@@ -134,8 +124,7 @@ static void find_between(const struct lr_listmode_hull *hull, int k, const doubl
 }
 
 /* Sample points across the axis that the hull holds between two planes. */
-static void find_samples(const struct lr_listmode_hull *hull, const double planes[2],
-                         int samples[3][2])
+static void find_samples(const struct lr_listmode_hull *hull, const double planes[2], int samples[3][2])
 {
     const struct lr_listmode_model *model = hull->model;
     const int axis = hull->line.axis;
@@ -145,8 +134,8 @@ static void find_samples(const struct lr_listmode_hull *hull, const double plane
         const double spacing = model->grid.voxel_mm[c] / model->samples[c];
         double between[2];
         find_between(hull, k, planes, between);
-        cut((between[0] - first) / spacing, (between[1] - first) / spacing,
-            model->grid.size[c] * model->samples[c], samples[c]);
+        cut((between[0] - first) / spacing, (between[1] - first) / spacing, model->grid.size[c] * model->samples[c],
+            samples[c]);
     }
 }
 
@@ -156,9 +145,8 @@ void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, in
     const int axis = hull->line.axis;
     const double edge = model->grid.voxel_mm[axis];
     const double middle = model->grid.origin_mm[axis] + slice * edge;
-    const double planes[2] = {
-        fmax(middle - 0.5 * edge, fmin(hull->low[0][axis], hull->low[1][axis])),
-        fmin(middle + 0.5 * edge, fmax(hull->high[0][axis], hull->high[1][axis]))};
+    const double planes[2] = {fmax(middle - 0.5 * edge, fmin(hull->low[0][axis], hull->low[1][axis])),
+                              fmin(middle + 0.5 * edge, fmax(hull->high[0][axis], hull->high[1][axis]))};
     samples[axis][0] = slice * model->samples[axis];
     samples[axis][1] = (slice + 1) * model->samples[axis];
     find_samples(hull, planes, samples);

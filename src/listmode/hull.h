@@ -62,15 +62,12 @@ static inline double lr_listmode_extent(const struct lr_listmode_line *line, con
 }
 
 /* Where along the line the centre of a voxel is, in mm from its middle. */
-static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull,
-                                             const int voxel[3])
+static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const lr_grid *grid = &hull->model->grid;
     double place = 0;
-    for (int k = 0; k < 3; k++) {
-        place += (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k] - hull->line.middle[k]) *
-                 hull->line.direction[k];
-    }
+    for (int k = 0; k < 3; k++)
+        place += (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k] - hull->line.middle[k]) * hull->line.direction[k];
     return place;
 }
 

@@ -32,8 +32,8 @@ static inline int lr_listmode_axis(const double a[3], const double b[3])
 }
 
 /* The line from a to b, b != a. */
-static inline void lr_listmode_line_between(struct lr_listmode_line *line, const double a[3],
-                                            const double b[3], int axis)
+static inline void lr_listmode_line_between(struct lr_listmode_line *line, const double a[3], const double b[3],
+                                            int axis)
 {
     double along[3];
     vec_sub(b, a, along);
@@ -85,8 +85,7 @@ static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, cons
         const int c = walk->across[k];
         const double per_voxel = line->direction[c] / grid->voxel_mm[c];
         walk->step[k] = walk->chord * per_voxel;
-        walk->position[k] =
-            (line->middle[c] - grid->origin_mm[c]) / grid->voxel_mm[c] + walk->place * per_voxel;
+        walk->position[k] = (line->middle[c] - grid->origin_mm[c]) / grid->voxel_mm[c] + walk->place * per_voxel;
     }
     walk->begin = -line->half_mm;
     walk->end = line->half_mm;

@@ -14,9 +14,8 @@
 static double largest_pitch(const lr_scanner *scanner)
 {
     double pitch = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
+    for (int m = 0; m < scanner->num_modules; m++)
         pitch = fmax(pitch, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
-    }
     return pitch;
 }
 
@@ -48,28 +47,22 @@ static lr_status check_table(const lr_listmode_tube *tube, const lr_log *log)
     }
     for (int k = 0; k < tube->table_count; k++) {
         if (!(tube->table[k] >= 0) || !isfinite(tube->table[k])) {
-            return lr_error(log, LR_USAGE,
-                            "value %d of the tube's table is %g: give finite ones, not negative", k,
+            return lr_error(log, LR_USAGE, "value %d of the tube's table is %g: give finite ones, not negative", k,
                             tube->table[k]);
         }
         sum += tube->table[k];
     }
-    return sum > 0 ? LR_OK
-                   : lr_error(log, LR_USAGE, "the tube's table is 0 everywhere: it sees nothing");
+    return sum > 0 ? LR_OK : lr_error(log, LR_USAGE, "the tube's table is 0 everywhere: it sees nothing");
 }
 
 static lr_status check_tube(const lr_listmode_tube *tube, const lr_log *log)
 {
-    if (!(tube->width_mm >= 0) || !isfinite(tube->width_mm) || !(tube->fwhm_mm >= 0) ||
-        !isfinite(tube->fwhm_mm)) {
-        return lr_error(log, LR_USAGE,
-                        "a tube of response cannot be %g mm wide with a FWHM of %g mm",
-                        tube->width_mm, tube->fwhm_mm);
+    if (!(tube->width_mm >= 0) || !isfinite(tube->width_mm) || !(tube->fwhm_mm >= 0) || !isfinite(tube->fwhm_mm)) {
+        return lr_error(log, LR_USAGE, "a tube of response cannot be %g mm wide with a FWHM of %g mm", tube->width_mm,
+                        tube->fwhm_mm);
     }
-    if (tube->table == NULL && tube->table_count != 0) {
-        return lr_error(log, LR_USAGE, "a tube's table of %d values needs the values",
-                        tube->table_count);
-    }
+    if (tube->table == NULL && tube->table_count != 0)
+        return lr_error(log, LR_USAGE, "a tube's table of %d values needs the values", tube->table_count);
     return tube->table != NULL ? check_table(tube, log) : LR_OK;
 }
 
@@ -85,9 +78,7 @@ static lr_status check_width(const struct lr_listmode_model *model, const lr_log
                         "its width in mm, or larger voxels",
                         model->tube.width_mm, MOST_VOXELS, edge);
     }
-    if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) {
-        return LR_OK;
-    }
+    if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
     return lr_error(log, LR_USAGE,
                     "a tube of response %g mm wide misses the centres of voxels as large as these: "
                     "make it at least %.4g mm wide, the diagonal of a voxel's largest face, or "
@@ -97,13 +88,9 @@ static lr_status check_width(const struct lr_listmode_model *model, const lr_log
 
 static lr_status copy_table(lr_listmode_tube *tube, const lr_log *log)
 {
-    if (tube->table == NULL) {
-        return LR_OK;
-    }
+    if (tube->table == NULL) return LR_OK;
     double *copy = lr_alloc(tube->table_count, sizeof(*copy), "the tube's table", log);
-    if (copy != NULL) {
-        memcpy(copy, tube->table, (size_t)tube->table_count * sizeof(*copy));
-    }
+    if (copy != NULL) memcpy(copy, tube->table, (size_t)tube->table_count * sizeof(*copy));
     tube->table = copy;
     return copy != NULL ? LR_OK : LR_FAILED;
 }
@@ -112,12 +99,8 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
 {
     lr_listmode_tube tube = params->tube;
     LR_TRY(check_tube(&tube, params->log));
-    if (tube.fwhm_mm == 0) {
-        tube.fwhm_mm = fmax(0.5 * largest_pitch(params->lors->scanner), largest_edge(params->grid));
-    }
-    if (tube.width_mm == 0) {
-        tube.width_mm = 2.0 * FWHM_TO_ONE_PERCENT * tube.fwhm_mm;
-    }
+    if (tube.fwhm_mm == 0) tube.fwhm_mm = fmax(0.5 * largest_pitch(params->lors->scanner), largest_edge(params->grid));
+    if (tube.width_mm == 0) tube.width_mm = 2.0 * FWHM_TO_ONE_PERCENT * tube.fwhm_mm;
     LR_TRY(copy_table(&tube, params->log));
     model->tube = tube;
     return check_width(model, params->log);
@@ -130,8 +113,7 @@ static lr_status complete_exact(struct lr_listmode_model *model, const lr_listmo
 {
     for (int k = 0; k < 3; k++) {
         if (params->samples[k] < 0 || params->samples[k] > MOST_SAMPLES) {
-            return lr_error(params->log, LR_USAGE,
-                            "samples = %d along %c: give 1 to %d, or 0 for the default",
+            return lr_error(params->log, LR_USAGE, "samples = %d along %c: give 1 to %d, or 0 for the default",
                             params->samples[k], "xyz"[k], MOST_SAMPLES);
         }
         model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
@@ -143,18 +125,13 @@ static lr_status complete_exact(struct lr_listmode_model *model, const lr_listmo
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
     *model = (struct lr_listmode_model){.kernel = params->kernel, .samples = {1, 1, 1}};
-    if (params->lors == NULL || params->grid == NULL) {
+    if (params->lors == NULL || params->grid == NULL)
         return lr_error(params->log, LR_USAGE, "list mode needs the LORs of a scanner and a grid");
-    }
     LR_TRY(lr_grid_check(params->grid, params->log));
     model->grid = *params->grid;
     model->scanner = params->lors->scanner;
-    if (params->kernel == LR_LISTMODE_TUBE) {
-        return complete_tube(model, params);
-    }
-    if (params->kernel == LR_LISTMODE_EXACT) {
-        return complete_exact(model, params);
-    }
+    if (params->kernel == LR_LISTMODE_TUBE) return complete_tube(model, params);
+    if (params->kernel == LR_LISTMODE_EXACT) return complete_exact(model, params);
     return params->kernel == LR_LISTMODE_LINE
                ? LR_OK
                : lr_error(params->log, LR_USAGE, "list mode has no kernel %d", (int)params->kernel);

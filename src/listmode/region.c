@@ -64,11 +64,9 @@ static void mark(struct lr_listmode_region *region, const lr_grid *grid, const i
         last[k] = cell_at(region, k, centre + 0.499 * grid->voxel_mm[k]);
     }
     for (int z = first[2]; z <= last[2]; z++) {
-        for (int y = first[1]; y <= last[1]; y++) {
-            for (int x = first[0]; x <= last[0]; x++) {
+        for (int y = first[1]; y <= last[1]; y++)
+            for (int x = first[0]; x <= last[0]; x++)
                 region->gap_mm[((int64_t)z * region->size[1] + y) * region->size[0] + x] = 0;
-            }
-        }
     }
 }
 
@@ -81,13 +79,9 @@ static void mark_all(struct lr_listmode_region *region, const struct lr_listmode
         box_of(voxels, g, first, last);
         for (at[2] = first[2]; at[2] < last[2]; at[2]++) {
             for (at[1] = first[1]; at[1] < last[1]; at[1]++) {
-                const unsigned char *row =
-                    labels + ((int64_t)at[2] * grid->size[1] + at[1]) * grid->size[0];
-                for (at[0] = first[0]; at[0] < last[0]; at[0]++) {
-                    if (row[at[0]] == voxels->label) {
-                        mark(region, grid, at);
-                    }
-                }
+                const unsigned char *row = labels + ((int64_t)at[2] * grid->size[1] + at[1]) * grid->size[0];
+                for (at[0] = first[0]; at[0] < last[0]; at[0]++)
+                    if (row[at[0]] == voxels->label) mark(region, grid, at);
             }
         }
         labels += (int64_t)grid->size[0] * grid->size[1] * grid->size[2];
@@ -107,23 +101,17 @@ static void spread(void *user, int64_t begin, int64_t end, int worker)
     const struct lr_listmode_region *region = spreading->region;
     const int axis = spreading->axis, count = region->size[axis];
     const double cell = region->cell_mm[axis];
-    const int64_t inner = axis == 0   ? 1
-                          : axis == 1 ? region->size[0]
-                                      : (int64_t)region->size[0] * region->size[1];
+    const int64_t inner = axis == 0 ? 1 : axis == 1 ? region->size[0] : (int64_t)region->size[0] * region->size[1];
     (void)worker;
     for (int64_t line = begin; line < end; line++) {
         float *const of_line = region->gap_mm + line / inner * inner * count + line % inner;
         float before[MOST_CELLS + 1];
-        for (int k = 0; k < count; k++) {
-            before[k] = of_line[k * inner];
-        }
+        for (int k = 0; k < count; k++) before[k] = of_line[k * inner];
         for (int k = 0; k < count; k++) {
             float least = before[k];
             for (int by = 1; by < count; by++) {
                 const float away = (float)((by - 1) * cell * (by - 1) * cell);
-                if (away >= least) {
-                    break;
-                }
+                if (away >= least) break;
                 least = k >= by ? fminf(least, before[k - by] + away) : least;
                 least = k + by < count ? fminf(least, before[k + by] + away) : least;
             }
@@ -132,28 +120,19 @@ static void spread(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-lr_status lr_listmode_region_init(struct lr_listmode_region *region,
-                                  const struct lr_listmode_labelled *voxels, int threads,
-                                  const lr_log *log)
+lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels,
+                                  int threads, const lr_log *log)
 {
     *region = (struct lr_listmode_region){.size = {0}};
     lay_cells(region, voxels);
     const int64_t count = (int64_t)region->size[0] * region->size[1] * region->size[2];
     region->gap_mm = lr_alloc(count, sizeof(*region->gap_mm), "cells", log);
-    if (region->gap_mm == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < count; k++) {
-        region->gap_mm[k] = FLT_MAX;
-    }
+    if (region->gap_mm == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < count; k++) region->gap_mm[k] = FLT_MAX;
     mark_all(region, voxels);
-    for (int axis = 0; axis < 3; axis++) {
-        lr_parallel_for(threads, count / region->size[axis], 64, spread,
-                        &(struct spreading){region, axis});
-    }
-    for (int64_t k = 0; k < count; k++) {
-        region->gap_mm[k] = sqrtf(region->gap_mm[k]);
-    }
+    for (int axis = 0; axis < 3; axis++)
+        lr_parallel_for(threads, count / region->size[axis], 64, spread, &(struct spreading){region, axis});
+    for (int64_t k = 0; k < count; k++) region->gap_mm[k] = sqrtf(region->gap_mm[k]);
     return LR_OK;
 }
 
@@ -163,20 +142,17 @@ void lr_listmode_region_finish(struct lr_listmode_region *region)
     region->gap_mm = NULL;
 }
 
-bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3],
-                                const double b[3], double reach_mm)
+bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
+                                double reach_mm)
 {
     double along[3], begin = 0, end = 1;
     for (int k = 0; k < 3; k++) { /* most lines of a scanner */
         const double low = region->low_mm[k] - reach_mm, high = region->high_mm[k] + reach_mm;
-        if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) {
-            return false;
-        }
+        if ((a[k] < low && b[k] < low) || (a[k] > high && b[k] > high)) return false;
     }
     vec_sub(b, a, along);
     for (int k = 0; k < 3; k++) { /* a line is near voxels only where it is near their box */
-        const double low = region->low_mm[k] - reach_mm - a[k],
-                     high = region->high_mm[k] + reach_mm - a[k];
+        const double low = region->low_mm[k] - reach_mm - a[k], high = region->high_mm[k] + reach_mm - a[k];
         if (fabs(along[k]) > 1e-9) {
             const double per = 1 / along[k];
             const double first = (per > 0 ? low : high) * per, last = (per > 0 ? high : low) * per;
@@ -184,22 +160,16 @@ bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const d
             end = last < end ? last : end;
         }
     }
-    if (begin > end) {
-        return false;
-    }
+    if (begin > end) return false;
     const double length = vec_length(along);
     begin *= length;
     end *= length;
     for (double at = begin; at <= end;) {
         double point[3];
         vec_add_scaled(a, at / length, along, point);
-        const int64_t row =
-            (int64_t)cell_at(region, 2, point[2]) * region->size[1] + cell_at(region, 1, point[1]);
-        const double step =
-            (double)region->gap_mm[row * region->size[0] + cell_at(region, 0, point[0])] - reach_mm;
-        if (step < region->least_mm) {
-            return true;
-        }
+        const int64_t row = (int64_t)cell_at(region, 2, point[2]) * region->size[1] + cell_at(region, 1, point[1]);
+        const double step = (double)region->gap_mm[row * region->size[0] + cell_at(region, 0, point[0])] - reach_mm;
+        if (step < region->least_mm) return true;
         at += step;
     }
     return false;

@@ -22,19 +22,17 @@ struct lr_listmode_labelled {
     int num_grids;
     const unsigned char *labels; /* [voxels of all grids] */
     unsigned char label;
-    int first[3],
-        last[3]; /* of the box in which they are looked for, and behind the last; of two grids: unused */
+    int first[3], last[3]; /* of the box in which they are looked for, and behind the last; of two grids: unused */
 };
 
 /* Finish it in any case. threads: positive. errors: LR_FAILED without memory. */
-lr_status lr_listmode_region_init(struct lr_listmode_region *region,
-                                  const struct lr_listmode_labelled *voxels, int threads,
-                                  const lr_log *log);
+lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels,
+                                  int threads, const lr_log *log);
 void lr_listmode_region_finish(struct lr_listmode_region *region);
 
 /* False where no point between a and b is as near as reach_mm to a voxel of the set; true wherever one is, and where
  * one is nearly so. */
-bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3],
-                                const double b[3], double reach_mm);
+bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3], const double b[3],
+                                double reach_mm);
 
 #endif

@@ -23,10 +23,8 @@ struct block {
 static void take_element(void *user, int64_t voxel, double element)
 {
     struct block *block = user;
-    if (voxel >= block->begin && voxel < block->end && block->status == LR_OK) {
-        block->status = lr_elements_add(&block->rows[voxel - block->begin], block->number, element,
-                                        block->source->log);
-    }
+    if (voxel >= block->begin && voxel < block->end && block->status == LR_OK)
+        block->status = lr_elements_add(&block->rows[voxel - block->begin], block->number, element, block->source->log);
 }
 
 static lr_status take_group(struct block *block, int64_t r, int group)
@@ -36,10 +34,8 @@ static lr_status take_group(struct block *block, int64_t r, int group)
     const struct lr_listmode_visitor visitor = {take_element, block};
     const int64_t *ends = &events->groups[r][group];
     for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
-        if ((k - ends[0]) % CHUNK == 0) {
-            LR_TRY(lr_progress_report(source->progress, "computing matrix rows", block->done,
-                                      block->total));
-        }
+        if ((k - ends[0]) % CHUNK == 0)
+            LR_TRY(lr_progress_report(source->progress, "computing matrix rows", block->done, block->total));
         const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
         block->number = events->offsets[r] + events->number[at];
         source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
@@ -50,11 +46,8 @@ static lr_status take_group(struct block *block, int64_t r, int group)
 
 static lr_status collect(struct block *block)
 {
-    for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++) {
-        for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
-            LR_TRY(take_group(block, r, group));
-        }
-    }
+    for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++)
+        for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(take_group(block, r, group));
     return LR_OK;
 }
 
@@ -70,8 +63,7 @@ static lr_status deliver(struct block *block, struct lr_row_delivery *delivery)
     return LR_OK;
 }
 
-static lr_status each_block(struct block *block, const struct lr_rows *wanted,
-                            struct lr_row_delivery *delivery)
+static lr_status each_block(struct block *block, const struct lr_rows *wanted, struct lr_row_delivery *delivery)
 {
     const int64_t num_blocks = (wanted->end - wanted->begin + BLOCK - 1) / BLOCK;
     block->total = (double)num_blocks * (double)block->source->events->layout.count;
@@ -84,8 +76,8 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted,
     return LR_OK;
 }
 
-lr_status lr_listmode_rows(const struct lr_listmode_row_source *source,
-                           const struct lr_rows *wanted, const lr_row_sink *sink)
+lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
+                           const lr_row_sink *sink)
 {
     if (wanted->grid == NULL) {
         return lr_error(source->log, LR_USAGE,
@@ -93,12 +85,9 @@ lr_status lr_listmode_rows(const struct lr_listmode_row_source *source,
                         "of voxels");
     }
     struct lr_row_delivery delivery = {.sink = sink, .log = source->log};
-    struct block block = {.source = source,
-                          .rows = lr_alloc(BLOCK, sizeof(*block.rows), "matrix rows", source->log)};
+    struct block block = {.source = source, .rows = lr_alloc(BLOCK, sizeof(*block.rows), "matrix rows", source->log)};
     const lr_status status = block.rows != NULL ? each_block(&block, wanted, &delivery) : LR_FAILED;
-    for (int k = 0; block.rows != NULL && k < BLOCK; k++) {
-        lr_elements_finish(&block.rows[k]);
-    }
+    for (int k = 0; block.rows != NULL && k < BLOCK; k++) lr_elements_finish(&block.rows[k]);
     free(block.rows);
     lr_owned_row_finish(&delivery.row);
     return status;

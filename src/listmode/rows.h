@@ -29,7 +29,7 @@ struct lr_listmode_row_source {
 /* All events are gone through for each 1,024 rows.
  * errors: LR_USAGE for points between voxels; LR_FAILED without memory; LR_CANCELLED; what the sink
  * returns. */
-lr_status lr_listmode_rows(const struct lr_listmode_row_source *source,
-                           const struct lr_rows *wanted, const lr_row_sink *sink);
+lr_status lr_listmode_rows(const struct lr_listmode_row_source *source, const struct lr_rows *wanted,
+                           const lr_row_sink *sink);
 
 #endif

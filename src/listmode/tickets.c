@@ -37,9 +37,7 @@ static void count_part(void *user, int64_t begin, int64_t end, int worker)
     int64_t *places = pass->places[begin / pass->part];
     (void)worker;
     memset(places, 0, sizeof(pass->places[0]));
-    for (int64_t k = begin; k < end; k++) {
-        places[digit_of(pass, k)]++;
-    }
+    for (int64_t k = begin; k < end; k++) places[digit_of(pass, k)]++;
 }
 
 static void move_part(void *user, int64_t begin, int64_t end, int worker)
@@ -47,9 +45,7 @@ static void move_part(void *user, int64_t begin, int64_t end, int worker)
     struct pass *pass = user;
     int64_t *places = pass->places[begin / pass->part];
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        pass->to[places[digit_of(pass, k)]++] = pass->from[k];
-    }
+    for (int64_t k = begin; k < end; k++) pass->to[places[digit_of(pass, k)]++] = pass->from[k];
 }
 
 /* From counts to places; false: all have one digit, and are in order. */
@@ -63,9 +59,7 @@ static bool find_places(struct pass *pass)
             pass->places[part][digit] = sum;
             sum += here;
         }
-        if (sum - before == pass->count) {
-            return false;
-        }
+        if (sum - before == pass->count) return false;
     }
     return true;
 }
@@ -74,15 +68,13 @@ static bool find_places(struct pass *pass)
 static bool sort_by_digit(struct pass *pass)
 {
     lr_parallel_for(pass->threads, pass->count, pass->part, count_part, pass);
-    if (!find_places(pass)) {
-        return false;
-    }
+    if (!find_places(pass)) return false;
     lr_parallel_for(pass->threads, pass->count, pass->part, move_part, pass);
     return true;
 }
 
-void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare,
-                              int64_t count, int threads)
+void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
+                              int threads)
 {
     const int64_t most = count / LEAST_PART < MOST_PARTS ? count / LEAST_PART : MOST_PARTS;
     const int64_t parts = threads < most ? threads : most;
@@ -101,7 +93,5 @@ void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_list
             from = to == tickets ? spare : tickets;
         }
     }
-    if (from != tickets) {
-        memcpy(tickets, from, (size_t)count * sizeof(*tickets));
-    }
+    if (from != tickets) memcpy(tickets, from, (size_t)count * sizeof(*tickets));
 }

@@ -15,7 +15,7 @@ struct lr_listmode_ticket {
 
 /* Sorts in place, ascending by key; equals stay in their order, whatever the number of threads.
  * spare: [count]. */
-void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare,
-                              int64_t count, int threads);
+void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
+                              int threads);
 
 #endif

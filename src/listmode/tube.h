@@ -23,8 +23,7 @@ double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
 
 /* Half of the rectangle around the ellipse in which a slice's middle cuts the tube, in voxels along
  * line's across axes (the paper, II.B.3). */
-void lr_listmode_tube_halves(const struct lr_listmode_model *model,
-                             const struct lr_listmode_line *line,
+void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
 /* The least standard deviation of time of flight that any event can have, mm; infinite where none has. */
@@ -35,7 +34,7 @@ double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
 /* What an element of a slice across an axis can be at most, about: lines that lean are nearer to the voxels
  * around, whose shares are then larger, and a tenth is added for that. Not for the exact kernel. */
-double lr_listmode_largest_element(const struct lr_listmode_model *model,
-                                   const struct lr_listmode_events *events, int axis, bool has_tof);
+double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                                   int axis, bool has_tof);
 
 #endif

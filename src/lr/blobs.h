@@ -18,10 +18,9 @@ extern "C" {
  * where `scale` makes blobs with coefficients of 1 add up to 1 in the mean. docs/method/listmode.md,
  * "Blobs". Zero fields are defaults. */
 typedef struct lr_blobs {
-    double radius_mm; /* a; 0 = 10 */
-    double alpha;     /* 0 = 8.37; at most 50 */
-    double
-        spacing_mm; /* of either grid; 0 = where a constant image has the least ripple, 8.15 mm by
+    double radius_mm;  /* a; 0 = 10 */
+    double alpha;      /* 0 = 8.37; at most 50 */
+    double spacing_mm; /* of either grid; 0 = where a constant image has the least ripple, 8.15 mm by
                           default */
 } lr_blobs;
 
@@ -38,8 +37,8 @@ LR_API void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid
 
 /* The image at the centres of voxels. coefficients: [voxels of both grids of image->grid].
  * errors: LR_FAILED without memory, logged. */
-LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients,
-                                   lr_image *image, const lr_log *log);
+LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficients, lr_image *image,
+                                   const lr_log *log);
 
 #ifdef __cplusplus
 }

@@ -22,8 +22,7 @@ extern "C" {
 typedef struct lr_comm lr_comm;
 
 typedef enum lr_comm_kind {
-    LR_COMM_AUTO =
-        0, /* MPI where the process was started by mpirun or srun with others, else single */
+    LR_COMM_AUTO = 0, /* MPI where the process was started by mpirun or srun with others, else single */
     LR_COMM_SINGLE,
     LR_COMM_MPI
 } lr_comm_kind;
@@ -55,11 +54,11 @@ typedef struct lr_comm_params {
 /* What it turned out to be, and what it has done so far. Strings live as long as it does. */
 typedef struct lr_comm_info {
     int rank, size;
-    int local_rank, local_size; /* among the ranks of this machine */
-    const char *machine;        /* this rank's: its host name */
-    const char *way;            /* "one process", "Open MPI 4.1.4" */
-    bool is_cuda_aware;         /* MPI takes memory of CUDA */
-    const char *exchange; /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
+    int local_rank, local_size;  /* among the ranks of this machine */
+    const char *machine;         /* this rank's: its host name */
+    const char *way;             /* "one process", "Open MPI 4.1.4" */
+    bool is_cuda_aware;          /* MPI takes memory of CUDA */
+    const char *exchange;        /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
                                    have not been exchanged yet */
     const char *exchange_reason; /* why not by NCCL; "" = it is, or as `exchange` */
     int failed_rank;             /* the lowest that has failed; -1 = none */

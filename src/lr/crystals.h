@@ -59,8 +59,7 @@ typedef struct lr_crystal_list {
  *              is the reason of refusal; may be NULL.
  * errors: NULL (LR_BAD_INPUT) where no such modules lie within the tolerance: the sentence names
  *         the crystals that lie farthest off, and by how much. */
-LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of,
-                                            double *residual_mm);
+LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 /* How far crystals of a list are typically from their nearest neighbours, mm: the median over some
  * of them; 1 where there are none. */

@@ -24,7 +24,7 @@ typedef struct lr_device {
     bool software; /* a software renderer */
     bool float_atomics, viewport_layers;
     int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory 0 = not reported */
-    char reason[256]; /* why it is not usable; "" when it is */
+    char reason[256];                                          /* why it is not usable; "" when it is */
 } lr_device;
 
 /* Lists devices in the order `device = N` of lr_operator_params counts the usable ones: EGL device

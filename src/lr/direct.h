@@ -48,8 +48,7 @@ typedef struct lr_view_set {
 
 /* The same with every default replaced. errors: LR_USAGE for negative numbers, an acceptance of 90
  * degrees or more, or more than 65,536 views. */
-LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete,
-                                      const lr_log *log);
+LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, const lr_log *log);
 
 /* Of a complete set: how many views it has, and view 0 <= index < count. */
 LR_API int lr_view_set_count(const lr_view_set *set);
@@ -70,13 +69,13 @@ LR_API void lr_view_set_order(const lr_view_set *set, int *order);
  * along the view's radial direction. Beyond the edge it stays what it is there. */
 typedef enum lr_radial_model {
     LR_RADIAL_INVARIANT = 0, /* the same everywhere: radial_mm */
-    LR_RADIAL_VARIANT1, /* paper 1: 4.8 mm at the centre, 5.8 at 75 mm, 10 at the edge; linear in
+    LR_RADIAL_VARIANT1,      /* paper 1: 4.8 mm at the centre, 5.8 at 75 mm, 10 at the edge; linear in
                            between */
-    LR_RADIAL_VARIANT2, /* paper 1: linear from 5.8 mm at the centre to 12 at the edge */
-    LR_RADIAL_VARIANT3, /* 5.8 mm and a part that grows with the distance, added in quadrature, to
+    LR_RADIAL_VARIANT2,      /* paper 1: linear from 5.8 mm at the centre to 12 at the edge */
+    LR_RADIAL_VARIANT3,      /* 5.8 mm and a part that grows with the distance, added in quadrature, to
                            11.17 at the edge (paper 1 gives the value at the edge alone) */
-    LR_RADIAL_LINEAR,   /* from radial_mm at the centre to radial_edge_mm at the edge */
-    LR_RADIAL_MEASURED  /* `measured` is the profile itself */
+    LR_RADIAL_LINEAR,        /* from radial_mm at the centre to radial_edge_mm at the edge */
+    LR_RADIAL_MEASURED       /* `measured` is the profile itself */
 } lr_radial_model;
 
 /* Profiles across the line of response, measured at some distances from the axis; in between they
@@ -94,22 +93,21 @@ LR_API void lr_radial_profiles_finish(lr_radial_profiles *profiles);
 
 /* Reads them from YAML (docs/formats/histo-images.md). errors: LR_BAD_INPUT, with line and
  * column. */
-LR_API lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *profiles,
-                                         const lr_log *log);
+LR_API lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *profiles, const lr_log *log);
 
 /* The system response; zero fields are defaults. FWHM throughout. */
 typedef struct lr_resolution {
     double tof_ps; /* of the time difference; required */
     lr_radial_model model;
-    double radial_mm;      /* invariant, linear; 0 = 5.8 */
-    double radial_edge_mm; /* linear: required */
-    double edge_mm;        /* distance of the edge; 0 = 288, half of the 576 mm of paper 1 */
-    double axial_mm;       /* 0 = 5.8 */
-    bool asymmetric; /* two Gaussians of the same area across the line: the second one is wider and
+    double radial_mm;                   /* invariant, linear; 0 = 5.8 */
+    double radial_edge_mm;              /* linear: required */
+    double edge_mm;                     /* distance of the edge; 0 = 288, half of the 576 mm of paper 1 */
+    double axial_mm;                    /* 0 = 5.8 */
+    bool asymmetric;                    /* two Gaussians of the same area across the line: the second one is wider and
                         shifted towards the axis, where the kernel is wider then. Not with measured
                         profiles */
-    double second_width; /* of the second one, in widths of the first; 0 = 2, as in paper 1 */
-    double second_shift; /* in standard deviations of the first one; 0 = 1 */
+    double second_width;                /* of the second one, in widths of the first; 0 = 2, as in paper 1 */
+    double second_shift;                /* in standard deviations of the first one; 0 = 1 */
     const lr_radial_profiles *measured; /* outlive what is made with them */
 } lr_resolution;
 
@@ -125,7 +123,7 @@ LR_API double lr_resolution_radial_mm(const lr_resolution *resolution, double di
 /* What a kernel is cut to; zero fields are defaults. */
 typedef struct lr_direct_kernel {
     lr_resolution resolution;
-    double support; /* k^2 of the ellipsoid sum of d^2 / sigma^2 <= k^2; 0 = 9. Paper 1 has "three
+    double support;    /* k^2 of the ellipsoid sum of d^2 / sigma^2 <= k^2; 0 = 9. Paper 1 has "three
                        times sigma" in words (9) and 27 in its formula for V_cut */
     double epsilon_mm; /* width of an identifier's interval; 0 = half of the smaller transaxial
                           edge of a voxel: 2 mm for paper 1's 4 mm */
@@ -145,7 +143,7 @@ typedef struct lr_direct_tables_info {
     lr_grid grid;
     lr_view view;
     int num_identifiers; /* identifier a: a epsilon <= distance from the axis < (a + 1) epsilon */
-    int num_kernels; /* num_identifiers; or, where kernels are not symmetric, twice as many: those
+    int num_kernels;     /* num_identifiers; or, where kernels are not symmetric, twice as many: those
                             of voxels on the negative radial side come second, mirrored */
     int64_t num_offsets; /* in mSR */
     int half[3];         /* offsets lie within -half .. half, in voxels */
@@ -199,14 +197,13 @@ typedef enum lr_direct_storage {
 
 /* How cuda projects. The same results. */
 typedef enum lr_direct_variant {
-    LR_DIRECT_FASTEST =
-        0,             /* bands on buffers; on textures shared memory, or the texture cache where a
+    LR_DIRECT_FASTEST = 0,   /* bands on buffers; on textures shared memory, or the texture cache where a
                               kernel wants more shared memory than there is */
-    LR_DIRECT_BANDS,   /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
+    LR_DIRECT_BANDS,         /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
                                 of the largest one on a line through the image; devices before compute
                                 capability 9.0 and kernels too wide for that go by columns. On buffers */
-    LR_DIRECT_COLUMNS, /* whole columns of slices in registers; on buffers alone */
-    LR_DIRECT_THREADS, /* paper 1: a voxel a thread */
+    LR_DIRECT_COLUMNS,       /* whole columns of slices in registers; on buffers alone */
+    LR_DIRECT_THREADS,       /* paper 1: a voxel a thread */
     LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels a thread */
     LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory, of which a kernel may want more
                                 than there is: LR_USAGE then */
@@ -219,25 +216,22 @@ typedef struct lr_direct_params {
     const lr_view *views; /* required [num_views]; copied */
     int num_views;
     lr_direct_kernel kernel;
-    const char
-        *backend; /* "cpu", "compute", "cuda"; NULL or "auto": where there is a graphics processor
+    const char *backend;             /* "cpu", "compute", "cuda"; NULL or "auto": where there is a graphics processor
                             cuda, or compute if CUDA does not run on it, else cpu. Where cuda is named
                             and there is no CUDA, a warning, and compute. With `shared`, compute
                             instead of cpu */
-    int threads;  /* 0 = all processors */
-    int device;   /* index in lr_device_list; 0 = the first */
-    const lr_shared_context
-        *shared; /* compute and cuda share objects with this context and are on its
+    int threads;                     /* 0 = all processors */
+    int device;                      /* index in lr_device_list; 0 = the first */
+    const lr_shared_context *shared; /* compute and cuda share objects with this context and are on its
                                         device; NULL = none */
     lr_direct_storage storage;
-    lr_direct_variant variant; /* of cuda; bands and columns are on buffers alone */
-    int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the
+    lr_direct_variant variant;    /* of cuda; bands and columns are on buffers alone */
+    int64_t max_memory_bytes;     /* for tables of views that are kept, beyond one; 0 = a quarter of the
                                  machine's, or of what the device has left */
-    const lr_lor_source
-        *factors;                /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
+    const lr_lor_source *factors; /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
                                      the operator */
-    const lr_log *log;           /* outlives the operator, as measured profiles do */
-    const lr_progress *progress; /* alike; of projections */
+    const lr_log *log;            /* outlives the operator, as measured profiles do */
+    const lr_progress *progress;  /* alike; of projections */
 } lr_direct_params;
 
 /* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE.
@@ -268,8 +262,7 @@ typedef struct lr_direct_attributes {
 /* What the last projection of a view ran on the device, or of several that followed each other the last
  * one's; where it takes kernels one after the other, the last. In the thread that projected.
  * errors: LR_USAGE for another backend than cuda, and before the first projection; LR_FAILED. */
-LR_API lr_status lr_direct_device_attributes(const lr_operator *op,
-                                             lr_direct_attributes *attributes);
+LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes);
 
 /* --- histo-images --- */
 
@@ -282,13 +275,12 @@ typedef struct lr_histo_images {
 } lr_histo_images;
 
 /* Zero ones; errors: NULL. Destroying NULL is allowed. */
-LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views,
-                                               int num_views, const lr_log *log);
+LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views, int num_views,
+                                               const lr_log *log);
 LR_API void lr_histo_images_destroy(lr_histo_images *histo);
 
 /* HDF5 (docs/formats/histo-images.md). Files as in lr/io.h. */
-LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo,
-                                       const lr_log *log);
+LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo, const lr_log *log);
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
 
 /* Takes the views of a file in their order, one at a time. histo: grid and views of the file, without
@@ -301,13 +293,11 @@ typedef struct lr_histo_sink {
 
 /* The same file for who needs some of the views: holds one of them at a time. errors: as
  * lr_histo_images_read; what the sink returns. */
-LR_API lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink,
-                                      const lr_log *log);
+LR_API lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log);
 
 /* Whether they are on that grid, to a thousandth of a voxel, and of these views, to 1e-6 degrees.
  * errors: LR_BAD_INPUT with the first difference. */
-LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op,
-                                       const lr_log *log);
+LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log);
 
 /* --- deposition --- */
 
@@ -325,9 +315,9 @@ typedef struct lr_deposit_params {
     lr_deposit_rule rule;
     bool delayeds;              /* delayed coincidences instead of prompts */
     const lr_events_info *info; /* required: of the file; whether it has time of flight */
-    const char *backend; /* "cpu", "compute"; NULL or "auto": compute where there is a graphics
+    const char *backend;        /* "cpu", "compute"; NULL or "auto": compute where there is a graphics
                                    processor, else cpu */
-    int device;          /* index in lr_device_list; 0 = the first */
+    int device;                 /* index in lr_device_list; 0 = the first */
     const lr_log *log;
 } lr_deposit_params;
 
@@ -411,8 +401,7 @@ typedef struct lr_direct_task {
     lr_direct_work work;
     const int *views; /* [num_views] */
     int num_views;
-    const lr_vector
-        *image; /* [num_voxels], taken to the device before the clock starts; NULL = that of
+    const lr_vector *image; /* [num_voxels], taken to the device before the clock starts; NULL = that of
                                the last task, or what a reconstruction without fit left on the device
                                since */
 } lr_direct_task;
@@ -420,8 +409,7 @@ typedef struct lr_direct_task {
 /* Times it, nothing copied to or from the host meanwhile but by LR_DIRECT_WORK_READING, results thrown
  * away. Projections find their tables built. errors: LR_USAGE for views that do not exist, the first task
  * without an image, or an operator of another family. */
-LR_API lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task,
-                                lr_direct_timing *timing);
+LR_API lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing);
 
 #ifdef __cplusplus
 }

@@ -63,8 +63,7 @@ typedef struct lr_diagnosis {
 /* Examines a draft. Errors of one kind in many modules give three findings and one that counts the
  * rest. grid: what is to be reconstructed; NULL = not known.
  * errors: NULL when memory is short. */
-LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid,
-                                        const lr_log *log);
+LR_API lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log);
 
 /* Destroying NULL is allowed. */
 LR_API void lr_diagnosis_destroy(lr_diagnosis *diagnosis);

@@ -62,9 +62,9 @@ typedef struct lr_event_counts {
     int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
     int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
     int64_t other_words;        /* tags of other kinds, which are passed over */
-    int64_t excluded_pairs; /* PETSIRD: events, handed on as others, of pairs of modules that the
+    int64_t excluded_pairs;     /* PETSIRD: events, handed on as others, of pairs of modules that the
                                    file's own table puts out of coincidence */
-    int64_t repeated;       /* PETSIRD: events of lists that stand in the file twice, left out and
+    int64_t repeated;           /* PETSIRD: events of lists that stand in the file twice, left out and
                                    counted nowhere else */
 } lr_event_counts;
 
@@ -78,9 +78,7 @@ typedef struct lr_tof_bins {
 /* The mean width of bins with these edges, mm; 0 = there are none. */
 static inline double lr_tof_bin_mm(const float *edges_mm, int num_bins)
 {
-    return edges_mm != NULL && num_bins > 1
-               ? ((double)edges_mm[num_bins] - (double)edges_mm[0]) / num_bins
-               : 0.0;
+    return edges_mm != NULL && num_bins > 1 ? ((double)edges_mm[num_bins] - (double)edges_mm[0]) / num_bins : 0.0;
 }
 
 enum { LR_EVENTS_NO_KIND = 255 };
@@ -123,8 +121,7 @@ LR_API void lr_events_info_finish(lr_events_info *info);
 /* Width of the bins of all events, mm; 0 = they are not binned, or widths differ (kinds). */
 static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
 {
-    return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins)
-                                      : info->tof_bin_mm;
+    return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins) : info->tof_bin_mm;
 }
 
 /* Whether an event of two crystals has time of flight. Threads: may be shared. */
@@ -133,17 +130,16 @@ LR_API bool lr_events_info_has_tof(const lr_events_info *info, const int32_t cry
 /* A list-mode file and what belongs to it. Zero fields are defaults. */
 typedef struct lr_events_source {
     const char *path;
-    lr_events_format format; /* 0 = as lr_events_recognise says */
-    const char *companion;   /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
+    lr_events_format format;   /* 0 = as lr_events_recognise says */
+    const char *companion;     /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
                                   .lut or .geom of its scanner. NULL = the one beside the events, as
                                   docs/formats/events.md says; PETSIRD and GE need none */
-    const lr_scanner
-        *scanner;      /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
+    const lr_scanner *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:
                                   crystals keep the numbers of the file */
-    bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
+    bool until_damage;         /* a file that is truncated or damaged behind its first event is no error: a
                           warning says where, and the events before it are what there is */
-    int threads;       /* 0 = all processors; the events are the same for any number */
+    int threads;               /* 0 = all processors; the events are the same for any number */
     /* NULL = nothing is left out. Asked before each time that events are handed on, of which there are then as
      * many as whenever the same file is read: true leaves them out, uncounted and, where the format allows
      * it, not decoded. It is not asked with until_damage. */
@@ -157,8 +153,7 @@ typedef struct lr_events_source {
  * a file that has no others is an error. What the file knows beyond lr_event (corrections, further
  * energy bins, motion) is told of in warnings and passed over. sink NULL: only what stands before
  * the events is read. info: overwritten, finish it in any case; may be NULL. */
-LR_API lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink,
-                                lr_events_info *info);
+LR_API lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info);
 
 /* All events of a file; destroy it. */
 typedef struct lr_event_list {
@@ -171,8 +166,7 @@ typedef struct lr_event_list {
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 
 /* The same, and finds out by the way, where the format's reader allows it, whether all are in coincidence. */
-LR_API lr_event_list *lr_event_list_read_joined(const lr_events_source *source,
-                                                const lr_lors *lors);
+LR_API lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
 
 /* Frees the events, of which there are then none, while what is known of them stays; bit by bit, so that other threads
@@ -198,17 +192,15 @@ LR_API void lr_events_weights(const lr_event_span *span, float *weights);
 
 /* What is known of the events of a list beside the list. */
 typedef struct lr_event_corrections {
-    int64_t count;   /* events, in the order of the list's file */
-    float *factors;  /* owned [count] efficiency times attenuation of the event's LOR */
-    float *additive; /* owned [count] expected randoms and scatters of its LOR, per mm of tof_mm */
-    lr_lor_data
-        *lors; /* owned, dense: efficiency times attenuation of every LOR; 0 = not measured */
+    int64_t count;     /* events, in the order of the list's file */
+    float *factors;    /* owned [count] efficiency times attenuation of the event's LOR */
+    float *additive;   /* owned [count] expected randoms and scatters of its LOR, per mm of tof_mm */
+    lr_lor_data *lors; /* owned, dense: efficiency times attenuation of every LOR; 0 = not measured */
 } lr_event_corrections;
 
 /* The corrections.h5 that belongs to GE's public list mode, on the scanner of the LORs: see
  * docs/formats/events.md. 4 bytes of memory a LOR, and 8 an event. errors: NULL, logged. */
-LR_API lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors,
-                                                       const lr_log *log);
+LR_API lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors, const lr_log *log);
 LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* NULL is allowed */
 
 /* Makes a list a bootstrap replicate of itself: each event, a count of what was measured, comes as often
@@ -228,8 +220,8 @@ typedef struct lr_prompts_delayeds {
 /* Reads a file and sums the weights of its prompts and of its delayeds per LOR; times and time of
  * flight are dropped. Events out of coincidence are counted and left out. lors->scanner takes the
  * place of the source's. info may be NULL. */
-LR_API lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
-                               lr_prompts_delayeds *data, lr_events_info *info);
+LR_API lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data,
+                               lr_events_info *info);
 
 /* Counts per LOR, as a measurement of one event after the other. */
 typedef struct lr_list_params {
@@ -253,9 +245,8 @@ typedef struct lr_photon_blur {
                                                                   axis across the line; NULL = none.
                                                                   Called by several threads */
     const void *user;
-    double axial_mm; /* FWHM across the line and that; 0 = none */
-    double
-        most_radial_mm; /* no less than any that radial_mm gives; 0 = not known: pairs too steep for the
+    double axial_mm;       /* FWHM across the line and that; 0 = none */
+    double most_radial_mm; /* no less than any that radial_mm gives; 0 = not known: pairs too steep for the
                               scanner are then followed, too, which takes several times as long */
 } lr_photon_blur;
 
@@ -330,8 +321,8 @@ typedef struct lr_castor_histogram {
 } lr_castor_histogram;
 
 /* CASToR histogram (.Cdh, with the data in .Cdf beside it); LORs without counts are left out. */
-LR_API lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors,
-                                           const lr_castor_histogram *histogram, const lr_log *log);
+LR_API lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors, const lr_castor_histogram *histogram,
+                                           const lr_log *log);
 
 #ifdef __cplusplus
 }

@@ -105,8 +105,7 @@ typedef struct lr_randoms {
 /* delayeds: sparse or dense counts per LOR, finite and at least 0; LORs out of coincidence are
  * skipped, with a warning. lors must outlive the result.
  * errors: NULL, logged; no delayeds at all is an error. */
-LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds,
-                                       const lr_log *log);
+LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log);
 
 /* The same from the D_c themselves, ends: [num_crystals], of delayeds in coincidence: for lists of which
  * nothing as long as the LORs is held. errors: also for ends that are negative or not finite. */

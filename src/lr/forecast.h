@@ -32,8 +32,7 @@ typedef struct lr_rows_work {
 /* Computes a few rows spread over those of the work, for 0.5 s where that shows enough of
  * them and about 2 s at most, a few rows that take longer excepted; and no more than there are.
  * errors: as lr_operator_rows_part; LR_CANCELLED. */
-LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work,
-                                           lr_forecast *forecast);
+LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, lr_forecast *forecast);
 
 /* The same of projections of all LORs, forward or back: 1 for a sensitivity, 2 for an iteration of
  * ML-EM with dense data. `store`: whether the operator that does the work is to keep its matrix, so that one which
@@ -41,14 +40,13 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
  * a second, kept in a file (docs/formats/sessions.md, "Speeds kept between runs").
  * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free, which
  * they answer too; LR_USAGE for an operator of the family direct. */
-LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
-                                                  lr_store store, lr_forecast *forecast);
+LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
+                                                  lr_forecast *forecast);
 
 /* Cuts 0 .. num - 1 into part[1] runs whose costs (at least 0, num of them) come nearest to equal, each
  * of one number at least, and gives the part[0]-th, 1 <= part[0] <= part[1] <= num, which ends before
  * range[1]. The same numbers give the same runs everywhere. */
-LR_API void lr_share_range(const double *costs, int64_t num, const int64_t part[2],
-                           int64_t range[2]);
+LR_API void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int64_t range[2]);
 
 /* One of several parts that rows are cut into for runs that know nothing of each other: on other
  * machines, at other times. */
@@ -66,8 +64,8 @@ typedef struct lr_rows_share {
  * the parts are the same in every run of the program, whatever the backend.
  * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
  * no memory. */
-LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid,
-                                     const lr_rows_share *share, int64_t range[2]);
+LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,
+                                     int64_t range[2]);
 
 #ifdef __cplusplus
 }

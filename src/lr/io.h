@@ -104,8 +104,7 @@ LR_API lr_status lr_text_write(const char *path, const char *text, const lr_log 
  * .hs: a header and float32 bins beside it (.s) of span 1 without mashing, for scanners of full
  * rings; LORs of two crystals in the same place of different rings have no bin, and what they hold
  * is left out with a warning. */
-LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
-                                   const lr_log *log);
+LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log);
 
 /* HDF5: refuses a file whose scanner's pairs differ from `lors`. .hs: refuses other numbers of
  * crystals, arc correction and time of flight; a bin of several pairs of crystals (axial
@@ -123,8 +122,8 @@ typedef struct lr_lor_data_sink {
 
 /* The same file for who needs a part of it: holds at most 2^18 numbers at a time, but of .hs all of them.
  * errors: as lr_lor_data_read; what the sink returns. */
-LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors,
-                                  const lr_lor_data_sink *sink, const lr_log *log);
+LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink,
+                                  const lr_log *log);
 
 /* --- numbers per crystal --- */
 
@@ -134,8 +133,7 @@ LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors,
  * begins a comment), or a PETSIRD file with efficiencies of its detection bins, by the places of its
  * crystals. values: [num_crystals], overwritten; nothing is promised of it after an error.
  * errors: LR_BAD_INPUT for another number of them, and for negative or non-finite ones. */
-LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,
-                                        const lr_log *log);
+LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log);
 
 /* --- matrix rows --- */
 
@@ -169,11 +167,10 @@ typedef struct lr_matrix_input {
 
 /* The rows of a file are one of several parts of a matrix that lr_matrix_join puts together. */
 typedef struct lr_matrix_part {
-    const struct lr_matrix_writer_params
-        *whole;            /* all rows; the parts must agree in everything that
+    const struct lr_matrix_writer_params *whole; /* all rows; the parts must agree in everything that
                                                     its elements depend on. Read by the constructor */
-    int64_t number, parts; /* the number-th of so many, counted from 1 */
-    int64_t rows_before;   /* rows of the parts before this one */
+    int64_t number, parts;                       /* the number-th of so many, counted from 1 */
+    int64_t rows_before;                         /* rows of the parts before this one */
 } lr_matrix_part;
 
 /* Grid and points are copied; LORs, lists and texts must outlive the writer. */
@@ -188,12 +185,11 @@ typedef struct lr_matrix_writer_params {
     const char *description; /* mode, rays, samples: stored as an attribute */
     const int64_t *voxels;   /* rows are these voxels of the grid instead, ascending */
     int64_t num_voxels;
-    bool by_lor;              /* rows are the LORs of `part`, columns all voxels of the grid */
-    const lr_selection *part; /* LORs whose elements come; NULL = all. Recorded */
-    double threshold; /* elements below this share of their row's largest are dropped; 0 = none */
-    int compress;     /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
-    bool
-        resumes; /* go on with what another run left, made with the same params; hdf5, npz and mtx */
+    bool by_lor;                   /* rows are the LORs of `part`, columns all voxels of the grid */
+    const lr_selection *part;      /* LORs whose elements come; NULL = all. Recorded */
+    double threshold;              /* elements below this share of their row's largest are dropped; 0 = none */
+    int compress;                  /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
+    bool resumes;                  /* go on with what another run left, made with the same params; hdf5, npz and mtx */
     const lr_operator_info *info;  /* recorded, NULL = not */
     double expected_elements;      /* roughly, 0 = not known: from 2^31 on they are kept as hdf5 is
                                      going to need them, and need not be copied in the end */
@@ -209,13 +205,11 @@ typedef struct lr_matrix_writer_params {
  * to the nearest fifth of text and of deflated HDF5. */
 typedef struct lr_matrix_size {
     double file_bytes; /* in the end */
-    double
-        disk_bytes; /* at most at a time: most formats are made of what is gathered beside them */
+    double disk_bytes; /* at most at a time: most formats are made of what is gathered beside them */
 } lr_matrix_size;
 
 /* params: path, description and log may be NULL. */
-LR_API lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows,
-                                            double elements);
+LR_API lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements);
 
 /* What a writer has taken so far, in this run and those it went on with. */
 typedef struct lr_matrix_written {
@@ -258,10 +252,10 @@ typedef struct lr_matrix_file lr_matrix_file;
  * of rows, columns and elements are known. */
 typedef struct lr_matrix_file_info {
     int64_t num_rows, num_columns, num_elements;
-    bool is_described; /* the fields below are known */
-    bool by_lor;       /* rows are LORs and columns voxels, else the other way round */
-    lr_grid grid;      /* of voxels; size 0: rows are points */
-    int64_t row_begin; /* the first row is this voxel; or, where voxels is set, they are these */
+    bool is_described;            /* the fields below are known */
+    bool by_lor;                  /* rows are LORs and columns voxels, else the other way round */
+    lr_grid grid;                 /* of voxels; size 0: rows are points */
+    int64_t row_begin;            /* the first row is this voxel; or, where voxels is set, they are these */
     const int64_t *voxels;        /* [num_rows], or NULL */
     const double (*points_mm)[3]; /* [num_rows], or NULL */
     lr_selection part;            /* LORs whose elements are in it; zero: all */
@@ -287,8 +281,7 @@ LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const 
  * errors: LR_BAD_INPUT, naming the row, for row starts that do not ascend to the number of elements,
  * columns that do not ascend or are out of range, and values that are negative or not finite; what
  * the sink returns; LR_CANCELLED. */
-LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
-                                     const lr_progress *progress);
+LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink, const lr_progress *progress);
 
 /* Parts of a matrix, each in a file of its own (lr_matrix_part), in any order. */
 typedef struct lr_matrix_join_params {
@@ -315,8 +308,7 @@ LR_API lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log);
 /* --- pictures and arrays --- */
 
 /* 8-bit RGB PNG; rgb: [height][width][3], first row on top. */
-LR_API lr_status lr_png_write(const char *path, const uint8_t *rgb, const int size[2],
-                              const lr_log *log);
+LR_API lr_status lr_png_write(const char *path, const uint8_t *rgb, const int size[2], const lr_log *log);
 
 /* An array in C order: the last index runs fastest. */
 typedef struct lr_array {
@@ -334,8 +326,7 @@ enum { LR_CHECKPOINT_KEY = 4096 };
 
 /* A reconstruction amid its iterations: what it needs to go on from there. */
 typedef struct lr_checkpoint {
-    char key
-        [LR_CHECKPOINT_KEY]; /* all that the result depends on, as one line: parts between "; ", of
+    char key[LR_CHECKPOINT_KEY]; /* all that the result depends on, as one line: parts between "; ", of
                                     which ", contents " and a digest may end some. A run that goes on must
                                     have the same; files of matrix rows have such a line, too */
     lr_grid grid;
@@ -352,14 +343,12 @@ typedef struct lr_checkpoint {
 
 /* HDF5 (docs/formats/checkpoints.md), written whole or not at all: what was there stays until then.
  * errors: LR_USAGE for a device or a pipe; LR_FAILED for the disk. */
-LR_API lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
-                                     const lr_log *log);
+LR_API lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint, const lr_log *log);
 
 /* key: of the run that goes on; NULL = any may. On LR_OK lr_checkpoint_finish frees it.
  * errors: LR_BAD_INPUT for a file that is none, or damaged; LR_USAGE for another key, in words of the
  * first part that differs. */
-LR_API lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint,
-                                    const lr_log *log);
+LR_API lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint, const lr_log *log);
 LR_API void lr_checkpoint_finish(lr_checkpoint *checkpoint);
 
 #ifdef __cplusplus

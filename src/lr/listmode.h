@@ -38,9 +38,9 @@ extern "C" {
 typedef enum lr_listmode_kernel {
     LR_LISTMODE_TUBE = 0, /* the paper's tube of response: voxels whose centres lie in a cylinder
                              around the line have shares by a function of their distance to it */
-    LR_LISTMODE_LINE, /* a thin ray (Joseph 1982): the four voxels around the point where the line
+    LR_LISTMODE_LINE,     /* a thin ray (Joseph 1982): the four voxels around the point where the line
                              crosses the slice's middle share bilinearly */
-    LR_LISTMODE_EXACT /* the solid angle in which a voxel sees both crystals of the event, over 2 pi:
+    LR_LISTMODE_EXACT     /* the solid angle in which a voxel sees both crystals of the event, over 2 pi:
                              lr_operator's in LR_MODE_EXACT. Every backend has it; where modules may
                              hide each other, cpu alone */
 } lr_listmode_kernel;
@@ -48,16 +48,16 @@ typedef enum lr_listmode_kernel {
 /* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
  * are defaults. */
 typedef struct lr_listmode_tube {
-    double width_mm; /* diameter of the cylinder; 0 = where the Gaussian has fallen to 1 %. At
+    double width_mm;     /* diameter of the cylinder; 0 = where the Gaussian has fallen to 1 %. At
                             least the diagonal of a voxel's largest face, so that no slice is missed,
                             unless as_paper is set; at most 1,000 of its smallest edges */
-    double fwhm_mm;  /* of the Gaussian over the distance; 0 = half of the largest crystal pitch,
+    double fwhm_mm;      /* of the Gaussian over the distance; 0 = half of the largest crystal pitch,
                             or the largest voxel edge if that is more */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
                             width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
                             Only their ratios matter, unless as_paper is set. NULL = Gaussian */
     int table_count;     /* at least 2; width_mm is required */
-    bool as_paper; /* shares are the function's values themselves (the Gaussian's at its centre
+    bool as_paper;       /* shares are the function's values themselves (the Gaussian's at its centre
                             is 1), and T is 1, or with time of flight the Gaussian's value where the
                             line crosses the slice's middle, 1 at its centre, cut at three standard
                             deviations */
@@ -67,44 +67,42 @@ typedef struct lr_listmode_tube {
  * but for rounding. Steps hold all events on the device: LR_USAGE where they do not fit. */
 typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTEST = 0,
-    LR_LISTMODE_SIMPLE, /* a thread a line; events as records, in the caller's order; the image where
+    LR_LISTMODE_SIMPLE,      /* a thread a line; events as records, in the caller's order; the image where
                                 it is */
-    LR_LISTMODE_COALESCED, /* events as structure of arrays (II.B.1) */
-    LR_LISTMODE_CACHED, /* slices, or parts of them, in shared memory one after the other (II.B.2) */
+    LR_LISTMODE_COALESCED,   /* events as structure of arrays (II.B.1) */
+    LR_LISTMODE_CACHED,      /* slices, or parts of them, in shared memory one after the other (II.B.2) */
     LR_LISTMODE_PARTITIONED, /* events by predominant direction, and footprints of one size (II.B.3) */
-    LR_LISTMODE_SORTED,  /* those with time of flight by their centre; slices that none of a block
+    LR_LISTMODE_SORTED,      /* those with time of flight by their centre; slices that none of a block
                                 reaches are skipped (II.B.7) */
-    LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
+    LR_LISTMODE_FASTMATH     /* arithmetic that is faster and less accurate (II.B.9) */
 } lr_listmode_variant;
 
 /* Zero fields are defaults. Pointers need to live as long as the operator where nothing else is said. */
 typedef struct lr_listmode_params {
-    const lr_lors *lors;    /* required; names the scanner */
-    const lr_grid *grid;    /* required; copied */
-    const lr_event *events; /* required [count]; what matters of them is copied: crystals and, where
+    const lr_lors *lors;        /* required; names the scanner */
+    const lr_grid *grid;        /* required; copied */
+    const lr_event *events;     /* required [count]; what matters of them is copied: crystals and, where
                                    there is time of flight, tof_mm. Weights, times and whether they are
                                    delayed are the caller's business. Prompts and delayeds alike */
-    int64_t count;          /* positive */
+    int64_t count;              /* positive */
     const lr_events_info *info; /* where events have time of flight, and its resolution by kinds of
                                    crystals; where it does not say, that of the scanner; with bins
                                    events are as wide as these, on average over them. Read during
                                    creation. NULL = no time of flight */
-    const int64_t *ranges; /* [num_ranges + 1] ascending from 0 to count: range r has the events
+    const int64_t *ranges;      /* [num_ranges + 1] ascending from 0 to count: range r has the events
                                    ranges[r] .. ranges[r + 1] - 1, of which there are fewer than 2^31.
                                    Copied. NULL = as equal as can be */
-    int num_ranges;        /* 0 = 1. Events are sorted range by range, so that projections of whole
+    int num_ranges;             /* 0 = 1. Events are sorted range by range, so that projections of whole
                                    ranges are the quickest parts: one for each subset of each frame */
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;
-    int samples
-        [3]; /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
-    const lr_blobs *blobs; /* the image is of coefficients of blobs that cover the grid, as
+    int samples[3];               /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
+    const lr_blobs *blobs;        /* the image is of coefficients of blobs that cover the grid, as
                                   lr_blobs_grids has them, and values are integrals of blobs in mm;
                                   kernel and tube are not read. With time of flight the Gaussian's
                                   density where the line crosses the middle of a blob's slice. NULL =
                                   voxels of the grid. Every backend has them. Copied */
-    const lr_lor_source
-        *factors; /* multiplies the row of each event, and counts in the sensitivity:
+    const lr_lor_source *factors; /* multiplies the row of each event, and counts in the sensitivity:
                                      efficiencies, attenuation; NULL = 1. Copied; its user outlives the
                                      operator */
     /* [count] multiplies the rows of events in place of `factors`, which then count in the sensitivity
@@ -113,20 +111,19 @@ typedef struct lr_listmode_params {
     /* LORs that each voxel's sensitivity is from; a voxel that few of them see has more. 0 = 2^25, and up
      * to 2^30 where the mean voxel would not be known to 1.2 % */
     int64_t sensitivity_lines;
-    uint64_t seed;               /* of their choice where they are not all */
-    lr_operator *sensitivity_of; /* of this family, with the same LORs, grid, kernel, factors, lines
+    uint64_t seed;                           /* of their choice where they are not all */
+    lr_operator *sensitivity_of;             /* of this family, with the same LORs, grid, kernel, factors, lines
                                     and seed: its sensitivity is taken in place of one of its own, and
                                     computed there if it has not been. Outlives this one; NULL = none */
-    int sensitivity_part,
-        sensitivity_parts;       /* where several operators share it: the sensitivity is of
+    int sensitivity_part, sensitivity_parts; /* where several operators share it: the sensitivity is of
                                   every parts-th of the lines alone, from the part-th on; the sum over
                                   parts 0 .. parts - 1 is whole. 0, 0 = all lines */
-    const char *backend;         /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
+    const char *backend;                     /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
                                   that finds its device, compute on a graphics processor alone */
-    lr_listmode_variant variant; /* of cuda */
-    int threads;                 /* 0 = all processors */
-    int device;                  /* as CUDA counts its devices; 0 = the first */
-    int64_t max_memory_bytes;    /* on the device; 0 = what it reports */
+    lr_listmode_variant variant;             /* of cuda */
+    int threads;                             /* 0 = all processors */
+    int device;                              /* as CUDA counts its devices; 0 = the first */
+    int64_t max_memory_bytes;                /* on the device; 0 = what it reports */
     const lr_log *log;
     const lr_progress *progress;
 } lr_listmode_params;
@@ -152,14 +149,13 @@ typedef struct lr_listmode_info {
     lr_blobs blobs;        /* likewise; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
-    double partition_seconds,
-        sort_seconds;          /* that it took to arrange the events, by the clock of the
+    double partition_seconds, sort_seconds; /* that it took to arrange the events, by the clock of the
                                                device where that did so */
-    int64_t sensitivity_lines; /* LORs that it has; 0 = it has not been asked for yet */
-    double sensitivity_error; /* standard error of a sampled one's mean voxel (root mean square), as
+    int64_t sensitivity_lines;              /* LORs that it has; 0 = it has not been asked for yet */
+    double sensitivity_error;               /* standard error of a sampled one's mean voxel (root mean square), as
                                   a part of the mean over the voxels; 0 = all LORs */
-    double sensitivity_worst; /* of the voxel that has the largest, as a part of its value */
-    int64_t sensitivity_left; /* voxels that are 0 because too few of their LORs could be taken */
+    double sensitivity_worst;               /* of the voxel that has the largest, as a part of its value */
+    int64_t sensitivity_left;               /* voxels that are 0 because too few of their LORs could be taken */
 } lr_listmode_info;
 
 /* Lives as long as the operator; NULL for those of other families. */

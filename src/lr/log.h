@@ -30,12 +30,7 @@ typedef enum lr_status {
     LR_CANCELLED  /* the progress callback asked to stop */
 } lr_status;
 
-typedef enum lr_log_level {
-    LR_LOG_DEBUG = 0,
-    LR_LOG_INFO,
-    LR_LOG_WARNING,
-    LR_LOG_ERROR
-} lr_log_level;
+typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LOG_ERROR } lr_log_level;
 
 /* Where sentences go.
  *

@@ -32,7 +32,7 @@ typedef struct lr_lors {
     const int32_t (*pairs)[2]; /* [num_pairs] */
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
-    const int32_t *first_pair; /* [num_modules + 1] pairs (i, j > i) are first_pair[i] .. [i+1]-1 */
+    const int32_t *first_pair;                /* [num_modules + 1] pairs (i, j > i) are first_pair[i] .. [i+1]-1 */
     const struct lr_coincidence_masks *masks; /* internal, as the next */
     const struct lr_angles *angles;
 } lr_lors;
@@ -62,13 +62,11 @@ typedef struct lr_selection {
  * than a quarter of the machine's memory, which lr_lors_count tells without them. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
 /* As before, for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
-LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress,
-                                       const lr_log *log);
+LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress, const lr_log *log);
 /* Some module pairs of a layout alone, as a layout of its own: LORs of other pairs are not in coincidence
  * there. part->pairs names them; the scanner must outlive it, `all` need not. Not for histo-images.
  * errors: NULL, logged: LR_USAGE for no pairs, or a list that is not ascending; LR_FAILED. */
-LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part,
-                                    const lr_log *log);
+LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log);
 /* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
 
@@ -77,8 +75,8 @@ LR_API void lr_lors_destroy(lr_lors *lors);
 typedef struct lr_lors_size {
     int64_t num_pairs, num_lors;
 } lr_lors_size;
-LR_API lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress,
-                               lr_lors_size *size, const lr_log *log);
+LR_API lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress, lr_lors_size *size,
+                               const lr_log *log);
 
 /* The pair of two modules, in either order; -1 when they are the same or not in coincidence. */
 LR_API int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b);
@@ -120,13 +118,12 @@ LR_API lr_lor_data *lr_lor_data_create(const lr_lors *lors, const lr_log *log);
 LR_API lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr_log *log);
 
 /* A dense copy. */
-LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors,
-                                       const lr_log *log);
+LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, const lr_log *log);
 
 /* The numbers of the LORs that `part` has, in its numbering, of data of `all`, of which it is a part:
  * sparse data stay sparse. NULL, logged, without memory. */
-LR_API lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all,
-                                     const lr_lors *part, const lr_log *log);
+LR_API lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all, const lr_lors *part,
+                                     const lr_log *log);
 
 /* Destroying NULL is allowed. */
 LR_API void lr_lor_data_destroy(lr_lor_data *data);

@@ -40,8 +40,7 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char
-        *backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": compute on a graphics
+    const char *backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": compute on a graphics
                             processor, else native, else compute on a renderer in software, else
                             cpu: the first that has what is asked for here and finds a device; a
                             list such as "raster,cpu": the first of it that can be created here, and
@@ -54,28 +53,28 @@ typedef struct lr_operator_params {
     int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
-    bool deterministic; /* same bits in every run, also where compute would add in any order */
-    bool penetration;  /* crystals stop photons along their depth, not on the detection plane; it is
+    bool deterministic;           /* same bits in every run, also where compute would add in any order */
+    bool penetration;             /* crystals stop photons along their depth, not on the detection plane; it is
                            always so where a scanner has layers, unless: */
-    bool layers_alone; /* each layer counts as if it were the only one, on its detection plane:
+    bool layers_alone;            /* each layer counts as if it were the only one, on its detection plane:
                            correspondence images show such, and a sum over layers exceeds what is
                            emitted. Penetration: sampled mode, no raster, 1/mm as the scanner has it,
                            else LYSO's, with a warning */
     lr_store store;
-    double projections; /* how often all LORs are going to be projected, forward or back, as far as
+    double projections;              /* how often all LORs are going to be projected, forward or back, as far as
                            is known: LR_STORE_AUTO keeps the matrix where making it and projecting
                            from it is quicker than projecting anew, by a trial of about a second
                            whose result is kept (docs/formats/sessions.md, "Speeds kept between
                            runs"). 0 = not known: it is kept where it fits; so it is by
                            `deterministic`. On a graphics processor, and of raster, LR_STORE_AUTO
                            never keeps it */
-    int64_t max_memory_bytes; /* host memory for a stored matrix, that of buffers on the device,
+    int64_t max_memory_bytes;        /* host memory for a stored matrix, that of buffers on the device,
                                   and of what a reconstruction keeps there (lr/recon.h); 0 = half of
                                   what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
                                   caller's data in another precision or times its factors, and up
                                   to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
-    int threads;              /* 0 = all processors */
-    int device;               /* index in lr_device_list; 0 = the first */
+    int threads;                     /* 0 = all processors */
+    int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute shares objects with this context and is on its
                                         device; NULL = none */
     const lr_log *log;
@@ -131,8 +130,7 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
  * (x, y) or its smallest axial one (z), and 1/60 of its radius or half of that pitch; 1 where no
  * voxel's edge exceeds 1/120 of the radius and no column of voxels stands on the axis; along z more
  * where crystal rings line up so that slices would be more than 1.2 % off on the axis, 4.5 % by a single point. */
-LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
-                                        int samples[3]);
+LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3]);
 
 /* The values of an image, and of LOR data that is not sparse or of the LORs that sparse data lists, as
  * vectors on the host. */
@@ -167,17 +165,15 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
  * LR_USAGE for vectors of other sizes, or a selection that is not ascending or leaves the range;
  * LR_FAILED without memory, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
-LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part,
-                                     const lr_vector *image, lr_vector *values);
+LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
+                                     lr_vector *values);
 
 /* image = A^T values. */
-LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part,
-                                  const lr_vector *values, lr_vector *image);
+LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image);
 
 /* image = A^T 1, of all LORs computed once and kept; of some, what an OSEM subset divides by. LORs
  * out of coincidence have A = 0 and add nothing. Where parts are picked from all LORs it needs an array of these. */
-LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part,
-                                         lr_vector *image);
+LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image);
 
 /* Resolution in image space: from now on A stands for A G and A^T for G A^T, of every family, where G
  * is a stationary Gaussian of these FWHMs (0 = none along that axis), its integral over voxels, cut at
@@ -229,8 +225,7 @@ typedef struct lr_row_sink {
 } lr_row_sink;
 
 /* Rows of voxels begin <= row < end, each the mean over its sample points. */
-LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end,
-                                  const lr_row_sink *sink);
+LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink);
 
 /* Some rows, and of each the elements of some LORs. Zero fields: no row, every LOR. */
 typedef struct lr_row_choice {
@@ -244,8 +239,7 @@ typedef struct lr_row_choice {
  * them, compute and raster leave out what lies before and behind those that are wanted, and often
  * what is between; cpu computes whole rows.
  * errors: LR_USAGE for lists that are not ascending or leave the range. */
-LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
-                                       const lr_row_sink *sink);
+LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink);
 
 /* The matrix by its other side: a row for each selected LOR (NULL: for all), in ascending order,
  * those without elements too. In each lr_row, `row` is the LOR, `lor` are voxels (rows of the grid,
@@ -255,12 +249,11 @@ LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *cho
  * the module pairs at hand do (above). `factors` count.
  * errors: LR_USAGE for a selection that is not ascending or leaves the range, or a grid of 2^32
  * voxels or more; LR_FAILED when memory does not do for a single LOR; LR_CANCELLED. */
-LR_API lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part,
-                                      const lr_row_sink *sink);
+LR_API lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const lr_row_sink *sink);
 
 /* Rows of single points anywhere (one sample each). points_mm: [num_points][3]. */
-LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3],
-                                        int64_t num_points, const lr_row_sink *sink);
+LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], int64_t num_points,
+                                        const lr_row_sink *sink);
 
 /* One pixel of a correspondence image: one line through the point and the primary module. */
 typedef struct lr_pixel {
@@ -276,8 +269,7 @@ typedef struct lr_pixel {
  * crystal p = X / rays, q = Y / rays. A pixel whose line is stopped on its way to the primary, or
  * meets a module in a gap between faces or from behind, has module -1. Of blocks with layers, modules
  * of the primary's own layer are met. Sampled mode only. */
-LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,
-                                     lr_pixel *pixels);
+LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module, lr_pixel *pixels);
 
 #ifdef __cplusplus
 }

@@ -42,8 +42,7 @@ LR_API lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_gri
  * activity 0, 0.1, 0.25, 1, 0.05, resampled onto the grid with the label volume's centre on the
  * scanner's centre. Each voxel is the mean over its part of the label image, which is air beyond
  * its edges. errors: NULL; LR_BAD_INPUT for other labels. */
-LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid,
-                                        const lr_log *log);
+LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, const lr_log *log);
 
 /* Names that lr_phantom_create knows, NULL at the end. */
 LR_API const char *const *lr_phantom_names(void);
@@ -69,8 +68,7 @@ typedef struct lr_poisson_stream {
     lr_random_stream purpose;
     int64_t first;
 } lr_poisson_stream;
-LR_API lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream,
-                                 const lr_log *log);
+LR_API lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream, const lr_log *log);
 
 #ifdef __cplusplus
 }

@@ -37,14 +37,11 @@ LR_API void lr_picture_destroy(lr_picture *picture);
 /* --- shapes and text --- */
 
 /* A rectangle at those corner and size: filled, or its border, one pixel wide and inside. */
-LR_API void lr_picture_fill(lr_picture *picture, const int corner[2], const int size[2],
-                            lr_colour colour);
-LR_API void lr_picture_frame(lr_picture *picture, const int corner[2], const int size[2],
-                             lr_colour colour);
+LR_API void lr_picture_fill(lr_picture *picture, const int corner[2], const int size[2], lr_colour colour);
+LR_API void lr_picture_frame(lr_picture *picture, const int corner[2], const int size[2], lr_colour colour);
 
 /* A line one pixel wide, both ends included. */
-LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to[2],
-                            lr_colour colour);
+LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to[2], lr_colour colour);
 
 typedef struct lr_text_style {
     lr_colour colour;
@@ -61,8 +58,7 @@ typedef struct lr_text_style {
  * Without that font another one is taken, and without any, thin strokes that have ASCII only; the
  * functions below that make whole pictures warn of that, once in a process.
  * source: fontconfig's search for "DejaVu Sans", drawn by cairo. */
-LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
-                            const lr_text_style *style);
+LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style);
 
 /* Pixels that a whole text takes along its line, and those of any line across it. */
 LR_API int lr_picture_text_width(const char *text, const lr_text_style *style);
@@ -76,8 +72,8 @@ LR_API void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_
 typedef enum lr_colour_map {
     LR_COLOURS_GREY = 0,     /* black to white */
     LR_COLOURS_INVERSE_GREY, /* white to black, as in nuclear medicine */
-    LR_COLOURS_PERCEPTUAL, /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
-    LR_COLOURS_DIVERGING   /* blue below, white at 0.5, red-brown above: for signed numbers; equally
+    LR_COLOURS_PERCEPTUAL,   /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
+    LR_COLOURS_DIVERGING     /* blue below, white at 0.5, red-brown above: for signed numbers; equally
                                 light on both sides, and told apart by the colour-blind */
 } lr_colour_map;
 

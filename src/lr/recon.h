@@ -32,7 +32,7 @@ typedef struct lr_iteration {
     double estimated_counts; /* sum of yhat + b */
     int64_t left_out_lors;   /* y > 0 where yhat + b = 0 */
     double left_out_counts;
-    double penalty; /* beta R of the image that the iteration began with (lr_rdp), which with one
+    double penalty;          /* beta R of the image that the iteration began with (lr_rdp), which with one
                                 subset is that of log_likelihood: their difference is what is
                                 maximised. 0 = no prior */
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
@@ -75,10 +75,9 @@ typedef enum lr_recon_algorithm {
  * with w_jk = edge of a voxel along x / distance of the voxels' centres. Neighbours outside of the grid
  * count for nothing; voxels that no LOR sees are 0. docs/method/priors.md. */
 typedef struct lr_rdp {
-    double beta;  /* strength; 0 = the prior is computed and has no effect */
-    double gamma; /* how much less edges weigh than noise; 2 is usual */
-    double
-        epsilon; /* in units of the image; 0 = a hundredth of the uniform image that gives the counts
+    double beta;        /* strength; 0 = the prior is computed and has no effect */
+    double gamma;       /* how much less edges weigh than noise; 2 is usual */
+    double epsilon;     /* in units of the image; 0 = a hundredth of the uniform image that gives the counts
                            that the additive term leaves */
     const float *kappa; /* [num_voxels], >= 0; NULL = 1 */
 } lr_rdp;
@@ -87,10 +86,8 @@ typedef struct lr_rdp {
  * place, in either precision; kappa is copied there. epsilon 0 is 0 here. errors: LR_USAGE
  * for a vector that is not of the grid, or numbers of the prior that are negative or not finite;
  * LR_FAILED without memory. */
-LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
-                              double *value);
-LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
-                                 lr_vector *gradient);
+LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value);
+LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient);
 
 /* Zero fields are defaults. */
 typedef struct lr_recon_params {
@@ -102,34 +99,29 @@ typedef struct lr_recon_params {
                                       summed up, which visits every LOR once. Unused with dense
                                       data, but where values are of events (lr/listmode.h), whose
                                       additive terms do not add up to all that was expected */
-    const float
-        *initial; /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
+    const float *initial;          /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
                                       gives the counts that an additive term leaves */
-    int iterations;        /* 0 = 3 */
-    int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */
-    int subsets;           /* 0 = 1 */
-    const int32_t
-        *subset_of; /* [pairs of the operator's layout] the subset of each, 0 .. subsets - 1,
+    int iterations;                /* 0 = 3 */
+    int iterations_before;         /* that made `initial`: numbers count on, and relaxation falls on; 0 */
+    int subsets;                   /* 0 = 1 */
+    const int32_t *subset_of;      /* [pairs of the operator's layout] the subset of each, 0 .. subsets - 1,
                                  none of them empty: they are visited by their numbers then. NULL = as
                                  lr_osem_interleave and lr_osem_subsets make them, in the order of
                                  lr_osem_visits */
-    int interleave; /* where subset_of is given: above 0, it says the group of each pair, 0 .. subsets /
+    int interleave;                /* where subset_of is given: above 0, it says the group of each pair, 0 .. subsets /
                        interleave - 1; subset k has the LORs of group k / interleave at the angles
                        (lr_lors_angle) k % interleave modulo that, and is visited as lr_osem_visits says */
-    bool
-        without_fit; /* iterations need not tell how well data are explained (lr_iteration.has_fit):
+    bool without_fit;              /* iterations need not tell how well data are explained (lr_iteration.has_fit):
                          a device that can do a whole update by itself then does */
     lr_recon_algorithm algorithm;
-    double relaxation; /* RAMLA, BSREM: of the first iteration; 0 = lr_ramla_relaxation(subsets), of
+    double relaxation;      /* RAMLA, BSREM: of the first iteration; 0 = lr_ramla_relaxation(subsets), of
                           BSREM 1 */
-    double
-        relaxation_fall; /* RAMLA, BSREM: iteration n has relaxation / (1 + fall n). Several subsets
+    double relaxation_fall; /* RAMLA, BSREM: iteration n has relaxation / (1 + fall n). Several subsets
                                of BSREM meet the maximum only with a fall above 0 */
-    bool own_steps; /* RAMLA: each voxel's step goes by its own largest sensitivity of a subset, and
+    bool own_steps;         /* RAMLA: each voxel's step goes by its own largest sensitivity of a subset, and
                             not by the largest of all voxels; no device does whole updates by itself */
-    const lr_rdp *prior; /* BSREM; NULL = none */
-    lr_status (*iteration)(void *user,
-                           const lr_iteration *done); /* after all subsets; may be NULL */
+    const lr_rdp *prior;    /* BSREM; NULL = none */
+    lr_status (*iteration)(void *user, const lr_iteration *done); /* after all subsets; may be NULL */
     void *user;
     lr_comm *comm; /* ranks that reconstruct one image together, below; NULL = one process */
     const lr_log *log;
@@ -180,23 +172,21 @@ LR_API double lr_ramla_relaxation(int subsets);
 
 /* Guesses of several ranks, composed. */
 typedef struct lr_composition {
-    int iterations;        /* of each guess so far */
-    int count;             /* of guesses, one of each rank */
-    const double *weights; /* [count] alpha, whose sum is 1 */
-    const double
-        *guess_residuals;    /* [count] |y - b - A x_g|^2 over all LORs, of each guess alone */
-    double condition;        /* of the system for the weights; infinite where guesses do not
+    int iterations;                /* of each guess so far */
+    int count;                     /* of guesses, one of each rank */
+    const double *weights;         /* [count] alpha, whose sum is 1 */
+    const double *guess_residuals; /* [count] |y - b - A x_g|^2 over all LORs, of each guess alone */
+    double condition;              /* of the system for the weights; infinite where guesses do not
                                      settle them, which are those of minimum norm then */
-    double residual;         /* of the composed image as it comes: at most that of any guess */
-    double clipped_residual; /* with negative voxels set to 0 */
+    double residual;               /* of the composed image as it comes: at most that of any guess */
+    double clipped_residual;       /* with negative voxels set to 0 */
     int64_t negative_voxels;
     double negative_sum;
-    lr_poisson_fit fit; /* of the image, with negative voxels set to 0 */
-    double seconds;     /* since the start, */
-    double compose_seconds,
-        sent_bytes;         /* for this composition: all of it, and what this rank sent */
-    const lr_vector *image; /* on the host; lives during the call */
-    const float *guesses;   /* [count][num_voxels] each of them, likewise */
+    lr_poisson_fit fit;                 /* of the image, with negative voxels set to 0 */
+    double seconds;                     /* since the start, */
+    double compose_seconds, sent_bytes; /* for this composition: all of it, and what this rank sent */
+    const lr_vector *image;             /* on the host; lives during the call */
+    const float *guesses;               /* [count][num_voxels] each of them, likewise */
 } lr_composition;
 
 /* What ranks go on from: the guess of each; where they have just been composed, the composed image, and
@@ -210,18 +200,17 @@ typedef struct lr_guesses {
 } lr_guesses;
 
 typedef struct lr_compose_params {
-    lr_recon_params
-        local;     /* of this rank: operator, data and additive term of its own LORs, and how it
+    lr_recon_params local;          /* of this rank: operator, data and additive term of its own LORs, and how it
                               iterates on them by itself; its `iterations` are all of them, comm and
                               additive_sum are not read */
-    lr_comm *comm; /* required, but for: */
+    lr_comm *comm;                  /* required, but for: */
     const lr_recon_params *guesses; /* [num_guesses] one process makes all guesses, one after the
                                        other, each as `local` says of a rank: comm is NULL then, and
                                        `local` is not read. Iterations are those of the first;
                                        `iteration` of each is called for what it does by itself */
     int num_guesses;                /* 0 = one of each rank */
     int local_iterations;           /* of each guess before it is composed; 0 = all */
-    int guess_iterations; /* that made local.initial since guesses were composed last: of a run that goes on
+    int guess_iterations;           /* that made local.initial since guesses were composed last: of a run that goes on
                              from lr_guesses, each rank from its own; 0 */
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
     int keep_every; /* keep() is called, by all ranks, whenever so many iterations more are done, or at the
@@ -241,22 +230,19 @@ LR_API lr_status lr_compose(const lr_compose_params *params, lr_vector *image);
 
 /* What distributed ML-EM goes on from: alike on all ranks. */
 typedef struct lr_distributed_state {
-    int iterations;        /* those before included */
-    int local_iterations;  /* of the next exchange, at most */
-    double log_likelihood; /* of the image before: one that explains less is given up for of_em */
-    const lr_vector *image,
-        *of_em; /* the next image, and that of ML-EM in its place: at any place */
+    int iterations;                 /* those before included */
+    int local_iterations;           /* of the next exchange, at most */
+    double log_likelihood;          /* of the image before: one that explains less is given up for of_em */
+    const lr_vector *image, *of_em; /* the next image, and that of ML-EM in its place: at any place */
 } lr_distributed_state;
 
 typedef struct lr_distributed_params {
-    lr_recon_params
-        recon; /* as of several ranks above; one subset, no prior. `iterations` count every
+    lr_recon_params recon; /* as of several ranks above; one subset, no prior. `iterations` count every
                               rank's walks over its data; `iteration` is called after each exchange, with
                               the log-likelihood of the image before it */
-    int local_iterations; /* between two exchanges; 0 = 4. Fewer at first, and where the likelihood would fall */
+    int local_iterations;  /* between two exchanges; 0 = 4. Fewer at first, and where the likelihood would fall */
     const lr_distributed_state *from; /* goes on from there, and recon.initial is not read; NULL */
-    lr_status (*keep)(void *user,
-                      const lr_distributed_state *state); /* after each exchange, with recon.user,
+    lr_status (*keep)(void *user, const lr_distributed_state *state); /* after each exchange, with recon.user,
                                                                          before `iteration`; may be NULL */
 } lr_distributed_params;
 
@@ -271,11 +257,11 @@ typedef lr_recon_params lr_osem_params;
 LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
 
 typedef struct lr_mlem_params {
-    lr_operator *op;             /* required */
-    const lr_lor_data *data;     /* required; y >= 0 */
-    const lr_lor_data *additive; /* b >= 0; NULL = none */
-    const float *initial;        /* [num_voxels]; NULL = as in lr_recon_params */
-    int iterations;              /* 0 = 10 */
+    lr_operator *op;                                              /* required */
+    const lr_lor_data *data;                                      /* required; y >= 0 */
+    const lr_lor_data *additive;                                  /* b >= 0; NULL = none */
+    const float *initial;                                         /* [num_voxels]; NULL = as in lr_recon_params */
+    int iterations;                                               /* 0 = 10 */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
     void *user;
     const lr_log *log;
@@ -289,16 +275,14 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
  * object evenly: a divisor of their number; 1 where whole module pairs do. Lines through points between the
  * modules tell, which is said in the log. docs/method/common.md, "Subsets". Histo-images: 1.
  * errors, logged: LR_USAGE where some subset would have no LOR; LR_FAILED without memory. */
-LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave,
-                                    const lr_log *log);
+LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 
 /* Deals whole module pairs: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions. docs/method/common.md, "Subsets", says how
  * they are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
  * errors, logged: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
-LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of,
-                                 const lr_log *log);
+LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log);
 
 /* The subsets in the order of visits: order[n] is visited n-th, [subsets]. Each is far from those before, as
  * Herman and Meyer ask (Algebraic reconstruction techniques can be made computationally efficient, IEEE

@@ -82,9 +82,8 @@ typedef struct lr_scanner {
     double detection_depth_mm; /* plane behind the front face on which hits are read */
     double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
     double crystal_mu_per_mm;  /* attenuation of the crystals at 511 keV; 0 = not known */
-    char *source; /* where the numbers come from, and which are unverified; may be NULL */
-    int *
-        castor_order; /* [num_crystals] crystal of each number that CASToR gives the file from which the
+    char *source;              /* where the numbers come from, and which are unverified; may be NULL */
+    int *castor_order;         /* [num_crystals] crystal of each number that CASToR gives the file from which the
                           scanner comes; NULL = as CASToR numbers the files that are written here */
 } lr_scanner;
 

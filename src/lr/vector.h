@@ -143,8 +143,7 @@ static inline lr_vector lr_vector_of_doubles(const double *values, int64_t count
  * other (lr_place_info.cuda_stream). Destroy the vector; that waits for nothing. On failure *vector is
  * zero. errors: LR_USAGE for memory that is not of that device, or a place that is not CUDA's;
  * LR_FAILED without memory; LR_NO_DEVICE when the device is lost. */
-LR_API lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory,
-                                     lr_vector *vector);
+LR_API lr_status lr_vector_wrap_cuda(const lr_vector_params *params, void *memory, lr_vector *vector);
 
 /* A buffer of the context that an OpenGL place shares objects with (lr_place_params.shared). */
 typedef struct lr_vector_gl_buffer {
@@ -160,8 +159,7 @@ typedef struct lr_vector_gl_buffer {
  * buffer->after still the caller's. errors: LR_USAGE for a name that is no buffer or one that is too
  * short, or a place that shares no objects; LR_FAILED without memory; LR_NO_DEVICE when the device is
  * lost. */
-LR_API lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer,
-                                   lr_vector *vector);
+LR_API lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector);
 
 /* *done: a GLsync, flushed, that is signalled when all that an OpenGL place was told is done; the
  * caller's to delete in the context that the place shares objects with. Waits for nothing. errors:
@@ -236,8 +234,8 @@ typedef enum lr_differences {
  * Nucl. Sci. 49 (2002), equations 5 to 7, with epsilon, kappa and weights. */
 typedef struct lr_relative_differences {
     lr_differences what;
-    int size[3];       /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
-    double weights[8]; /* >= 0; of a neighbour that differs along x (1), y (2), z (4): their sum is
+    int size[3];            /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
+    double weights[8];      /* >= 0; of a neighbour that differs along x (1), y (2), z (4): their sum is
                                its place. The first is not used */
     double gamma, epsilon;  /* >= 0 */
     double scale;           /* of the gradient */

@@ -53,9 +53,7 @@ static bool next_window(struct window *window, int64_t most)
     for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
         const bool held = is_held(window, lr_pair_window_pair(part, part->end));
         const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
-        if (part->end > part->begin && window->held + needed > most) {
-            break;
-        }
+        if (part->end > part->begin && window->held + needed > most) break;
         window->sources[part->end] = (struct source){.first = needed > 0 ? window->held : -1};
         window->held += needed;
     }
@@ -96,13 +94,11 @@ static void load(const struct window *window, int64_t index, const float *values
             for (int q = 0; q < i->num_cells; q++) {
                 const int64_t row = lr_native_crystal(i, ci, q) * crystals;
                 for (int s = 0; s < j->num_cells; s++) {
-                    const float value =
-                        values != NULL ? values[row + lr_native_crystal(j, cj, s)] : 1.0f;
+                    const float value = values != NULL ? values[row + lr_native_crystal(j, cj, s)] : 1.0f;
                     const int cell = q * j->num_cells + s;
                     const bool allowed =
                         (pair->along == NULL || pair->along[cell] != 0.0f) &&
-                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj},
-                                                       (const int[2]){q, s}));
+                        (!is_full || lr_native_allowed(scene, index, (const int[2]){ci, cj}, (const int[2]){q, s}));
                     *blocks++ = allowed ? value : 0.0f;
                 }
             }
@@ -124,8 +120,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     }
     float *blocks = window->memory + source->first;
     /* Values are held for every pair of the window or, where they are 1, need not be found. */
-    const float *values =
-        window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
+    const float *values = window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
     load(window, pair, values, blocks);
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, pair);
@@ -145,10 +140,9 @@ static lr_status gather(void *user, const struct lr_native_part *part)
 {
     const struct target *target = user;
     const struct source *source = target->source;
-    const float found = source->blocks == NULL
-                            ? target->kernels->sum(part->weight, part->count)
-                            : target->kernels->dot(part->weight, part->offset, part->count,
-                                                   source->blocks + part->block * source->step);
+    const float found = source->blocks == NULL ? target->kernels->sum(part->weight, part->count)
+                                               : target->kernels->dot(part->weight, part->offset, part->count,
+                                                                      source->blocks + part->block * source->step);
     target->sums[part->k / target->samples] += (double)found;
     return LR_OK;
 }
@@ -163,16 +157,13 @@ static lr_status visit_row(const struct window *window, struct lr_native_view *v
     const int y = at[2];
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
-    if (y < rows[0] || y >= rows[1]) {
-        return LR_OK;
-    }
+    if (y < rows[0] || y >= rows[1]) return LR_OK;
     lr_native_hull_columns(scene, &hull, y, columns);
     const int begin = columns[0] > at[0] ? columns[0] : at[0];
     const int end = columns[1] < at[1] ? columns[1] : at[1];
     for (int x = begin; x < end; x++) {
         LR_TRY(lr_native_ask(view));
-        const int64_t voxel =
-            (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
+        const int64_t voxel = (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
         target->sums = window->sums + voxel * scene->num_voxels[2];
         const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
                                                 .along = scene->points[2],
@@ -188,8 +179,7 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
     const struct lr_native_scene *scene = view->scene;
     const int row = (int)(job / window->jobs_per_row);
     const int first = (int)(job % window->jobs_per_row) * JOB_VOXELS;
-    const int last =
-        first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS : scene->num_voxels[0];
+    const int last = first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS : scene->num_voxels[0];
     struct target target = {.kernels = view->kernels, .samples = scene->num_samples[2]};
     for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = lr_pair_window_pair(&window->part, k);
@@ -215,49 +205,40 @@ static lr_status project_window(struct window *window)
 {
     const struct lr_native_scene *scene = &window->native->scene;
     const double num = (double)window->part.num_pairs;
-    struct lr_native_work work = {"back-projecting", (double)window->part.begin / num, 0.0,
-                                  load_job, window};
+    struct lr_native_work work = {"back-projecting", (double)window->part.begin / num, 0.0, load_job, window};
     LR_TRY(lr_native_run(window->native, &work, window->part.end - window->part.begin));
     work.job = gather_job;
     work.share = (double)(window->part.end - window->part.begin) / num;
-    return lr_native_run(window->native, &work,
-                         (int64_t)scene->num_voxels[1] * window->jobs_per_row);
+    return lr_native_run(window->native, &work, (int64_t)scene->num_voxels[1] * window->jobs_per_row);
 }
 
 static lr_status project(struct window *window, float *image)
 {
     const struct lr_native_scene *scene = &window->native->scene;
-    const int64_t limit =
-        scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
-            ? scene->params.max_memory_bytes
-            : WINDOW_BYTES;
+    const int64_t limit = scene->params.max_memory_bytes > 0 && scene->params.max_memory_bytes < WINDOW_BYTES
+                              ? scene->params.max_memory_bytes
+                              : WINDOW_BYTES;
     const int64_t most = max_held(window, limit);
     window->memory = lr_alloc(most, sizeof(*window->memory), "LOR values", scene->params.log);
-    if (window->memory == NULL) {
-        return LR_FAILED;
-    }
-    while (next_window(window, most)) {
-        LR_TRY(project_window(window));
-    }
+    if (window->memory == NULL) return LR_FAILED;
+    while (next_window(window, most)) LR_TRY(project_window(window));
     lr_native_from_columns(scene, window->sums, image);
     return LR_OK;
 }
 
-lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list,
-                         const float *values, float *image)
+lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
+                         float *image)
 {
     const lr_log *log = native->scene.params.log;
-    struct window window = {
-        .native = native,
-        .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
-        .list_part = list->part,
-        .values = values};
+    struct window window = {.native = native,
+                            .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
+                            .list_part = list->part,
+                            .values = values};
     window.jobs_per_row = (native->scene.num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
     window.sources = lr_alloc(list->num, sizeof(*window.sources), "pairs of modules", log);
-    window.sums = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*window.sums),
-                           "an image in columns", log);
-    const lr_status status =
-        window.sources != NULL && window.sums != NULL ? project(&window, image) : LR_FAILED;
+    window.sums =
+        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*window.sums), "an image in columns", log);
+    const lr_status status = window.sources != NULL && window.sums != NULL ? project(&window, image) : LR_FAILED;
     free(window.memory);
     free(window.sums);
     free(window.sources);

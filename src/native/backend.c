@@ -15,14 +15,11 @@
 /* The pairs of a part that is not a list of LORs. */
 static struct lr_native_pairs pairs_of(const struct lr_native *native, const lr_selection *part)
 {
-    if (part == NULL) {
-        return (struct lr_native_pairs){.num = native->scene.params.lors->num_pairs};
-    }
+    if (part == NULL) return (struct lr_native_pairs){.num = native->scene.params.lors->num_pairs};
     return (struct lr_native_pairs){part->pairs, part->num_pairs, part};
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     if (part != NULL && part->lors != NULL) {
         const struct lr_native_lors lors = {part->lors, part->num_lors};
@@ -32,8 +29,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     return lr_native_forward(self, &pairs, image->values, values->values);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const float *numbers = values != NULL ? values->values : NULL;
     if (part != NULL && part->lors != NULL) {
@@ -51,9 +47,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 
 static void finish(struct lr_native *native)
 {
-    for (int k = 0; k < native->num_views; k++) {
-        lr_native_view_finish(&native->views[k]);
-    }
+    for (int k = 0; k < native->num_views; k++) lr_native_view_finish(&native->views[k]);
     free(native->views);
     lr_native_scene_finish(&native->scene);
 }
@@ -73,14 +67,11 @@ static lr_status init(struct lr_native *native, const struct lr_backend_params *
         status = lr_native_view_init(&native->views[native->num_views], &native->scene);
         native->num_views += status == LR_OK;
     }
-    if (status != LR_OK) {
-        finish(native);
-    }
+    if (status != LR_OK) finish(native);
     return status;
 }
 
-lr_status lr_native_backend_create(const struct lr_backend_params *params,
-                                   struct lr_backend *backend)
+lr_status lr_native_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
         .name = "native",
@@ -92,13 +83,9 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params,
         .rows = rows,
         .destroy = destroy,
     };
-    if (params->penetration) {
-        return lr_native_penetration_create(params, backend);
-    }
+    if (params->penetration) return lr_native_penetration_create(params, backend);
     struct lr_native *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
-    if (native == NULL) {
-        return LR_FAILED;
-    }
+    if (native == NULL) return LR_FAILED;
     const lr_status status = init(native, params);
     if (status != LR_OK) {
         free(native);

@@ -47,8 +47,7 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
     const float f = lr_native_clamp(above * inverse + 0.5f, 0.0f, 1.0f);
     const float g = lr_native_clamp(over * inverse + 0.5f, 0.0f, 1.0f);
     const float ff = f * f, gg = g * g, bend = 0.5f * steep;
-    out[0] = lr_native_most(above - bend, 0.0f) - lr_native_most(over - bend, 0.0f) +
-             bend * (ff - gg) - half;
+    out[0] = lr_native_most(above - bend, 0.0f) - lr_native_most(over - bend, 0.0f) + bend * (ff - gg) - half;
     out[1] = rise * (1.0f / 12.0f) * (ff * (3.0f - 2.0f * f) - gg * (3.0f - 2.0f * g));
 }
 
@@ -56,37 +55,34 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
  * its module's start. base: where the secondary's start stands on the primary, from its start. */
 static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
                                                               const struct lr_native_axial *axial,
-                                                              const struct lr_native_starts *starts,
-                                                              const float at[2])
+                                                              const struct lr_native_starts *starts, const float at[2])
 {
     const float q_middle = at[0], below = at[1], above = below + axial->face_b;
     float upper[2], lower[2];
-    lr_native_clamped_line(starts->base - below * strip->tau - q_middle,
-                           -(starts->b + below) * strip->dtau, axial->half_a, upper);
-    lr_native_clamped_line(starts->base - above * strip->tau - q_middle,
-                           -(starts->b + above) * strip->dtau, axial->half_a, lower);
-    return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper[0] + lower[0]),
-                                      upper[0] - lower[0], upper[1] - lower[1],
-                                      upper[1] + lower[1]};
+    lr_native_clamped_line(starts->base - below * strip->tau - q_middle, -(starts->b + below) * strip->dtau,
+                           axial->half_a, upper);
+    lr_native_clamped_line(starts->base - above * strip->tau - q_middle, -(starts->b + above) * strip->dtau,
+                           axial->half_a, lower);
+    return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper[0] + lower[0]), upper[0] - lower[0],
+                                      upper[1] - lower[1], upper[1] + lower[1]};
 }
 
 /* The same where the modules are parallel across: the shadow is a rectangle. */
-static inline struct lr_native_overlap
-lr_native_straight_overlap(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
-                           const struct lr_native_starts *starts, const float at[2])
+static inline struct lr_native_overlap lr_native_straight_overlap(const struct lr_native_strip *strip,
+                                                                  const struct lr_native_axial *axial,
+                                                                  const struct lr_native_starts *starts,
+                                                                  const float at[2])
 {
     const float q_middle = at[0], below = at[1], above = below + axial->face_b;
     const float half = axial->half_a;
     const float upper = lr_native_clamp(starts->base - below * strip->tau - q_middle, -half, half);
     const float lower = lr_native_clamp(starts->base - above * strip->tau - q_middle, -half, half);
-    return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower,
-                                      0.0f, 0.0f};
+    return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower, 0.0f, 0.0f};
 }
 
 /* Solid angle / 2 pi of an overlap: its area times the density at its middle, with the terms of
  * second order, edges being taken as the straight lines that have their moments. */
-static inline float lr_native_weight(const struct lr_native_strip *strip,
-                                     const struct lr_native_overlap *overlap)
+static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
 {
     const float y = overlap->y, height = overlap->height, slant = strip->slant;
     const float more = overlap->more, lean = overlap->lean, width = strip->width;
@@ -101,8 +97,7 @@ static inline float lr_native_weight(const struct lr_native_strip *strip,
 }
 
 /* The same without moments. */
-static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y,
-                                              float height)
+static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y, float height)
 {
     const float slant = strip->slant, width = strip->width;
     const float inverse = 1.0f / (y * y + strip->squared);
@@ -114,17 +109,14 @@ static inline float lr_native_straight_weight(const struct lr_native_strip *stri
 
 /* Sampled mode, in double, since it decides which crystal a line meets. Where line `ray` of primary
  * cell q starts, from the point. */
-static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a,
-                                          int q, int ray)
+static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a, int q, int ray)
 {
-    return start_a + (q + 0.5) * axial->exact_pitch_a +
-           ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
+    return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
 }
 
 /* How many cells from the secondary's start the line from y meets it. */
-static inline double lr_native_line_place(const struct lr_native_strip *strip,
-                                          const struct lr_native_axial *axial, double start_b,
-                                          double y)
+static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
+                                          double start_b, double y)
 {
     return (-y / strip->tau_exactly - start_b) / axial->exact_pitch_b;
 }

@@ -25,9 +25,7 @@ static lr_status reserve(struct lr_native_flat *flat, const struct lr_native_fla
 {
     const int64_t overlaps = 2 * ((int64_t)axial->num_a * key->parts + axial->num_b);
     const int64_t capacity = key->count * (overlaps + LR_NATIVE_LANES);
-    if (capacity <= flat->capacity && key->count <= flat->num_points) {
-        return LR_OK;
-    }
+    if (capacity <= flat->capacity && key->count <= flat->num_points) return LR_OK;
     lr_native_flat_finish(flat);
     flat->y = lr_alloc(capacity, sizeof(*flat->y), "overlaps", log);
     flat->height = lr_alloc(capacity, sizeof(*flat->height), "overlaps", log);
@@ -58,8 +56,7 @@ static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *a
     int next = at[0];
     for (int s = begin; s <= end; s++) {
         const float place[2] = {middle, (float)s * axial->pitch_b + axial->gap_b};
-        const struct lr_native_overlap overlap =
-            lr_native_straight_overlap(&strip, axial, starts, place);
+        const struct lr_native_overlap overlap = lr_native_straight_overlap(&strip, axial, starts, place);
         if (overlap.height > thin) {
             flat->y[next] = overlap.y;
             flat->height[next] = overlap.height;
@@ -69,19 +66,15 @@ static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *a
     return next;
 }
 
-static int add_point(struct lr_native_flat *flat, const struct lr_native_axial *axials, int k,
-                     int next)
+static int add_point(struct lr_native_flat *flat, const struct lr_native_axial *axials, int k, int next)
 {
     const struct lr_native_flat_key *key = &flat->key;
     const struct lr_native_strip strip = {.tau_exactly = key->tau};
     const double z = key->along[k];
     const struct lr_native_starts starts =
         lr_native_start(&strip, (const double[2]){key->starts[0] - z, key->starts[1] - z});
-    for (int q = 0; q < axials->num_a; q++) {
-        for (int n = 0; n < key->parts; n++) {
-            next = add_cell(flat, &axials[n], &starts, (const int[2]){next, q});
-        }
-    }
+    for (int q = 0; q < axials->num_a; q++)
+        for (int n = 0; n < key->parts; n++) next = add_cell(flat, &axials[n], &starts, (const int[2]){next, q});
     while (next % LR_NATIVE_LANES != 0) {
         flat->y[next] = flat->height[next] = 0.0f;
         flat->offset[next++] = 0;
@@ -91,16 +84,14 @@ static int add_point(struct lr_native_flat *flat, const struct lr_native_axial *
 
 static bool same_key(const struct lr_native_flat_key *a, const struct lr_native_flat_key *b)
 {
-    return a->pair == b->pair && a->i_is_primary == b->i_is_primary && a->tau == b->tau &&
-           a->parts == b->parts && a->along == b->along && a->count == b->count;
+    return a->pair == b->pair && a->i_is_primary == b->i_is_primary && a->tau == b->tau && a->parts == b->parts &&
+           a->along == b->along && a->count == b->count;
 }
 
 lr_status lr_native_flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
                               const struct lr_native_axial *axials, const lr_log *log)
 {
-    if (same_key(&flat->key, key)) {
-        return LR_OK;
-    }
+    if (same_key(&flat->key, key)) return LR_OK;
     LR_TRY(reserve(flat, key, axials, log));
     flat->key = *key;
     int next = 0;
@@ -112,8 +103,8 @@ lr_status lr_native_flat_fill(struct lr_native_flat *flat, const struct lr_nativ
     return LR_OK;
 }
 
-int lr_native_flat_weigh(const struct lr_native_view *view, const struct lr_native_strip *strip,
-                         int k, const int32_t **offset)
+int lr_native_flat_weigh(const struct lr_native_view *view, const struct lr_native_strip *strip, int k,
+                         const int32_t **offset)
 {
     const struct lr_native_flat *flat = &view->flat;
     const int begin = flat->begin[k], count = flat->begin[k + 1] - begin;

@@ -87,9 +87,7 @@ static lr_status scatter(void *user, const struct lr_native_part *part)
     float *block = target->values + number * target->block_size;
     const float value = target->points[part->k];
     target->are_new[number] = true;
-    for (int n = 0; n < part->count; n++) {
-        block[part->offset[n]] += part->weight[n] * value;
-    }
+    for (int n = 0; n < part->count; n++) block[part->offset[n]] += part->weight[n] * value;
     return LR_OK;
 }
 
@@ -106,11 +104,8 @@ static void add_block(const struct target *target, int64_t number)
 
 static void add_to_sums(const struct target *target)
 {
-    for (int64_t number = 0; number < target->num_blocks; number++) {
-        if (target->are_new[number]) {
-            add_block(target, number);
-        }
-    }
+    for (int64_t number = 0; number < target->num_blocks; number++)
+        if (target->are_new[number]) add_block(target, number);
 }
 
 /* The image along one column of points; NULL where it is all 0. */
@@ -118,15 +113,12 @@ static const float *column_values(const struct forward *forward, int x, int y, f
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     const int samples = scene->num_samples[2], num_along = scene->num_voxels[2];
-    const int64_t voxel =
-        (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
+    const int64_t voxel = (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
     const float *voxels = forward->columns + voxel * num_along;
     bool any = false;
     for (int k = 0; k < num_along; k++) {
         any = any || voxels[k] != 0.0f;
-        for (int n = 0; n < samples; n++) {
-            room[k * samples + n] = voxels[k];
-        }
+        for (int n = 0; n < samples; n++) room[k * samples + n] = voxels[k];
     }
     return any ? room : NULL;
 }
@@ -138,18 +130,13 @@ static lr_status visit_column(const struct forward *forward, struct lr_native_vi
     struct target *target = visit->user;
     LR_TRY(lr_native_ask(view));
     target->points = column_values(forward, at[0], at[1], target->room);
-    if (target->points == NULL) {
-        return LR_OK;
-    }
-    const struct lr_native_column column = {
-        .point = {scene->points[0][at[0]], scene->points[1][at[1]]},
-        .along = scene->points[2],
-        .count = scene->num_points[2],
-        .wanted = target->points};
+    if (target->points == NULL) return LR_OK;
+    const struct lr_native_column column = {.point = {scene->points[0][at[0]], scene->points[1][at[1]]},
+                                            .along = scene->points[2],
+                                            .count = scene->num_points[2],
+                                            .wanted = target->points};
     LR_TRY(lr_native_visit_column(view, visit, &column));
-    if (lr_native_sums_each_column(scene, visit->pair)) {
-        add_to_sums(target);
-    }
+    if (lr_native_sums_each_column(scene, visit->pair)) add_to_sums(target);
     return LR_OK;
 }
 
@@ -162,20 +149,15 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
     lr_native_hull_rows(scene, &hull, rows);
     for (int y = rows[0]; y < rows[1]; y++) {
         lr_native_hull_columns(scene, &hull, y, columns);
-        for (int x = columns[0]; x < columns[1]; x++) {
-            LR_TRY(visit_column(forward, view, visit, (const int[2]){x, y}));
-        }
-        if (lr_native_sums_row(y)) {
-            add_to_sums(visit->user);
-        }
+        for (int x = columns[0]; x < columns[1]; x++) LR_TRY(visit_column(forward, view, visit, (const int[2]){x, y}));
+        if (lr_native_sums_row(y)) add_to_sums(visit->user);
     }
     add_to_sums(visit->user);
     return LR_OK;
 }
 
 /* From blocks to the order of files; LORs out of coincidence are 0. */
-static void store(const struct forward *forward, const struct lr_native_visit *visit,
-                  const double *sums, float *values)
+static void store(const struct forward *forward, const struct lr_native_visit *visit, const double *sums, float *values)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct lr_native_pair *pair = &scene->pairs[visit->pair];
@@ -193,10 +175,9 @@ static void store(const struct forward *forward, const struct lr_native_visit *v
                 float *row = values + lr_native_crystal(i, ci, q) * crystals;
                 for (int s = 0; s < j->num_cells; s++, sums++) {
                     const int cell = q * j->num_cells + s;
-                    const bool allowed =
-                        (pair->along == NULL || pair->along[cell] != 0.0f) &&
-                        (!is_full || lr_native_allowed(scene, visit->pair, (const int[2]){ci, cj},
-                                                       (const int[2]){q, s}));
+                    const bool allowed = (pair->along == NULL || pair->along[cell] != 0.0f) &&
+                                         (!is_full || lr_native_allowed(scene, visit->pair, (const int[2]){ci, cj},
+                                                                        (const int[2]){q, s}));
                     row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
                 }
             }
@@ -212,8 +193,7 @@ static bool open_target(struct target *target, const struct lr_native_scene *sce
     target->sums = lr_alloc(values, sizeof(*target->sums), "LOR values", log);
     target->are_new = lr_alloc(target->num_blocks, sizeof(*target->are_new), "LOR values", log);
     target->room = lr_alloc(scene->num_points[2], sizeof(*target->room), "LOR values", log);
-    return target->values != NULL && target->sums != NULL && target->are_new != NULL &&
-           target->room != NULL;
+    return target->values != NULL && target->sums != NULL && target->are_new != NULL && target->room != NULL;
 }
 
 static void close_target(struct target *target)
@@ -244,9 +224,7 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     visit.range.end[0] = job->end;
     lr_status status = open_target(&target, scene) ? LR_OK : LR_FAILED;
     status = status == LR_OK ? visit_columns(forward, view, &visit) : status;
-    if (status == LR_OK) {
-        store(forward, &visit, target.sums, forward->values + job->first_value);
-    }
+    if (status == LR_OK) store(forward, &visit, target.sums, forward->values + job->first_value);
     close_target(&target);
     return status;
 }
@@ -262,17 +240,16 @@ static lr_status project(struct forward *forward, const float *image, float *col
     return lr_native_run(forward->native, &work, forward->num_jobs);
 }
 
-lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list,
-                            const float *image, float *values)
+lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
+                            float *values)
 {
     const lr_log *log = native->scene.params.log;
     struct forward forward = {.native = native, .list = list, .values = values};
     forward.num_jobs = list_jobs(&forward, NULL);
-    float *columns = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns),
-                              "an image in columns", log);
+    float *columns =
+        lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns", log);
     forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", log);
-    const lr_status status =
-        columns != NULL && forward.jobs != NULL ? project(&forward, image, columns) : LR_FAILED;
+    const lr_status status = columns != NULL && forward.jobs != NULL ? project(&forward, image, columns) : LR_FAILED;
     free(forward.jobs);
     free(columns);
     return status;

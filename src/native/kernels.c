@@ -7,11 +7,8 @@
 const struct lr_native_kernels *lr_native_kernels_at(int index)
 {
 #ifdef LR_NATIVE_AVX2
-    if (__builtin_cpu_supports("avx2")) {
-        return index == 0   ? &lr_native_kernels_avx2
-               : index == 1 ? &lr_native_kernels_baseline
-                            : NULL;
-    }
+    if (__builtin_cpu_supports("avx2"))
+        return index == 0 ? &lr_native_kernels_avx2 : index == 1 ? &lr_native_kernels_baseline : NULL;
 #endif
     return index == 0 ? &lr_native_kernels_baseline : NULL;
 }
@@ -19,9 +16,8 @@ const struct lr_native_kernels *lr_native_kernels_at(int index)
 int64_t lr_native_max_slots(const struct lr_native_scene *scene)
 {
     int64_t cells = 0;
-    for (int m = 0; m < scene->params.scanner->num_modules; m++) {
+    for (int m = 0; m < scene->params.scanner->num_modules; m++)
         cells = scene->modules[m].num_cells > cells ? scene->modules[m].num_cells : cells;
-    }
     const int64_t lanes = cells + LR_NATIVE_LANES;
     const int64_t turns = scene->params.mode == LR_MODE_EXACT ? cells : scene->params.rays;
     const int64_t bent = lanes * turns;

@@ -48,8 +48,7 @@ struct lr_native_kernels {
     int (*sampled)(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
                    const struct lr_native_starts *starts, const struct lr_native_slots *slots);
     /* Weights of overlaps without moment, [count] each. */
-    void (*straight)(const struct lr_native_strip *strip, const float *overlaps[2], int count,
-                     float *weight);
+    void (*straight)(const struct lr_native_strip *strip, const float *overlaps[2], int count, float *weight);
     float (*sum)(const float *weight, int count);
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
 };
@@ -68,8 +67,7 @@ static inline void lr_native_look_at(struct lr_native_axial *axial, int part, in
     axial->middle_a = (float)(0.5 * axial->exact_pitch_a + offset * axial->exact_face_a);
 }
 
-static inline struct lr_native_starts lr_native_start(const struct lr_native_strip *strip,
-                                                      const double starts[2])
+static inline struct lr_native_starts lr_native_start(const struct lr_native_strip *strip, const double starts[2])
 {
     return (struct lr_native_starts){starts[0], starts[1], (float)starts[0], (float)starts[1],
                                      (float)(-starts[1] * strip->tau_exactly - starts[0])};

@@ -27,10 +27,8 @@ enum { GROUP = 8 };
 
 /* The first cell of the secondary that each of `count` primary cells from `begin` on may be seen
  * through, and the last one. */
-static void find_secondary_cells(const struct lr_native_strip *strip,
-                                 const struct lr_native_axial *axial,
-                                 const struct lr_native_starts *starts, const int cells[2],
-                                 int32_t *restrict ends[2])
+static void find_secondary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
+                                 const struct lr_native_starts *starts, const int cells[2], int32_t *restrict ends[2])
 {
     const float bend = 0.5f * fabsf(strip->dtau), half = axial->half_a;
     const float near = 1.0f / lr_native_most(strip->tau - bend, 1e-6f * strip->tau);
@@ -53,9 +51,7 @@ static void find_secondary_cells(const struct lr_native_strip *strip,
 static inline int count_extra(const int32_t *first, const int32_t *last)
 {
     int32_t most = 0;
-    for (int m = 0; m < GROUP; m++) {
-        most = last[m] - first[m] > most ? last[m] - first[m] : most;
-    }
+    for (int m = 0; m < GROUP; m++) most = last[m] - first[m] > most ? last[m] - first[m] : most;
     return most;
 }
 
@@ -76,8 +72,8 @@ static struct exact_lists open_lists(const struct lr_native_slots *slots)
 
 /* Every cell of the primary, in groups, with those of the secondary that any of its group may be
  * seen through. Returns how many slots that makes. */
-static int list_cells(const int cells[2], const int32_t *restrict first,
-                      const int32_t *restrict last, const struct exact_lists *lists)
+static int list_cells(const int cells[2], const int32_t *restrict first, const int32_t *restrict last,
+                      const struct exact_lists *lists)
 {
     int32_t *restrict q = lists->q, *restrict s = lists->s;
     int count = 0;
@@ -93,10 +89,8 @@ static int list_cells(const int cells[2], const int32_t *restrict first,
     return count;
 }
 
-static void overlap_cells(const struct lr_native_strip *strip_at,
-                          const struct lr_native_axial *axial_at,
-                          const struct lr_native_starts *starts_at, const struct exact_lists *lists,
-                          int count)
+static void overlap_cells(const struct lr_native_strip *strip_at, const struct lr_native_axial *axial_at,
+                          const struct lr_native_starts *starts_at, const struct exact_lists *lists, int count)
 {
     const struct lr_native_strip strip = *strip_at;
     const struct lr_native_axial axial = *axial_at;
@@ -105,10 +99,8 @@ static void overlap_cells(const struct lr_native_strip *strip_at,
     float *restrict y = lists->y, *restrict height = lists->height;
     float *restrict more = lists->more, *restrict lean = lists->lean;
     for (int m = 0; m < count; m++) {
-        const float at[2] = {(float)q[m] * axial.pitch_a + axial.middle_a,
-                             (float)s[m] * axial.pitch_b + axial.gap_b};
-        const struct lr_native_overlap overlap =
-            lr_native_bent_overlap(&strip, &axial, &starts, at);
+        const float at[2] = {(float)q[m] * axial.pitch_a + axial.middle_a, (float)s[m] * axial.pitch_b + axial.gap_b};
+        const struct lr_native_overlap overlap = lr_native_bent_overlap(&strip, &axial, &starts, at);
         y[m] = overlap.y;
         height[m] = overlap.height;
         more[m] = overlap.more;
@@ -116,8 +108,8 @@ static void overlap_cells(const struct lr_native_strip *strip_at,
     }
 }
 
-static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin,
-                           const struct exact_lists *lists, int count, float *restrict weight)
+static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin, const struct exact_lists *lists,
+                           int count, float *restrict weight)
 {
     const struct lr_native_strip strip = *strip_at;
     const float *restrict y = lists->y, *restrict height = lists->height;
@@ -130,8 +122,7 @@ static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin,
 }
 
 /* Where the values stand; slots beyond the modules get a place of others, and no weight. */
-static void place_cells(const struct lr_native_axial *axial, int end,
-                        const struct exact_lists *lists, int count,
+static void place_cells(const struct lr_native_axial *axial, int end, const struct exact_lists *lists, int count,
                         const struct lr_native_slots *slots)
 {
     const int32_t *restrict q = lists->q, *restrict s = lists->s;
@@ -169,9 +160,7 @@ static int sampled(const struct lr_native_strip *strip_at, const struct lr_nativ
     const struct lr_native_axial axial = *axial_at;
     int cells[2];
     primary_cells(&strip, &axial, starts_at, cells);
-    if (cells[1] < cells[0]) {
-        return 0;
-    }
+    if (cells[1] < cells[0]) return 0;
     const int begin = cells[0], end = cells[1], count = round_up(end - begin + 1);
     const double num = axial.num_b;
     const float share = (float)(axial.exact_face_a / axial.rays);
@@ -199,9 +188,7 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     const struct lr_native_strip strip = *strip_at;
     const float *restrict y = overlaps[0], *restrict height = overlaps[1];
     const int whole = count & ~(LR_NATIVE_LANES - 1);
-    for (int m = 0; m < whole; m++) {
-        weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
-    }
+    for (int m = 0; m < whole; m++) weight[m] = lr_native_straight_weight(&strip, y[m], height[m]);
 }
 
 /* Keeps the compiler from merging turns of a loop by permuting what they load: the loop inside is a
@@ -211,34 +198,26 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
 /* Always the same order, whatever the width of vectors. */
 static float add_lanes(const float lanes[8])
 {
-    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
-           ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) + ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
 }
 
 static float sum(const float *restrict weight, int count)
 {
     float lanes[8] = {0.0f};
     for (int m = 0; m < count; m += 8) {
-        for (int k = 0; k < 8; k++) {
-            lanes[k] += weight[m + k];
-        }
+        for (int k = 0; k < 8; k++) lanes[k] += weight[m + k];
         ONE_BY_ONE;
     }
     return add_lanes(lanes);
 }
 
-static float dot(const float *restrict weight, const int32_t *restrict offset, int count,
-                 const float *restrict block)
+static float dot(const float *restrict weight, const int32_t *restrict offset, int count, const float *restrict block)
 {
     float lanes[8] = {0.0f};
     for (int m = 0; m < count; m += 8) {
         float values[8];
-        for (int k = 0; k < 8; k++) {
-            values[k] = block[offset[m + k]];
-        }
-        for (int k = 0; k < 8; k++) {
-            lanes[k] += weight[m + k] * values[k];
-        }
+        for (int k = 0; k < 8; k++) values[k] = block[offset[m + k]];
+        for (int k = 0; k < 8; k++) lanes[k] += weight[m + k] * values[k];
         ONE_BY_ONE;
     }
     return add_lanes(lanes);

@@ -32,7 +32,7 @@ struct lors {
     int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
     int64_t num_groups;
     const float *columns; /* image, forward */
-    double *totals; /* [num] forward: where values go on to; of the caller's from `first` on */
+    double *totals;       /* [num] forward: where values go on to; of the caller's from `first` on */
     int64_t first;
     double *sums;     /* image, back */
     int rows_per_job; /* of voxels, back */
@@ -45,17 +45,13 @@ static int compare(const void *one, const void *other)
     const struct entry *a = one, *b = other;
     const int64_t key_a[4] = {a->pair, a->columns[0], a->columns[1], a->position};
     const int64_t key_b[4] = {b->pair, b->columns[0], b->columns[1], b->position};
-    for (int k = 0; k < 4; k++) {
-        if (key_a[k] != key_b[k]) {
-            return key_a[k] < key_b[k] ? -1 : 1;
-        }
-    }
+    for (int k = 0; k < 4; k++)
+        if (key_a[k] != key_b[k]) return key_a[k] < key_b[k] ? -1 : 1;
     return 0;
 }
 
 /* Column and cell of a crystal within its module. */
-static void place_crystal(const struct lr_native_module *module, int crystal, int32_t *column,
-                          int32_t *cell)
+static void place_crystal(const struct lr_native_module *module, int crystal, int32_t *column, int32_t *cell)
 {
     const int along = crystal / abs(module->step_along) % module->num_cells;
     *column = crystal / module->step % module->num_columns;
@@ -66,9 +62,7 @@ static void place_crystal(const struct lr_native_module *module, int crystal, in
 static struct entry make_entry(const struct lr_native_scene *scene, int64_t lor, int64_t *pair)
 {
     const lr_lors *lors = scene->params.lors;
-    while (lor >= lors->offsets[*pair + 1]) {
-        (*pair)++;
-    }
+    while (lor >= lors->offsets[*pair + 1]) (*pair)++;
     const struct lr_native_pair *at = &scene->pairs[*pair];
     const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
     const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
@@ -95,16 +89,12 @@ static lr_status fill(struct lors *lors, const struct lr_native_lors *list, cons
         struct entry entry = make_entry(scene, list->numbers[k], &pair);
         entry.position = k;
         entry.value = values != NULL ? values[k] : 1.0f;
-        if (entry.value != 0.0f && lr_native_allowed(scene, pair, entry.columns, entry.cells)) {
+        if (entry.value != 0.0f && lr_native_allowed(scene, pair, entry.columns, entry.cells))
             lors->entries[lors->num++] = entry;
-        }
     }
     qsort(lors->entries, (size_t)lors->num, sizeof(*lors->entries), compare);
-    for (int64_t k = 0; k < lors->num; k++) {
-        if (k == 0 || !same_group(&lors->entries[k - 1], &lors->entries[k])) {
-            lors->groups[lors->num_groups++] = k;
-        }
-    }
+    for (int64_t k = 0; k < lors->num; k++)
+        if (k == 0 || !same_group(&lors->entries[k - 1], &lors->entries[k])) lors->groups[lors->num_groups++] = k;
     lors->groups[lors->num_groups] = lors->num;
     return LR_OK;
 }
@@ -146,8 +136,8 @@ static void find_points(const struct meeting *meeting, int q, int s, int points[
 }
 
 /* What one part of cell q shows through cell s. */
-static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts,
-                           const int cells[2], int part)
+static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
+                           int part)
 {
     const struct lr_native_strip *strip = meeting->strip;
     struct lr_native_axial axial = meeting->axial;
@@ -155,27 +145,22 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
     const float at[2] = {(float)cells[0] * axial.pitch_a + axial.middle_a,
                          (float)cells[1] * axial.pitch_b + axial.gap_b};
     const bool is_straight = strip->dtau == 0.0f;
-    const struct lr_native_overlap overlap =
-        is_straight ? lr_native_straight_overlap(strip, &axial, starts, at)
-                    : lr_native_bent_overlap(strip, &axial, starts, at);
-    if (!(overlap.height > LR_NATIVE_THIN * axial.half_a)) {
-        return 0.0f;
-    }
+    const struct lr_native_overlap overlap = is_straight ? lr_native_straight_overlap(strip, &axial, starts, at)
+                                                         : lr_native_bent_overlap(strip, &axial, starts, at);
+    if (!(overlap.height > LR_NATIVE_THIN * axial.half_a)) return 0.0f;
     return is_straight ? lr_native_straight_weight(strip, overlap.y, overlap.height)
                        : lr_native_weight(strip, &overlap);
 }
 
 /* What line `ray` of cell q carries to cell s. */
-static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts,
-                             const int cells[2], int ray)
+static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
+                             int ray)
 {
     const struct lr_native_strip *strip = meeting->strip;
     const struct lr_native_axial *axial = &meeting->axial;
     const double y = lr_native_line_start(axial, starts->exact_a, cells[0], ray);
     const double place = lr_native_line_place(strip, axial, starts->exact_b, y);
-    if (!(place >= 0.0 && place <= axial->num_b)) {
-        return 0.0f;
-    }
+    if (!(place >= 0.0 && place <= axial->num_b)) return 0.0f;
     const int met = place < axial->num_b ? (int)place : axial->num_b - 1;
     return met == cells[1] && lr_native_line_meets(axial, place, met)
                ? (float)(axial->exact_face_a / axial->rays) * lr_native_line_weight(strip, (float)y)
@@ -185,15 +170,14 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
 static void add(const struct meeting *meeting, const struct entry *entry, int k, float weight)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
-    const int64_t voxel = ((int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] +
-                           meeting->x / scene->num_samples[0]) *
-                              scene->num_voxels[2] +
-                          k / scene->num_samples[2];
-    if (meeting->values != NULL) {
+    const int64_t voxel =
+        ((int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] + meeting->x / scene->num_samples[0]) *
+            scene->num_voxels[2] +
+        k / scene->num_samples[2];
+    if (meeting->values != NULL)
         meeting->values[entry->position] += weight * meeting->lors->columns[voxel];
-    } else {
+    else
         meeting->lors->sums[voxel] += (double)(weight * entry->value);
-    }
 }
 
 static void meet_entry(const struct meeting *meeting, const struct entry *entry)
@@ -207,25 +191,19 @@ static void meet_entry(const struct meeting *meeting, const struct entry *entry)
     for (int k = points[0]; k <= points[1]; k++) {
         const double z = scene->points[2][k];
         const double place[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
-        if (!is_exact &&
-            lr_native_farther_is_i(scene, entry->pair, place, z) != meeting->i_is_primary) {
-            continue;
-        }
-        const struct lr_native_starts starts = lr_native_start(
-            meeting->strip, (const double[2]){meeting->starts[0] - z, meeting->starts[1] - z});
+        if (!is_exact && lr_native_farther_is_i(scene, entry->pair, place, z) != meeting->i_is_primary) continue;
+        const struct lr_native_starts starts =
+            lr_native_start(meeting->strip, (const double[2]){meeting->starts[0] - z, meeting->starts[1] - z});
         const int turns = is_exact ? meeting->strip->parts : scene->params.rays;
         for (int n = 0; n < turns; n++) {
-            const float weight = is_exact ? exact_element(meeting, &starts, cells, n)
-                                          : sampled_element(meeting, &starts, cells, n);
-            if (weight != 0.0f) {
-                add(meeting, entry, k, weight);
-            }
+            const float weight =
+                is_exact ? exact_element(meeting, &starts, cells, n) : sampled_element(meeting, &starts, cells, n);
+            if (weight != 0.0f) add(meeting, entry, k, weight);
         }
     }
 }
 
-static void meet_roles(struct meeting *meeting, const struct lr_native_side sides[2],
-                       const int64_t group[2])
+static void meet_roles(struct meeting *meeting, const struct lr_native_side sides[2], const int64_t group[2])
 {
     struct lr_native_view *view = meeting->view;
     const struct entry *entries = meeting->lors->entries;
@@ -234,17 +212,13 @@ static void meet_roles(struct meeting *meeting, const struct lr_native_side side
     const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
                                           .end = {first->columns[0] + 1, first->columns[1] + 1}};
     const int num = lr_native_find_strips(view->scene, &crossing, &range, view->strips);
-    if (num == 0) {
-        return;
-    }
+    if (num == 0) return;
     meeting->axial = lr_native_make_axial(view->scene, first->pair, meeting->i_is_primary);
     meeting->starts[0] = crossing.primary.module->start_along;
     meeting->starts[1] = crossing.secondary.module->start_along;
     for (int n = 0; n < num; n++) {
         meeting->strip = &view->strips[n];
-        for (int64_t k = group[0]; k < group[1]; k++) {
-            meet_entry(meeting, &entries[k]);
-        }
+        for (int64_t k = group[0]; k < group[1]; k++) meet_entry(meeting, &entries[k]);
     }
 }
 
@@ -254,9 +228,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     const int64_t pair = meeting->lors->entries[group[0]].pair;
     const double point[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
     struct lr_native_side sides[2];
-    if (!lr_native_sees(scene, pair, point, sides)) {
-        return;
-    }
+    if (!lr_native_sees(scene, pair, point, sides)) return;
     if (scene->params.mode == LR_MODE_EXACT) {
         meeting->i_is_primary = sides[0].height >= sides[1].height;
         meet_roles(meeting, sides, group);
@@ -302,13 +274,9 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
         lr_native_hull_columns(scene, &hull, meeting->y, columns);
         for (meeting->x = columns[0]; meeting->x < columns[1]; meeting->x++) {
             meet_column(meeting, group);
-            if (each_column) {
-                add_to_totals(meeting, group);
-            }
+            if (each_column) add_to_totals(meeting, group);
         }
-        if (lr_native_sums_row(meeting->y)) {
-            add_to_totals(meeting, group);
-        }
+        if (lr_native_sums_row(meeting->y)) add_to_totals(meeting, group);
     }
     add_to_totals(meeting, group);
 }
@@ -372,35 +340,32 @@ static lr_status forward_all(struct forward *forward, const struct lr_native_lor
     const double total = (double)list->num;
     for (int64_t begin = 0; begin < list->num; begin += STRETCH) {
         const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
-        const struct lr_native_work work = {"projecting forward", (double)begin / total,
-                                            (double)(end - begin) / total, forward_job, forward};
+        const struct lr_native_work work = {"projecting forward", (double)begin / total, (double)(end - begin) / total,
+                                            forward_job, forward};
         LR_TRY(fill(&forward->lors, list, NULL, (const int64_t[2]){begin, end}));
         for (int64_t k = begin; k < end; k++) {
             forward->values[k] = 0.0f;
             forward->lors.totals[k - begin] = 0.0;
         }
         forward->lors.first = begin;
-        LR_TRY(lr_native_run(native, &work,
-                             (forward->lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB));
-        for (int64_t k = begin; k < end; k++) {
-            forward->values[k] = (float)forward->lors.totals[k - begin] * scale;
-        }
+        LR_TRY(lr_native_run(native, &work, (forward->lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB));
+        for (int64_t k = begin; k < end; k++) forward->values[k] = (float)forward->lors.totals[k - begin] * scale;
     }
     return LR_OK;
 }
 
-lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list,
-                                 const float *image, float *values)
+lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
+                                 float *values)
 {
     struct forward forward = {.lors.native = native, .values = values};
-    float *columns = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns),
-                              "an image in columns", native->scene.params.log);
+    float *columns = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns), "an image in columns",
+                              native->scene.params.log);
     lr_status status = columns != NULL ? open_lors(&forward.lors, list) : LR_FAILED;
     if (status == LR_OK) {
         lr_native_to_columns(&native->scene, image, columns);
         forward.lors.columns = columns;
-        forward.lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double),
-                                       "the values of LORs", native->scene.params.log);
+        forward.lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double), "the values of LORs",
+                                       native->scene.params.log);
         status = forward.lors.totals != NULL ? forward_all(&forward, list) : LR_FAILED;
     }
     close_lors(&forward.lors);
@@ -419,28 +384,23 @@ static lr_status back_all(struct lors *lors, const struct lr_native_lors *list, 
     lors->rows_per_job = (int)((rows + jobs - 1) / jobs);
     for (int64_t begin = 0; begin < list->num; begin += STRETCH) {
         const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
-        const struct lr_native_work work = {"back-projecting", (double)begin / total,
-                                            (double)(end - begin) / total, back_job, lors};
+        const struct lr_native_work work = {"back-projecting", (double)begin / total, (double)(end - begin) / total,
+                                            back_job, lors};
         LR_TRY(fill(lors, list, values, (const int64_t[2]){begin, end}));
-        LR_TRY(lr_native_run(lors->native, &work,
-                             (rows + lors->rows_per_job - 1) / lors->rows_per_job));
+        LR_TRY(lr_native_run(lors->native, &work, (rows + lors->rows_per_job - 1) / lors->rows_per_job));
     }
     return LR_OK;
 }
 
-lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list,
-                              const float *values, float *image)
+lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
+                              float *image)
 {
     struct lors lors = {.native = native};
-    lors.sums = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*lors.sums),
-                         "an image in columns", native->scene.params.log);
+    lors.sums = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*lors.sums), "an image in columns",
+                         native->scene.params.log);
     lr_status status = lors.sums != NULL ? open_lors(&lors, list) : LR_FAILED;
-    if (status == LR_OK) {
-        status = back_all(&lors, list, values);
-    }
-    if (status == LR_OK) {
-        lr_native_from_columns(&native->scene, lors.sums, image);
-    }
+    if (status == LR_OK) status = back_all(&lors, list, values);
+    if (status == LR_OK) lr_native_from_columns(&native->scene, lors.sums, image);
     close_lors(&lors);
     free(lors.sums);
     return status;

@@ -27,25 +27,24 @@ static inline int64_t lr_native_pair_at(const struct lr_native_pairs *list, int6
 }
 
 /* errors of all: LR_FAILED, out of memory, logged; LR_CANCELLED. */
-lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list,
-                            const float *image, float *values);
+lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list, const float *image,
+                            float *values);
 
 /* values NULL: every value is 1. */
-lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list,
-                         const float *values, float *image);
+lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs *list, const float *values,
+                         float *image);
 
 /* Single LORs, ascending, that each look for their own elements. */
 struct lr_native_lors {
     const int64_t *numbers;
     int64_t num;
 };
-lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list,
-                                 const float *image, float *values);
-lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list,
-                              const float *values, float *image);
+lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list, const float *image,
+                                 float *values);
+lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list, const float *values,
+                              float *image);
 
-lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows,
-                         const lr_row_sink *sink);
+lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* --- shared --- */
 
@@ -53,8 +52,7 @@ lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows,
 void lr_native_to_columns(const struct lr_native_scene *scene, const float *image, float *columns);
 
 /* scale: multiplies. */
-void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns,
-                            float *image);
+void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image);
 
 /* One share of work: jobs begin .. end-1 by the thread whose view it is. */
 typedef lr_status lr_native_job(void *user, int64_t job, struct lr_native_view *view);
@@ -69,7 +67,6 @@ struct lr_native_work {
 
 /* Does jobs 0 .. num_jobs-1 on all threads, in any order. The calling thread, which does jobs too,
  * reports progress between them and where they ask (lr_native_ask). */
-lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work,
-                        int64_t num_jobs);
+lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs);
 
 #endif

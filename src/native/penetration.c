@@ -57,7 +57,7 @@ struct target {
     int module;
     float turn[3][3]; /* a step in the primary's coordinates to one in the target's */
     float at[3];      /* the point */
-    int64_t pair; /* of primary and target, where the target is its secondary; -1 = it only stops */
+    int64_t pair;     /* of primary and target, where the target is its secondary; -1 = it only stops */
 };
 
 /* A module that a line meets, and the place where it enters. */
@@ -130,18 +130,14 @@ static void make_box(const struct lr_backend_params *params, int index, struct b
     }
     for (int k = 0; k < 2; k++) {
         const double gap = module->pitch_mm[k] - module->face_mm[k];
-        const double half =
-            0.5 * ((module->crystals[k] - 1) * module->pitch_mm[k] + module->face_mm[k]);
+        const double half = 0.5 * ((module->crystals[k] - 1) * module->pitch_mm[k] + module->face_mm[k]);
         box->size[k] = module->crystals[k];
         box->pitch[k] = (float)module->pitch_mm[k];
         box->face[k] = (float)module->face_mm[k];
         box->gap[k] = (float)gap;
         box->half[k] = (float)half;
-        box->gap_strata[k] = gap > slack * module->pitch_mm[k]
-                                 ? round_up(params->rays * gap / module->face_mm[k])
-                                 : 0;
-        box->num_strata[k] =
-            box->size[k] * (params->rays + box->gap_strata[k]) - box->gap_strata[k];
+        box->gap_strata[k] = gap > slack * module->pitch_mm[k] ? round_up(params->rays * gap / module->face_mm[k]) : 0;
+        box->num_strata[k] = box->size[k] * (params->rays + box->gap_strata[k]) - box->gap_strata[k];
         size2 += 4 * half * half;
     }
     const int deep = round_up(params->rays * module->depth_mm / coarse);
@@ -158,9 +154,7 @@ static void see(const struct stopping *stopping, const double point[3], struct s
         struct sight *sight = &sights[m];
         double offset[3];
         vec_sub(point, box->front, offset);
-        for (int k = 0; k < 3; k++) {
-            sight->at[k] = vec_dot(box->axes[k], offset);
-        }
+        for (int k = 0; k < 3; k++) sight->at[k] = vec_dot(box->axes[k], offset);
         vec_sub(box->centre, point, offset);
         sight->distance2 = vec_dot(offset, offset);
         vec_sub(box->middle, point, offset);
@@ -168,9 +162,7 @@ static void see(const struct stopping *stopping, const double point[3], struct s
         const bool within = distance <= box->radius;
         sight->sine = within ? 1 : box->radius / distance;
         sight->cosine = within ? 0 : sqrt(1 - sight->sine * sight->sine);
-        for (int k = 0; k < 3; k++) {
-            sight->towards[k] = within ? 0 : offset[k] / distance;
-        }
+        for (int k = 0; k < 3; k++) sight->towards[k] = within ? 0 : offset[k] / distance;
     }
 }
 
@@ -185,20 +177,16 @@ static bool is_primary(const struct sight *sights, int primary, int other)
 static bool may_share_line(const struct sight *a, const struct sight *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
-           side * vec_dot(a->towards, b->towards) >=
-               a->cosine * b->cosine - a->sine * b->sine - slack;
+           side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - slack;
 }
 
-static struct target make_target(const struct stopping *stopping, const struct sight *sights,
-                                 int primary, int module)
+static struct target make_target(const struct stopping *stopping, const struct sight *sights, int primary, int module)
 {
     const struct box *from = &stopping->boxes[primary], *to = &stopping->boxes[module];
     struct target target = {.module = module, .pair = -1};
     for (int row = 0; row < 3; row++) {
         target.at[row] = (float)sights[module].at[row];
-        for (int k = 0; k < 3; k++) {
-            target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
-        }
+        for (int k = 0; k < 3; k++) target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
     }
     return target;
 }
@@ -214,16 +202,11 @@ static bool find_targets(const struct use *use, const struct sight *sights, int 
     for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
         const bool opposite = may_share_line(&sights[primary], &sights[m], -1);
         const bool before = may_share_line(&sights[primary], &sights[m], 1);
-        if (m == primary || (!opposite && !before)) {
-            continue;
-        }
+        if (m == primary || (!opposite && !before)) continue;
         struct target target = make_target(stopping, sights, primary, m);
-        if (before) {
-            worker->before[worker->num_before++] = target;
-        }
+        if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            const int64_t pair =
-                is_primary(sights, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
+            const int64_t pair = is_primary(sights, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
             target.pair = pair >= 0 && (use->wanted == NULL || use->wanted[pair]) ? pair : -1;
             any = any || target.pair >= 0;
             worker->opposite[worker->num_opposite++] = target;
@@ -259,9 +242,7 @@ static bool enter_box(struct way *way, float end)
     const struct box *box = way->box;
     way->range[0] = 0.0f;
     way->range[1] = end;
-    for (int k = 0; k < 2; k++) {
-        clip_slab(way->at[k], way->step[k], -box->half[k], box->half[k], way->range);
-    }
+    for (int k = 0; k < 2; k++) clip_slab(way->at[k], way->step[k], -box->half[k], box->half[k], way->range);
     clip_slab(way->at[2], way->step[2], 0.0f, box->depth, way->range);
     for (int k = 0; k < 2; k++) {
         const float at = way->at[k] + way->range[0] * way->step[k];
@@ -278,8 +259,7 @@ static float crystal_part(const struct way *way)
     const struct box *box = way->box;
     float range[2] = {way->range[0], way->range[1]};
     for (int k = 0; k < 2; k++) {
-        const float centre =
-            ((float)way->cell[k] - 0.5f * (float)(box->size[k] - 1)) * box->pitch[k];
+        const float centre = ((float)way->cell[k] - 0.5f * (float)(box->size[k] - 1)) * box->pitch[k];
         const float half = 0.5f * box->face[k];
         clip_slab(way->at[k], way->step[k], centre - half, centre + half, range);
     }
@@ -290,8 +270,7 @@ static float leave_cell(const struct way *way, int k)
 {
     const float step = way->step[k];
     const float edge =
-        ((float)way->cell[k] - 0.5f * (float)way->box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) *
-        way->box->pitch[k];
+        ((float)way->cell[k] - 0.5f * (float)way->box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) * way->box->pitch[k];
     return step == 0.0f ? HUGE_VALF : (edge - way->at[k]) / step;
 }
 
@@ -304,15 +283,15 @@ static bool next_cell(struct way *way)
     return leave[k] < way->range[1] && way->cell[k] >= 0 && way->cell[k] < way->box->size[k];
 }
 
-static struct way target_way(const struct stopping *stopping, const struct target *target,
-                             const struct lanes *lanes, int lane, float side)
+static struct way target_way(const struct stopping *stopping, const struct target *target, const struct lanes *lanes,
+                             int lane, float side)
 {
     struct way way = {.box = &stopping->boxes[target->module]};
     for (int row = 0; row < 3; row++) {
         way.at[row] = target->at[row];
-        way.step[row] = side * (target->turn[row][0] * lanes->step[0][lane] +
-                                target->turn[row][1] * lanes->step[1][lane] +
-                                target->turn[row][2] * lanes->step[2][lane]);
+        way.step[row] =
+            side * (target->turn[row][0] * lanes->step[0][lane] + target->turn[row][1] * lanes->step[1][lane] +
+                    target->turn[row][2] * lanes->step[2][lane]);
     }
     return way;
 }
@@ -321,14 +300,13 @@ static struct way target_way(const struct stopping *stopping, const struct targe
 
 static float one_minus_exp(float x)
 {
-    return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f)))
-                    : 1.0f - expf(-x);
+    return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f))) : 1.0f - expf(-x);
 }
 
 /* Elements that crystal `near` of a target, which stops `weight` of the photons, gives with all crystals of the
  * primary on the line. */
-static void emit(const struct use *use, int primary, const struct target *target, const int near[2],
-                 int num_far, float weight)
+static void emit(const struct use *use, int primary, const struct target *target, const int near[2], int num_far,
+                 float weight)
 {
     const struct stopping *stopping = use->stopping;
     const lr_lors *lors = stopping->params.lors;
@@ -337,22 +315,17 @@ static void emit(const struct use *use, int primary, const struct target *target
     const struct box *i = &stopping->boxes[is_lower ? primary : target->module];
     const struct box *j = &stopping->boxes[is_lower ? target->module : primary];
     const int64_t crystals_j = (int64_t)j->size[0] * j->size[1];
-    const int64_t first =
-        use->places != NULL ? use->places[target->pair] : lors->offsets[target->pair];
+    const int64_t first = use->places != NULL ? use->places[target->pair] : lors->offsets[target->pair];
     for (int n = 0; n < num_far; n++) {
         const int *far = worker->far[n].crystal;
         const int *a = is_lower ? far : near, *b = is_lower ? near : far;
         const float value = weight * worker->far[n].stopped;
-        if (!lr_coincidence_allows(lors, target->pair, a[0], a[1], b[0], b[1])) {
-            continue;
-        }
-        const int64_t lor = first + ((int64_t)a[1] * i->size[0] + a[0]) * crystals_j +
-                            (int64_t)b[1] * j->size[0] + b[0];
+        if (!lr_coincidence_allows(lors, target->pair, a[0], a[1], b[0], b[1])) continue;
+        const int64_t lor =
+            first + ((int64_t)a[1] * i->size[0] + a[0]) * crystals_j + (int64_t)b[1] * j->size[0] + b[0];
         if (use->is_row) {
             const lr_status status =
-                value > 0.0f
-                    ? lr_elements_add(&worker->elements, lor, (double)value, stopping->params.log)
-                    : LR_OK;
+                value > 0.0f ? lr_elements_add(&worker->elements, lor, (double)value, stopping->params.log) : LR_OK;
             worker->status = worker->status == LR_OK ? status : worker->status;
         } else if (use->sums != NULL) {
             use->sums[2 * lor + !is_lower] += (double)(value * use->scale);
@@ -371,27 +344,21 @@ static int cross_primary(const struct use *use, const struct way *start, int lan
     const struct lanes *lanes = &worker->lanes;
     const float length = lanes->length[lane];
     struct way way = *start;
-    if (!enter_box(&way, HUGE_VALF)) {
-        return 0;
-    }
+    if (!enter_box(&way, HUGE_VALF)) return 0;
     float depth = 0.0f;
     for (int n = 0; n < lanes->num_before[lane]; n++) {
         const struct target *target = &worker->before[lanes->before[lane][n].target];
         struct way before = target_way(stopping, target, lanes, lane, 1.0f);
-        if (enter_box(&before, 1.0f)) {
-            do {
+        if (enter_box(&before, 1.0f)) do {
                 depth += before.box->mu * crystal_part(&before) * length;
             } while (next_cell(&before));
-        }
     }
     float left = expf(-depth);
     int count = 0;
     do {
         depth = way.box->mu * crystal_part(&way) * length;
-        if (depth > 0.0f) {
-            worker->far[count++] =
-                (struct crossing){{way.cell[0], way.cell[1]}, left * one_minus_exp(depth)};
-        }
+        if (depth > 0.0f)
+            worker->far[count++] = (struct crossing){{way.cell[0], way.cell[1]}, left * one_minus_exp(depth)};
         left *= expf(-depth);
     } while (next_cell(&way));
     return count;
@@ -403,15 +370,11 @@ static void follow_line(const struct use *use, int primary, struct way *way, int
     struct worker *worker = use->worker;
     struct lanes *lanes = &worker->lanes;
     struct met *met = lanes->opposite[lane];
-    for (int k = 0; k < 3; k++) {
-        way->step[k] = lanes->step[k][lane];
-    }
+    for (int k = 0; k < 3; k++) way->step[k] = lanes->step[k][lane];
     for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* few: by insertion, nearest first */
         const struct met moved = met[n];
         int place = n;
-        for (; place > 0 && met[place - 1].entry > moved.entry; place--) {
-            met[place] = met[place - 1];
-        }
+        for (; place > 0 && met[place - 1].entry > moved.entry; place--) met[place] = met[place - 1];
         met[place] = moved;
     }
     const int num_far = cross_primary(use, way, lane);
@@ -419,14 +382,11 @@ static void follow_line(const struct use *use, int primary, struct way *way, int
     for (int n = 0; n < lanes->num_opposite[lane] && num_far > 0; n++) {
         const struct target *target = &worker->opposite[met[n].target];
         struct way near = target_way(stopping, target, lanes, lane, -1.0f);
-        if (!enter_box(&near, HUGE_VALF)) {
-            continue;
-        }
+        if (!enter_box(&near, HUGE_VALF)) continue;
         do {
             const float depth = near.box->mu * crystal_part(&near) * lanes->length[lane];
-            if (depth > 0.0f && target->pair >= 0) {
+            if (depth > 0.0f && target->pair >= 0)
                 emit(use, primary, target, near.cell, num_far, left * one_minus_exp(depth));
-            }
             left *= expf(-depth);
         } while (next_cell(&near));
     }
@@ -435,8 +395,8 @@ static void follow_line(const struct use *use, int primary, struct way *way, int
 /* --- rows of lines --- */
 
 /* Places where the lanes meet a box: enter and leave, 0 <= t <= end. */
-static void meet_box(struct lanes *restrict lanes, int count, const struct target *target,
-                     const struct box *box, float side, float end)
+static void meet_box(struct lanes *restrict lanes, int count, const struct target *target, const struct box *box,
+                     float side, float end)
 {
     const float low[3] = {-box->half[0], -box->half[1], 0.0f};
     const float high[3] = {box->half[0], box->half[1], box->depth};
@@ -445,12 +405,10 @@ static void meet_box(struct lanes *restrict lanes, int count, const struct targe
         lanes->leave[n] = end;
     }
     for (int row = 0; row < 3; row++) {
-        const float x = side * target->turn[row][0], y = side * target->turn[row][1],
-                    z = side * target->turn[row][2];
+        const float x = side * target->turn[row][0], y = side * target->turn[row][1], z = side * target->turn[row][2];
         const float to_low = low[row] - target->at[row], to_high = high[row] - target->at[row];
         for (int n = 0; n < count; n++) {
-            const float over =
-                1.0f / (x * lanes->step[0][n] + y * lanes->step[1][n] + z * lanes->step[2][n]);
+            const float over = 1.0f / (x * lanes->step[0][n] + y * lanes->step[1][n] + z * lanes->step[2][n]);
             const float a = to_low * over, b = to_high * over;
             const float first = a < b ? a : b, last = a < b ? b : a;
             lanes->enter[n] = first > lanes->enter[n] ? first : lanes->enter[n];
@@ -463,21 +421,17 @@ static void note_met(struct worker *worker, const lr_log *log, int count, int ta
 {
     struct lanes *lanes = &worker->lanes;
     for (int n = 0; n < count; n++) {
-        if (!(lanes->leave[n] > lanes->enter[n])) {
-            continue;
-        }
+        if (!(lanes->leave[n] > lanes->enter[n])) continue;
         int *num = opposite ? &lanes->num_opposite[n] : &lanes->num_before[n];
         if (*num == MOST_MET) {
-            worker->status = worker->status != LR_OK
-                                 ? worker->status
-                                 : lr_error(log, LR_USAGE,
-                                            "a line meets more than %d modules on one side, more "
-                                            "than backend native can hold: use backend cpu",
-                                            MOST_MET);
+            worker->status = worker->status != LR_OK ? worker->status
+                                                     : lr_error(log, LR_USAGE,
+                                                                "a line meets more than %d modules on one side, more "
+                                                                "than backend native can hold: use backend cpu",
+                                                                MOST_MET);
             return;
         }
-        (opposite ? lanes->opposite : lanes->before)[n][(*num)++] =
-            (struct met){target, lanes->enter[n]};
+        (opposite ? lanes->opposite : lanes->before)[n][(*num)++] = (struct met){target, lanes->enter[n]};
     }
 }
 
@@ -500,25 +454,21 @@ static void follow_lanes(const struct use *use, int primary, struct way *way, in
         meet_box(lanes, count, target, &stopping->boxes[target->module], 1.0f, 1.0f);
         note_met(worker, log, count, k, false);
     }
-    for (int n = 0; n < count; n++) {
-        if (lanes->num_opposite[n] > 0) {
-            follow_line(use, primary, way, n);
-        }
-    }
+    for (int n = 0; n < count; n++)
+        if (lanes->num_opposite[n] > 0) follow_line(use, primary, way, n);
 }
 
 /* Place of a line in its stratum, in widths of it, the same for every backend. */
 static float place_in_stratum(int module, int index, int other, int second)
 {
     static const uint32_t own[2] = {3242174889, 2447445414}, shift[2] = {3518319155, 2882110345};
-    const uint32_t sum = UINT32_C(0x80000000) + own[second] * (uint32_t)index +
-                         UINT32_C(2654435769) * (uint32_t)other + shift[second] * (uint32_t)module;
+    const uint32_t sum = UINT32_C(0x80000000) + own[second] * (uint32_t)index + UINT32_C(2654435769) * (uint32_t)other +
+                         shift[second] * (uint32_t)module;
     return (float)(sum >> 8) / 16777216.0f;
 }
 
 /* A line's place along an axis, given its place in the stratum, and the stratum's width. */
-static float find_stratum(const struct box *box, int rays, int axis, int index, float place,
-                          float *width)
+static float find_stratum(const struct box *box, int rays, int axis, int index, float place, float *width)
 {
     if (axis == 2) {
         *width = box->depth / (float)box->num_strata[2];
@@ -549,19 +499,17 @@ static void follow_side(const struct use *use, int primary, struct way *way, int
             for (int n = 0; n < count; n++) {
                 const int ia = begin + n;
                 float widths[2];
-                const float in_a = find_stratum(box, rays, a, ia,
-                                                place_in_stratum(primary, ia, ib, 0), &widths[0]);
-                const float in_b = find_stratum(box, rays, b, ib,
-                                                place_in_stratum(primary, ib, ia, 1), &widths[1]);
+                const float in_a = find_stratum(box, rays, a, ia, place_in_stratum(primary, ia, ib, 0), &widths[0]);
+                const float in_b = find_stratum(box, rays, b, ib, place_in_stratum(primary, ib, ia, 1), &widths[1]);
                 lanes->step[axis][n] = level - way->at[axis];
                 lanes->step[a][n] = in_a - way->at[a];
                 lanes->step[b][n] = in_b - way->at[b];
-                const float length = sqrtf(lanes->step[0][n] * lanes->step[0][n] +
-                                           lanes->step[1][n] * lanes->step[1][n] +
-                                           lanes->step[2][n] * lanes->step[2][n]);
+                const float length =
+                    sqrtf(lanes->step[0][n] * lanes->step[0][n] + lanes->step[1][n] * lanes->step[1][n] +
+                          lanes->step[2][n] * lanes->step[2][n]);
                 lanes->length[n] = length;
-                lanes->weight[n] = widths[0] * widths[1] * fabsf(lanes->step[axis][n]) /
-                                   (two_pi * length * length * length);
+                lanes->weight[n] =
+                    widths[0] * widths[1] * fabsf(lanes->step[axis][n]) / (two_pi * length * length * length);
             }
             follow_lanes(use, primary, way, count);
         }
@@ -571,19 +519,14 @@ static void follow_side(const struct use *use, int primary, struct way *way, int
 /* All elements of a point with one primary. */
 static void follow_primary(const struct use *use, const struct sight *sights, int primary)
 {
-    if (!find_targets(use, sights, primary)) {
-        return;
-    }
+    if (!find_targets(use, sights, primary)) return;
     struct way way = {.box = &use->stopping->boxes[primary]};
-    for (int k = 0; k < 3; k++) {
-        way.at[k] = (float)sights[primary].at[k];
-    }
+    for (int k = 0; k < 3; k++) way.at[k] = (float)sights[primary].at[k];
     for (int axis = 0; axis < 3; axis++) {
         const float low = axis < 2 ? -way.box->half[axis] : 0.0f;
         const float high = axis < 2 ? way.box->half[axis] : way.box->depth;
-        if (way.at[axis] < low || way.at[axis] > high) {
+        if (way.at[axis] < low || way.at[axis] > high)
             follow_side(use, primary, &way, axis, way.at[axis] < low ? low : high);
-        }
     }
 }
 
@@ -599,13 +542,9 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
         double point[3];
         lr_rows_point(rows, row, k, point);
         see(stopping, point, worker->sights);
-        for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
-            follow_primary(use, worker->sights, m);
-        }
-        if (use->is_row) {
-            LR_TRY(lr_elements_merge(&worker->elements, stopping->params.lors->count,
-                                     stopping->params.log));
-        }
+        for (int m = 0; m < stopping->params.scanner->num_modules; m++) follow_primary(use, worker->sights, m);
+        if (use->is_row)
+            LR_TRY(lr_elements_merge(&worker->elements, stopping->params.lors->count, stopping->params.log));
     }
     return worker->status;
 }
@@ -627,30 +566,22 @@ static void close_window(struct window *window)
 
 static int64_t pair_of(const lr_lors *lors, int64_t lor, int64_t from)
 {
-    while (lor >= lors->offsets[from + 1]) {
-        from++;
-    }
+    while (lor >= lors->offsets[from + 1]) from++;
     return from;
 }
 
-static lr_status open_window(const struct stopping *stopping, const lr_selection *part,
-                             struct window *window)
+static lr_status open_window(const struct stopping *stopping, const lr_selection *part, struct window *window)
 {
     const lr_lors *lors = stopping->params.lors;
     *window = (struct window){.count = lors->count};
-    if (part == NULL) {
-        return LR_OK;
-    }
+    if (part == NULL) return LR_OK;
     window->wanted = lr_alloc(lors->num_pairs, 1, "pairs of modules", stopping->params.log);
-    window->places =
-        lr_alloc(lors->num_pairs, sizeof(int64_t), "pairs of modules", stopping->params.log);
+    window->places = lr_alloc(lors->num_pairs, sizeof(int64_t), "pairs of modules", stopping->params.log);
     if (window->wanted == NULL || window->places == NULL) {
         close_window(window);
         return LR_FAILED;
     }
-    for (int64_t k = 0; k < part->num_pairs && part->lors == NULL; k++) {
-        window->wanted[part->pairs[k]] = 1;
-    }
+    for (int64_t k = 0; k < part->num_pairs && part->lors == NULL; k++) window->wanted[part->pairs[k]] = 1;
     for (int64_t k = 0, pair = 0; k < part->num_lors && part->lors != NULL; k++) {
         pair = pair_of(lors, part->lors[k], pair);
         window->wanted[pair] = 1;
@@ -704,15 +635,14 @@ static void back_rows(void *user, int64_t begin, int64_t end, int number)
 
 static struct lr_rows all_rows(const struct stopping *stopping)
 {
-    struct lr_rows rows = {.grid = stopping->params.grid,
-                           .end = lr_grid_num_voxels(stopping->params.grid)};
+    struct lr_rows rows = {.grid = stopping->params.grid, .end = lr_grid_num_voxels(stopping->params.grid)};
     memcpy(rows.samples, stopping->params.samples, sizeof(rows.samples));
     return rows;
 }
 
 /* Values of single LORs among those of whole pairs, 0 elsewhere. */
-static float *spread_lors(const struct stopping *stopping, const lr_selection *part,
-                          const struct window *window, const float *values)
+static float *spread_lors(const struct stopping *stopping, const lr_selection *part, const struct window *window,
+                          const float *values)
 {
     const lr_lors *lors = stopping->params.lors;
     float *spread = lr_alloc(window->count, sizeof(float), "LOR values", stopping->params.log);
@@ -723,8 +653,7 @@ static float *spread_lors(const struct stopping *stopping, const lr_selection *p
     return spread;
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct stopping *stopping = self;
     const int64_t stretch = (int64_t)16 * stopping->params.threads;
@@ -732,11 +661,8 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     const float *given = values != NULL ? values->values : NULL;
     struct window window;
     LR_TRY(open_window(stopping, part, &window));
-    struct back work = {.stopping = stopping,
-                        .rows = &rows,
-                        .window = &window,
-                        .values = given,
-                        .image = image->values};
+    struct back work = {
+        .stopping = stopping, .rows = &rows, .window = &window, .values = given, .image = image->values};
     float *spread = NULL;
     lr_status status = LR_OK;
     if (part != NULL && part->lors != NULL) {
@@ -745,13 +671,12 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     }
     for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
         const int64_t left = rows.end - work.first;
-        lr_parallel_for(stopping->params.threads, left < stretch ? left : stretch, 1, back_rows,
-                        &work);
+        lr_parallel_for(stopping->params.threads, left < stretch ? left : stretch, 1, back_rows, &work);
         status = (lr_status)atomic_load(&work.status);
         const double done = (double)(left < stretch ? rows.end : work.first + stretch);
-        status = status == LR_OK ? lr_progress_report(stopping->params.progress, "back-projecting",
-                                                      done, (double)rows.end)
-                                 : status;
+        status = status == LR_OK
+                     ? lr_progress_report(stopping->params.progress, "back-projecting", done, (double)rows.end)
+                     : status;
     }
     free(spread);
     close_window(&window);
@@ -778,9 +703,7 @@ static void see_points(void *user, int64_t begin, int64_t end, int number)
     struct forward *forward = user;
     const int64_t modules = forward->stopping->params.scanner->num_modules;
     (void)number;
-    for (int64_t k = begin; k < end; k++) {
-        see(forward->stopping, forward->points[k], &forward->sights[k * modules]);
-    }
+    for (int64_t k = begin; k < end; k++) see(forward->stopping, forward->points[k], &forward->sights[k * modules]);
 }
 
 static void forward_primaries(void *user, int64_t begin, int64_t end, int number)
@@ -812,8 +735,7 @@ static lr_status forward_points(struct forward *forward)
     return (lr_status)atomic_load(&forward->status);
 }
 
-static lr_status forward_image(struct forward *forward, const float *image, int most_points,
-                               float *point_values)
+static lr_status forward_image(struct forward *forward, const float *image, int most_points, float *point_values)
 {
     const struct stopping *stopping = forward->stopping;
     const struct lr_rows rows = all_rows(stopping);
@@ -824,20 +746,19 @@ static lr_status forward_image(struct forward *forward, const float *image, int 
             point_values[forward->num_points++] = image[row] / (float)per_row;
             if (forward->num_points == most_points) {
                 LR_TRY(forward_points(forward));
-                LR_TRY(lr_progress_report(stopping->params.progress, "projecting forward",
-                                          (double)row, (double)rows.end));
+                LR_TRY(
+                    lr_progress_report(stopping->params.progress, "projecting forward", (double)row, (double)rows.end));
                 forward->num_points = 0;
             }
         }
     }
     LR_TRY(forward_points(forward));
-    return lr_progress_report(stopping->params.progress, "projecting forward", (double)rows.end,
-                              (double)rows.end);
+    return lr_progress_report(stopping->params.progress, "projecting forward", (double)rows.end, (double)rows.end);
 }
 
 /* Projects one window of pairs; values: the caller's, in the order of the selection. */
-static lr_status forward_window(const struct stopping *stopping, const lr_selection *part,
-                                const float *image, float *values)
+static lr_status forward_window(const struct stopping *stopping, const lr_selection *part, const float *image,
+                                float *values)
 {
     const lr_lors *lors = stopping->params.lors;
     const lr_log *log = stopping->params.log;
@@ -850,8 +771,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     forward.values = point_values;
     forward.sums = lr_alloc(2 * window.count, sizeof(double), "the values of LORs", log);
     forward.points = lr_alloc(most, sizeof(*forward.points), "sample points", log);
-    forward.sights =
-        lr_alloc((int64_t)most * modules, sizeof(*forward.sights), "sample points", log);
+    forward.sights = lr_alloc((int64_t)most * modules, sizeof(*forward.sights), "sample points", log);
     lr_status status = point_values && forward.sums && forward.points && forward.sights
                            ? forward_image(&forward, image, most, point_values)
                            : LR_FAILED;
@@ -874,16 +794,14 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
 }
 
 /* Pairs of modules by windows whose sums fit. */
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct stopping *stopping = self;
     const lr_lors *lors = stopping->params.lors;
     float *out = values->values;
     const int64_t most = most_sum_bytes / (2 * (int64_t)sizeof(double));
-    if ((part != NULL && part->lors != NULL) || (part == NULL && lors->count <= most)) {
+    if ((part != NULL && part->lors != NULL) || (part == NULL && lors->count <= most))
         return forward_window(stopping, part, image->values, out);
-    }
     const int64_t num = part != NULL ? part->num_pairs : lors->num_pairs;
     int32_t *pairs = lr_alloc(num, sizeof(*pairs), "pairs of modules", stopping->params.log);
     lr_status status = pairs != NULL ? LR_OK : LR_FAILED;
@@ -892,9 +810,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
         for (end = begin; end < num; end++) {
             const int32_t pair = part != NULL ? part->pairs[end] : (int32_t)end;
             const int64_t own = lors->offsets[pair + 1] - lors->offsets[pair];
-            if (end > begin && count + own > most) {
-                break;
-            }
+            if (end > begin && count + own > most) break;
             pairs[end - begin] = pair;
             count += own;
         }
@@ -922,16 +838,12 @@ static void compute_rows(void *user, int64_t begin, int64_t end, int number)
     struct row_work *work = user;
     const lr_log *log = work->stopping->params.log;
     struct worker *worker = &work->stopping->workers[number];
-    const struct use use = {.stopping = work->stopping,
-                            .worker = worker,
-                            .wanted = work->window->wanted,
-                            .is_row = true};
+    const struct use use = {
+        .stopping = work->stopping, .worker = worker, .wanted = work->window->wanted, .is_row = true};
     for (int64_t k = begin; k < end; k++) {
         lr_status status = follow_row(&use, work->rows, work->first + k);
-        if (status == LR_OK) {
-            status = lr_elements_assign(&work->out[k], &worker->elements,
-                                        1.0 / lr_rows_per_row(work->rows), log);
-        }
+        if (status == LR_OK)
+            status = lr_elements_assign(&work->out[k], &worker->elements, 1.0 / lr_rows_per_row(work->rows), log);
         set_status(&work->status, status);
     }
 }
@@ -944,26 +856,21 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     struct lr_row_delivery delivery = {.sink = sink, .log = stopping->params.log};
     struct window window;
     LR_TRY(open_window(stopping, wanted->pairs != NULL ? &part : NULL, &window));
-    struct row_work work = {
-        .stopping = stopping, .rows = wanted, .window = &window, .first = wanted->begin};
+    struct row_work work = {.stopping = stopping, .rows = wanted, .window = &window, .first = wanted->begin};
     work.out = lr_alloc(stretch, sizeof(*work.out), "matrix rows", stopping->params.log);
     lr_status status = work.out != NULL ? LR_OK : LR_FAILED;
     for (; work.first < wanted->end && status == LR_OK; work.first += stretch) {
         const int64_t left = wanted->end - work.first, num = left < stretch ? left : stretch;
         status = lr_progress_report(stopping->params.progress, "computing matrix rows",
-                                    (double)(work.first - wanted->begin),
-                                    (double)(wanted->end - wanted->begin));
+                                    (double)(work.first - wanted->begin), (double)(wanted->end - wanted->begin));
         if (status == LR_OK) {
             lr_parallel_for(stopping->params.threads, num, 1, compute_rows, &work);
             status = (lr_status)atomic_load(&work.status);
         }
-        for (int64_t k = 0; k < num && status == LR_OK; k++) {
+        for (int64_t k = 0; k < num && status == LR_OK; k++)
             status = lr_row_deliver(&delivery, work.first + k, &work.out[k]);
-        }
     }
-    for (int64_t k = 0; work.out != NULL && k < stretch; k++) {
-        lr_elements_finish(&work.out[k]);
-    }
+    for (int64_t k = 0; work.out != NULL && k < stretch; k++) lr_elements_finish(&work.out[k]);
     free(work.out);
     lr_owned_row_finish(&delivery.row);
     close_window(&window);
@@ -992,11 +899,8 @@ static lr_status make(struct stopping *stopping)
     const struct lr_backend_params *params = &stopping->params;
     const int modules = params->scanner->num_modules;
     stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
-    stopping->workers =
-        lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
-    if (stopping->boxes == NULL || stopping->workers == NULL) {
-        return LR_FAILED;
-    }
+    stopping->workers = lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
+    if (stopping->boxes == NULL || stopping->workers == NULL) return LR_FAILED;
     int most = 0; /* a line meets one crystal after the other, along u or v */
     for (int m = 0; m < modules; m++) {
         make_box(params, m, &stopping->boxes[m]);
@@ -1009,15 +913,12 @@ static lr_status make(struct stopping *stopping)
         worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
         worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
         worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
-        if (!worker->sights || !worker->opposite || !worker->before || !worker->far) {
-            return LR_FAILED;
-        }
+        if (!worker->sights || !worker->opposite || !worker->before || !worker->far) return LR_FAILED;
     }
     return LR_OK;
 }
 
-lr_status lr_native_penetration_create(const struct lr_backend_params *params,
-                                       struct lr_backend *backend)
+lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
         .name = "native",
@@ -1036,9 +937,7 @@ lr_status lr_native_penetration_create(const struct lr_backend_params *params,
     }
     LR_TRY(lr_penetration_check(params->scanner, params->mode, params->log));
     struct stopping *stopping = lr_alloc(1, sizeof(*stopping), "the native backend", params->log);
-    if (stopping == NULL) {
-        return LR_FAILED;
-    }
+    if (stopping == NULL) return LR_FAILED;
     stopping->params = *params;
     if (make(stopping) != LR_OK) {
         destroy(stopping);

@@ -10,7 +10,6 @@
 
 /* Creates the backend for params->penetration. errors: LR_USAGE with an attenuation image; LR_FAILED;
  * logged. */
-lr_status lr_native_penetration_create(const struct lr_backend_params *params,
-                                       struct lr_backend *backend);
+lr_status lr_native_penetration_create(const struct lr_backend_params *params, struct lr_backend *backend);
 
 #endif

@@ -59,26 +59,21 @@ struct target {
     bool found; /* a part has come */
 };
 
-static lr_status prepare_places(struct places *places, const struct target *target,
-                                const lr_log *log)
+static lr_status prepare_places(struct places *places, const struct target *target, const lr_log *log)
 {
     const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
     const struct lr_native_module *i = &target->scene->modules[pair->i];
     const struct lr_native_module *j = &target->scene->modules[pair->j];
     const int64_t steps[2] = {i->step_along * target->crystals_j, j->step_along};
-    if (places->at != NULL && places->cells[0] == i->num_cells &&
-        places->cells[1] == j->num_cells && places->steps[0] == steps[0] &&
-        places->steps[1] == steps[1]) {
+    if (places->at != NULL && places->cells[0] == i->num_cells && places->cells[1] == j->num_cells &&
+        places->steps[0] == steps[0] && places->steps[1] == steps[1])
         return LR_OK;
-    }
     free(places->at);
     *places = (struct places){{i->num_cells, j->num_cells}, {steps[0], steps[1]}, NULL};
     places->at = lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*places->at), "cells", log);
-    for (int q = 0; places->at != NULL && q < i->num_cells; q++) {
-        for (int s = 0; s < j->num_cells; s++) {
+    for (int q = 0; places->at != NULL && q < i->num_cells; q++)
+        for (int s = 0; s < j->num_cells; s++)
             places->at[q * j->num_cells + s] = (int32_t)(q * steps[0] + s * steps[1]);
-        }
-    }
     return places->at != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -87,12 +82,9 @@ static bool is_allowed(const struct target *target, const struct lr_native_part 
 {
     const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
     const int num_cells = target->scene->modules[pair->j].num_cells;
-    if (pair->along != NULL && pair->along[cell] == 0.0f) {
-        return false;
-    }
-    return !target->is_full ||
-           lr_native_allowed(target->scene, target->pair, (const int[2]){part->ci, part->cj},
-                             (const int[2]){cell / num_cells, cell % num_cells});
+    if (pair->along != NULL && pair->along[cell] == 0.0f) return false;
+    return !target->is_full || lr_native_allowed(target->scene, target->pair, (const int[2]){part->ci, part->cj},
+                                                 (const int[2]){cell / num_cells, cell % num_cells});
 }
 
 static lr_status add(void *user, const struct lr_native_part *part)
@@ -101,9 +93,8 @@ static lr_status add(void *user, const struct lr_native_part *part)
     struct worker *worker = target->worker;
     const struct lr_native_scene *scene = target->scene;
     const struct lr_native_pair *pair = &scene->pairs[target->pair];
-    const int64_t base =
-        lr_native_crystal(&scene->modules[pair->i], part->ci, 0) * target->crystals_j +
-        lr_native_crystal(&scene->modules[pair->j], part->cj, 0);
+    const int64_t base = lr_native_crystal(&scene->modules[pair->i], part->ci, 0) * target->crystals_j +
+                         lr_native_crystal(&scene->modules[pair->j], part->cj, 0);
     const bool is_open = pair->along == NULL && !target->is_full;
     if (!target->found) {
         target->found = true;
@@ -111,16 +102,13 @@ static lr_status add(void *user, const struct lr_native_part *part)
     }
     for (int n = 0; n < part->count; n++) {
         const int cell = part->offset[n];
-        if (!(part->weight[n] > 0.0f) || (!is_open && !is_allowed(target, part, cell))) {
-            continue;
-        }
+        if (!(part->weight[n] > 0.0f) || (!is_open && !is_allowed(target, part, cell))) continue;
         const int64_t at = base + worker->places.at[cell];
         if (target->is_dense) {
             worker->sum[at] += (double)part->weight[n];
             worker->touched[at >> 6] |= (uint64_t)1 << (at & 63);
         } else {
-            LR_TRY(
-                lr_elements_add(&worker->sparse, at, (double)part->weight[n], scene->params.log));
+            LR_TRY(lr_elements_add(&worker->sparse, at, (double)part->weight[n], scene->params.log));
         }
     }
     return LR_OK;
@@ -129,18 +117,16 @@ static lr_status add(void *user, const struct lr_native_part *part)
 /* Which bit of a word that is not 0 is the lowest: by the product with a de Bruijn sequence. */
 static int lowest_bit(uint64_t word)
 {
-    static const unsigned char places[64] = {
-        0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28, 62, 5,  39, 46, 44, 42,
-        22, 9,  24, 35, 59, 56, 49, 18, 29, 11, 63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21,
-        23, 58, 17, 10, 51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
+    static const unsigned char places[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
+                                             62, 5,  39, 46, 44, 42, 22, 9,  24, 35, 59, 56, 49, 18, 29, 11,
+                                             63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21, 23, 58, 17, 10,
+                                             51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
     return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
 }
 
 static void put(struct lr_owned_row *out, int64_t lor, double value)
 {
-    if (value > 0.0) {
-        lr_owned_row_put(out, lor, value);
-    }
+    if (value > 0.0) lr_owned_row_put(out, lor, value);
 }
 
 /* The pair's sums, in order, to the row; they are 0 afterwards. */
@@ -151,9 +137,7 @@ static lr_status collect_dense(const struct target *target, double scale, struct
     struct worker *worker = target->worker;
     for (int64_t word = 0; word <= (count - 1) >> 6; word++) {
         uint64_t bits = worker->touched[word];
-        if (bits == 0) {
-            continue;
-        }
+        if (bits == 0) continue;
         LR_TRY(lr_owned_row_reserve(out, out->count + 64, target->scene->params.log));
         worker->touched[word] = 0;
         for (; bits != 0; bits &= bits - 1) {
@@ -173,9 +157,7 @@ static lr_status collect_sparse(const struct target *target, double scale, struc
     struct lr_elements *sparse = &target->worker->sparse;
     LR_TRY(lr_elements_merge(sparse, offsets[target->pair + 1] - first, log));
     LR_TRY(lr_owned_row_reserve(out, out->count + sparse->count, log));
-    for (int64_t k = 0; k < sparse->count; k++) {
-        put(out, first + sparse->list[k].lor, sparse->list[k].value * scale);
-    }
+    for (int64_t k = 0; k < sparse->count; k++) put(out, first + sparse->list[k].lor, sparse->list[k].value * scale);
     sparse->count = 0;
     return LR_OK;
 }
@@ -193,8 +175,8 @@ static void place_columns(const struct stretch *stretch, int64_t row, struct wor
     double point[3];
     for (int n = 0; n < stretch->num_columns; n++) {
         lr_rows_point(rows, row, n % num[a] * strides[a] + n / num[a] * strides[b], point);
-        worker->columns[n] = (struct lr_native_column){
-            .point = {point[a], point[b]}, .along = worker->along, .count = num[c]};
+        worker->columns[n] =
+            (struct lr_native_column){.point = {point[a], point[b]}, .along = worker->along, .count = num[c]};
     }
     for (int k = 0; k < num[c]; k++) {
         lr_rows_point(rows, row, k * strides[c], point);
@@ -202,38 +184,31 @@ static void place_columns(const struct stretch *stretch, int64_t row, struct wor
     }
 }
 
-static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *view,
-                          struct target *target, struct lr_owned_row *out)
+static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *view, struct target *target,
+                          struct lr_owned_row *out)
 {
     const struct lr_native_scene *scene = view->scene;
     const struct lr_native_pair *pair = &scene->pairs[target->pair];
     const struct lr_native_module *j = &scene->modules[pair->j];
     const int64_t *offsets = scene->params.lors->offsets;
     const double scale = 1.0 / lr_rows_per_row(stretch->rows);
-    const struct lr_native_visit visit = {
-        target->pair, lr_native_whole_pair(scene, target->pair, NULL), add, target};
+    const struct lr_native_visit visit = {target->pair, lr_native_whole_pair(scene, target->pair, NULL), add, target};
     target->crystals_j = (int64_t)j->num_columns * j->num_cells;
     target->is_dense = offsets[target->pair + 1] - offsets[target->pair] <= stretch->most_dense;
     target->is_full = lr_native_mask_is_full(scene, target->pair);
     target->found = false;
-    for (int n = 0; n < stretch->num_columns; n++) {
+    for (int n = 0; n < stretch->num_columns; n++)
         LR_TRY(lr_native_visit_column(view, &visit, &target->worker->columns[n]));
-    }
-    if (!target->found) {
-        return LR_OK;
-    }
-    return target->is_dense ? collect_dense(target, scale, out)
-                            : collect_sparse(target, scale, out);
+    if (!target->found) return LR_OK;
+    return target->is_dense ? collect_dense(target, scale, out) : collect_sparse(target, scale, out);
 }
 
-static lr_status compute_row(const struct stretch *stretch, int64_t row, int number,
-                             struct lr_owned_row *out)
+static lr_status compute_row(const struct stretch *stretch, int64_t row, int number, struct lr_owned_row *out)
 {
     struct lr_native *native = stretch->native;
     struct lr_native_view *view = &native->views[number];
     const struct lr_rows *rows = stretch->rows;
-    const int64_t num =
-        rows->pairs != NULL ? rows->num_pairs : native->scene.params.lors->num_pairs;
+    const int64_t num = rows->pairs != NULL ? rows->num_pairs : native->scene.params.lors->num_pairs;
     struct target target = {.scene = &native->scene, .worker = &stretch->workers[number]};
     place_columns(stretch, row, target.worker);
     view->flat.key.pair = -1; /* the points are others now */
@@ -251,9 +226,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int number)
     for (int64_t k = begin; k < end && atomic_load(&stretch->status) == LR_OK; k++) {
         const lr_status status = compute_row(stretch, stretch->first + k, number, &stretch->out[k]);
         int good = LR_OK;
-        if (status != LR_OK) {
-            atomic_compare_exchange_strong(&stretch->status, &good, (int)status);
-        }
+        if (status != LR_OK) atomic_compare_exchange_strong(&stretch->status, &good, (int)status);
     }
 }
 
@@ -264,8 +237,7 @@ static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t
 {
     const int64_t most = (int64_t)MOST_ROWS * stretch->native->num_views;
     const int64_t least = (int64_t)FIRST_ROWS * stretch->native->num_views;
-    const double fitting = (double)STRETCH_ELEMENTS * stretch->native->num_views * (double)num /
-                           (double)(elements + 1);
+    const double fitting = (double)STRETCH_ELEMENTS * stretch->native->num_views * (double)num / (double)(elements + 1);
     const double wanted = fitting < (double)(4 * num) ? fitting : (double)(4 * num);
     return wanted >= (double)most ? most : wanted <= (double)least ? least : (int64_t)wanted;
 }
@@ -277,12 +249,10 @@ static lr_status deliver(struct stretch *stretch, const lr_row_sink *sink)
     const double total = (double)(rows->end - rows->begin);
     int64_t length = choose_length(stretch, 1, 0);
     for (stretch->first = rows->begin; stretch->first < rows->end;) {
-        LR_TRY(lr_progress_report(progress, "computing matrix rows",
-                                  (double)(stretch->first - rows->begin), total));
+        LR_TRY(lr_progress_report(progress, "computing matrix rows", (double)(stretch->first - rows->begin), total));
         const int64_t left = rows->end - stretch->first, num = left < length ? left : length;
         const int64_t share = num / (4 * stretch->native->num_views);
-        lr_parallel_for(stretch->native->num_views, num, share > 0 ? share : 1, compute_share,
-                        stretch);
+        lr_parallel_for(stretch->native->num_views, num, share > 0 ? share : 1, compute_share, stretch);
         LR_TRY((lr_status)atomic_load(&stretch->status));
         int64_t elements = 0;
         for (int64_t k = 0; k < num; k++) {
@@ -315,8 +285,7 @@ static lr_status make_worker(const struct stretch *stretch, struct worker *worke
     worker->sum = lr_alloc(stretch->most_dense, sizeof(*worker->sum), "sums", log);
     worker->touched = lr_alloc(stretch->most_dense / 64 + 1, sizeof(*worker->touched), "sums", log);
     worker->columns = lr_alloc(stretch->num_columns, sizeof(*worker->columns), "points", log);
-    worker->along = lr_alloc(rows->grid ? rows->samples[scene->axis] : 1, sizeof(*worker->along),
-                             "points", log);
+    worker->along = lr_alloc(rows->grid ? rows->samples[scene->axis] : 1, sizeof(*worker->along), "points", log);
     return worker->sum && worker->touched && worker->columns && worker->along ? LR_OK : LR_FAILED;
 }
 
@@ -327,9 +296,7 @@ static lr_status make_workers(struct stretch *stretch)
     stretch->workers = lr_alloc(num, sizeof(*stretch->workers), "threads", log);
     stretch->out = lr_alloc((int64_t)MOST_ROWS * num, sizeof(*stretch->out), "matrix rows", log);
     lr_status status = stretch->workers && stretch->out ? LR_OK : LR_FAILED;
-    for (int k = 0; k < num && status == LR_OK; k++) {
-        status = make_worker(stretch, &stretch->workers[k]);
-    }
+    for (int k = 0; k < num && status == LR_OK; k++) status = make_worker(stretch, &stretch->workers[k]);
     return status;
 }
 
@@ -345,29 +312,21 @@ static void release(struct stretch *stretch)
         free(worker->along);
         lr_elements_finish(&worker->sparse);
     }
-    for (int64_t k = 0; stretch->out != NULL && k < (int64_t)MOST_ROWS * num; k++) {
+    for (int64_t k = 0; stretch->out != NULL && k < (int64_t)MOST_ROWS * num; k++)
         lr_owned_row_finish(&stretch->out[k]);
-    }
     free(stretch->workers);
     free(stretch->out);
 }
 
-lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows,
-                         const lr_row_sink *sink)
+lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     const struct lr_native_scene *scene = &native->scene;
-    struct stretch stretch = {.native = native,
-                              .rows = rows,
-                              .most_dense = find_most_dense(scene->params.lors),
-                              .num_columns = 1};
-    if (rows->grid != NULL) {
-        stretch.num_columns = rows->samples[scene->across[0]] * rows->samples[scene->across[1]];
-    }
+    struct stretch stretch = {
+        .native = native, .rows = rows, .most_dense = find_most_dense(scene->params.lors), .num_columns = 1};
+    if (rows->grid != NULL) stretch.num_columns = rows->samples[scene->across[0]] * rows->samples[scene->across[1]];
     atomic_init(&stretch.status, LR_OK);
     lr_status status = make_workers(&stretch);
-    if (status == LR_OK) {
-        status = deliver(&stretch, sink);
-    }
+    if (status == LR_OK) status = deliver(&stretch, sink);
     release(&stretch);
     return status;
 }

@@ -34,8 +34,8 @@ static void set_status(struct lr_native_watch *watch, lr_status status)
 static void report(const struct lr_native_run_state *run, struct lr_native_watch *watch)
 {
     const double done = run->work->share * share_done(watch, run->num_jobs);
-    const lr_status status = lr_progress_report(run->native->scene.params.progress, run->work->what,
-                                                run->work->from + done, 1.0);
+    const lr_status status =
+        lr_progress_report(run->native->scene.params.progress, run->work->what, run->work->from + done, 1.0);
     set_status(watch, status);
     watch->next_s = lr_clock_seconds() + ASK_SECONDS;
 }
@@ -43,12 +43,8 @@ static void report(const struct lr_native_run_state *run, struct lr_native_watch
 lr_status lr_native_ask(struct lr_native_view *view)
 {
     struct lr_native_watch *watch = view->watch;
-    if (watch == NULL) {
-        return LR_OK;
-    }
-    if (view->reports && lr_clock_seconds() >= watch->next_s) {
-        report(watch->run, watch);
-    }
+    if (watch == NULL) return LR_OK;
+    if (view->reports && lr_clock_seconds() >= watch->next_s) report(watch->run, watch);
     return (lr_status)atomic_load_explicit(&watch->status, memory_order_relaxed);
 }
 
@@ -65,18 +61,13 @@ static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work,
-                        int64_t num_jobs)
+lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs)
 {
-    struct lr_native_run_state run = {
-        .native = native, .work = work, .num_jobs = num_jobs, .watch.run = &run};
+    struct lr_native_run_state run = {.native = native, .work = work, .num_jobs = num_jobs, .watch.run = &run};
     lr_parallel_for(native->num_views, num_jobs, 1, do_jobs, &run);
-    for (int k = 0; k < native->num_views; k++) {
-        native->views[k].watch = NULL;
-    }
+    for (int k = 0; k < native->num_views; k++) native->views[k].watch = NULL;
     LR_TRY((lr_status)atomic_load(&run.watch.status));
-    return lr_progress_report(native->scene.params.progress, work->what, work->from + work->share,
-                              1.0);
+    return lr_progress_report(native->scene.params.progress, work->what, work->from + work->share, 1.0);
 }
 
 /* --- images --- */
@@ -86,8 +77,7 @@ static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
 {
     const int *size = scene->params.grid->size;
     const int64_t strides[3] = {1, size[0], (int64_t)size[0] * size[1]};
-    return at[0] * strides[scene->across[0]] + at[1] * strides[scene->across[1]] +
-           at[2] * strides[scene->axis];
+    return at[0] * strides[scene->across[0]] + at[1] * strides[scene->across[1]] + at[2] * strides[scene->axis];
 }
 
 static int64_t stride_along(const struct lr_native_scene *scene)
@@ -101,24 +91,19 @@ void lr_native_to_columns(const struct lr_native_scene *scene, const float *imag
     for (int y = 0; y < scene->num_voxels[1]; y++) {
         for (int x = 0; x < scene->num_voxels[0]; x++) {
             const float *from = image + grid_place(scene, (const int[3]){x, y, 0});
-            for (int z = 0; z < scene->num_voxels[2]; z++) {
-                *columns++ = from[z * stride];
-            }
+            for (int z = 0; z < scene->num_voxels[2]; z++) *columns++ = from[z * stride];
         }
     }
 }
 
-void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns,
-                            float *image)
+void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image)
 {
     const int64_t stride = stride_along(scene);
     const double scale = 1.0 / scene->num_all_samples;
     for (int y = 0; y < scene->num_voxels[1]; y++) {
         for (int x = 0; x < scene->num_voxels[0]; x++) {
             float *to = image + grid_place(scene, (const int[3]){x, y, 0});
-            for (int z = 0; z < scene->num_voxels[2]; z++) {
-                to[z * stride] = (float)(*columns++ * scale);
-            }
+            for (int z = 0; z < scene->num_voxels[2]; z++) to[z * stride] = (float)(*columns++ * scale);
         }
     }
 }

@@ -46,8 +46,7 @@ struct lr_native_scene {
 
 /* errors: LR_USAGE when columns cannot project this, with a sentence; LR_FAILED. On failure nothing
  * needs to be finished. */
-lr_status lr_native_scene_init(struct lr_native_scene *scene,
-                               const struct lr_backend_params *params);
+lr_status lr_native_scene_init(struct lr_native_scene *scene, const struct lr_backend_params *params);
 void lr_native_scene_finish(struct lr_native_scene *scene);
 
 /* Number of a crystal within its module. */
@@ -69,8 +68,7 @@ static inline int64_t lr_native_block_size(const struct lr_native_scene *scene, 
 bool lr_native_columns_allowed(const struct lr_native_scene *scene, int64_t pair, int ci, int cj);
 
 /* Whether one LOR is in coincidence. cells: of i and j. */
-bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2],
-                       const int cells[2]);
+bool lr_native_allowed(const struct lr_native_scene *scene, int64_t pair, const int columns[2], const int cells[2]);
 
 /* Whether the mask of a pair has one bit per LOR. */
 static inline bool lr_native_mask_is_full(const struct lr_native_scene *scene, int64_t pair)

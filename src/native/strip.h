@@ -23,10 +23,9 @@ struct lr_native_side {
 struct lr_native_crossing {
     struct lr_native_side primary, secondary;
     bool i_is_primary;
-    double tau[2];       /* at the coordinate 0 of the primary, and its slope */
-    double on_second[2]; /* the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot */
-    double reach[2],
-        on_first[2]; /* the primary's is -height (z + w w) / (x + y w) - primary.foot */
+    double tau[2];                /* at the coordinate 0 of the primary, and its slope */
+    double on_second[2];          /* the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot */
+    double reach[2], on_first[2]; /* the primary's is -height (z + w w) / (x + y w) - primary.foot */
 };
 
 struct lr_native_strip {
@@ -61,17 +60,16 @@ struct lr_native_range {
 
 static inline bool lr_native_takes(const struct lr_native_range *range, int ci, int cj)
 {
-    return range->interleave == 0 || (range->first + range->step[0] * ci + range->step[1] * cj) %
-                                             range->angles % range->interleave ==
-                                         range->turn;
+    return range->interleave == 0 ||
+           (range->first + range->step[0] * ci + range->step[1] * cj) % range->angles % range->interleave ==
+               range->turn;
 }
 
 /* Upper bound of the strips of one crossing. */
 int64_t lr_native_max_strips(const struct lr_native_scene *scene);
 
 /* The strips that belong to columns of the range, in order along the primary. Returns how many. */
-int lr_native_find_strips(const struct lr_native_scene *scene,
-                          const struct lr_native_crossing *crossing,
+int lr_native_find_strips(const struct lr_native_scene *scene, const struct lr_native_crossing *crossing,
                           const struct lr_native_range *range, struct lr_native_strip *strips);
 
 #endif

@@ -25,12 +25,9 @@ static void *align(void *memory)
 
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene)
 {
-    const int64_t slots =
-        (lr_native_max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
-    *view = (struct lr_native_view){
-        .scene = scene, .kernels = lr_native_kernels_at(0), .flat.key.pair = -1};
-    view->strips =
-        lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips", scene->params.log);
+    const int64_t slots = (lr_native_max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
+    *view = (struct lr_native_view){.scene = scene, .kernels = lr_native_kernels_at(0), .flat.key.pair = -1};
+    view->strips = lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips", scene->params.log);
     view->memory = lr_alloc(9 * slots + ALIGNMENT, sizeof(float), "elements", scene->params.log);
     if (view->strips == NULL || view->memory == NULL) {
         lr_native_view_finish(view);
@@ -54,8 +51,7 @@ void lr_native_view_finish(struct lr_native_view *view)
 
 /* --- along the axis --- */
 
-struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair,
-                                            bool i_is_primary)
+struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
     const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
@@ -111,8 +107,7 @@ static lr_status prepare_flat(struct scan *scan)
                                            .along = scan->column->along,
                                            .count = scan->column->count,
                                            .starts = {scan->starts[0], scan->starts[1]}};
-    return lr_native_flat_fill(&scan->view->flat, &key, scan->axials,
-                               scan->view->scene->params.log);
+    return lr_native_flat_fill(&scan->view->flat, &key, scan->axials, scan->view->scene->params.log);
 }
 
 /* --- points --- */
@@ -123,8 +118,7 @@ static lr_status hand_over(const struct scan *scan, const struct lr_native_part 
 }
 
 /* The elements of a strip with point k. */
-static lr_status visit_point(const struct scan *scan, const struct lr_native_strip *strip,
-                             struct lr_native_part *part)
+static lr_status visit_point(const struct scan *scan, const struct lr_native_strip *strip, struct lr_native_part *part)
 {
     const struct lr_native_view *view = scan->view;
     const double z = scan->column->along[part->k];
@@ -157,11 +151,8 @@ static lr_status visit_strip(struct scan *scan, const struct lr_native_strip *st
         .offset = scan->view->slots.offset,
     };
     cut_axials(scan, strip->parts);
-    for (part.k = scan->begin; part.k < scan->end; part.k++) {
-        if (wanted == NULL || wanted[part.k] != 0.0f) {
-            LR_TRY(visit_point(scan, strip, &part));
-        }
-    }
+    for (part.k = scan->begin; part.k < scan->end; part.k++)
+        if (wanted == NULL || wanted[part.k] != 0.0f) LR_TRY(visit_point(scan, strip, &part));
     return LR_OK;
 }
 
@@ -169,9 +160,8 @@ static lr_status visit_strips(struct scan *scan)
 {
     for (int n = 0; n < scan->num_strips; n++) {
         const struct lr_native_strip *strip = &scan->view->strips[n];
-        if (lr_native_columns_allowed(scan->view->scene, scan->visit->pair, strip->ci, strip->cj)) {
+        if (lr_native_columns_allowed(scan->view->scene, scan->visit->pair, strip->ci, strip->cj))
             LR_TRY(visit_strip(scan, strip));
-        }
     }
     return LR_OK;
 }
@@ -181,11 +171,8 @@ static lr_status visit_roles(struct scan *scan, const struct lr_native_side side
 {
     const struct lr_native_scene *scene = scan->view->scene;
     const struct lr_native_crossing crossing = lr_native_cross(sides, scan->i_is_primary);
-    scan->num_strips =
-        lr_native_find_strips(scene, &crossing, &scan->visit->range, scan->view->strips);
-    if (scan->num_strips == 0) {
-        return LR_OK;
-    }
+    scan->num_strips = lr_native_find_strips(scene, &crossing, &scan->visit->range, scan->view->strips);
+    if (scan->num_strips == 0) return LR_OK;
     scan->axials[0] = lr_native_make_axial(scene, scan->visit->pair, scan->i_is_primary);
     scan->num_axials = 1;
     scan->starts[0] = crossing.primary.module->start_along;
@@ -197,16 +184,13 @@ static lr_status visit_roles(struct scan *scan, const struct lr_native_side side
     return visit_strips(scan);
 }
 
-bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair,
-                            const double point[2], double along)
+bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along)
 {
     double squared[2] = {0.0, 0.0};
     for (int n = 0; n < 2; n++) {
-        const struct lr_native_module *module =
-            &scene->modules[n == 0 ? scene->pairs[pair].i : scene->pairs[pair].j];
+        const struct lr_native_module *module = &scene->modules[n == 0 ? scene->pairs[pair].i : scene->pairs[pair].j];
         const double away[3] = {module->centre[0] - point[0], module->centre[1] - point[1],
-                                module->start_along +
-                                    0.5 * module->num_cells * module->pitch_along - along};
+                                module->start_along + 0.5 * module->num_cells * module->pitch_along - along};
         squared[n] = away[0] * away[0] + away[1] * away[1] + away[2] * away[2];
     }
     return squared[0] - squared[1] >= -TIE * fmax(squared[0], squared[1]);
@@ -218,14 +202,11 @@ static lr_status visit_runs(struct scan *scan, const struct lr_native_side sides
     const struct lr_native_column *column = scan->column;
     const struct lr_native_scene *scene = scan->view->scene;
     for (int begin = 0, end; begin < column->count; begin = end) {
-        scan->i_is_primary =
-            lr_native_farther_is_i(scene, scan->visit->pair, column->point, column->along[begin]);
-        for (end = begin + 1; end < column->count; end++) {
-            if (lr_native_farther_is_i(scene, scan->visit->pair, column->point,
-                                       column->along[end]) != scan->i_is_primary) {
+        scan->i_is_primary = lr_native_farther_is_i(scene, scan->visit->pair, column->point, column->along[begin]);
+        for (end = begin + 1; end < column->count; end++)
+            if (lr_native_farther_is_i(scene, scan->visit->pair, column->point, column->along[end]) !=
+                scan->i_is_primary)
                 break;
-            }
-        }
         scan->begin = begin;
         scan->end = end;
         LR_TRY(visit_roles(scan, sides));
@@ -237,13 +218,9 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
                                  const struct lr_native_column *column)
 {
     struct lr_native_side sides[2];
-    if (!lr_native_sees(view->scene, visit->pair, column->point, sides)) {
-        return LR_OK;
-    }
+    if (!lr_native_sees(view->scene, visit->pair, column->point, sides)) return LR_OK;
     struct scan scan = {.view = view, .visit = visit, .column = column, .end = column->count};
-    if (view->scene->params.mode != LR_MODE_EXACT) {
-        return visit_runs(&scan, sides);
-    }
+    if (view->scene->params.mode != LR_MODE_EXACT) return visit_runs(&scan, sides);
     /* The solid angle is the same in either role; from the higher module it is more accurate. */
     scan.i_is_primary = sides[0].height >= sides[1].height;
     return visit_roles(&scan, sides);
@@ -262,16 +239,12 @@ bool lr_native_sums_row(int y)
     return (y + 1) % ROWS_OF_SUMS == 0;
 }
 
-struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
-                                            const lr_selection *part)
+struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair, const lr_selection *part)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
     const int modules[2] = {at->i, at->j};
-    struct lr_native_range range = {
-        .end = {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
-    if (part == NULL || part->interleave <= 1) {
-        return range;
-    }
+    struct lr_native_range range = {.end = {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
+    if (part == NULL || part->interleave <= 1) return range;
     range.interleave = part->interleave;
     range.turn = part->interleave_turn;
     range.angles = scene->params.lors->angles->count;
@@ -279,9 +252,8 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
         const struct lr_native_module *module = &scene->modules[modules[n]];
         const struct lr_module_places *places = &scene->params.lors->angles->modules[modules[n]];
         const int *crystals = scene->params.scanner->modules[modules[n]].crystals;
-        if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns) {
+        if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns)
             range.interleave = 0; /* a column has crystals of all places */
-        }
         range.first += places->first;
         range.step[n] = places->step;
     }

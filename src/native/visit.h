@@ -97,12 +97,10 @@ bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pai
 bool lr_native_sums_row(int y);
 
 /* The cells of a pair in the given roles. */
-struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair,
-                                            bool i_is_primary);
+struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair, bool i_is_primary);
 
 /* Whether module i is the primary of a point in sampled mode: its centre is farther, or as far. */
-bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair,
-                            const double point[2], double along);
+bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along);
 
 /* --- parallel modules --- */
 
@@ -113,8 +111,8 @@ void lr_native_flat_finish(struct lr_native_flat *flat);
 
 /* Weights, to the view's slots, of a strip with point k; *offset says where their values stand.
  * Returns how many. */
-int lr_native_flat_weigh(const struct lr_native_view *view, const struct lr_native_strip *strip,
-                         int k, const int32_t **offset);
+int lr_native_flat_weigh(const struct lr_native_view *view, const struct lr_native_strip *strip, int k,
+                         const int32_t **offset);
 
 /* --- where columns lie that may see a pair --- */
 
@@ -127,11 +125,10 @@ struct lr_native_hull lr_native_make_hull(const struct lr_native_scene *scene, i
                                           const struct lr_native_range *range);
 
 /* Rows of sample points (across axis 1) that the hull may meet: begin, end. */
-void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_native_hull *hull,
-                         int rows[2]);
+void lr_native_hull_rows(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int rows[2]);
 
 /* Columns of one such row: begin, end. */
-void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull,
-                            int row, int columns[2]);
+void lr_native_hull_columns(const struct lr_native_scene *scene, const struct lr_native_hull *hull, int row,
+                            int columns[2]);
 
 #endif

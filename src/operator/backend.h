@@ -80,17 +80,15 @@ struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool has_parts;
-    bool is_never_kept; /* LR_STORE_AUTO keeps no matrix: who names it wants what it runs */
-    bool lists_by_all;  /* with has_parts: but not single LORs, which the facade takes from all */
-    int voxel_bytes;    /* that a projection works with at most per voxel of the grid, a copy of the
+    bool is_never_kept;    /* LR_STORE_AUTO keeps no matrix: who names it wants what it runs */
+    bool lists_by_all;     /* with has_parts: but not single LORs, which the facade takes from all */
+    int voxel_bytes;       /* that a projection works with at most per voxel of the grid, a copy of the
                         image in the backend's precision included */
     bool projects_by_rows; /* a projection computes every row whole: a part takes as long as all */
-    bool heeds_pairs; /* `rows` leaves out the elements of other pairs than rows->pairs; else the
+    bool heeds_pairs;      /* `rows` leaves out the elements of other pairs than rows->pairs; else the
                           facade does */
-    lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values);
-    lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image);
+    lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values);
+    lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
     double (*device_seconds)(void *self); /* of the last projection; it may wait for it */
@@ -118,11 +116,8 @@ struct lr_backend {
 /* One constructor per backend. On failure the reason is logged, and of *backend at most is_gpu set: a
  * graphics processor is there, and cannot do this. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
-lr_status lr_compute_backend_create(const struct lr_backend_params *params,
-                                    struct lr_backend *backend);
-lr_status lr_raster_backend_create(const struct lr_backend_params *params,
-                                   struct lr_backend *backend);
-lr_status lr_native_backend_create(const struct lr_backend_params *params,
-                                   struct lr_backend *backend);
+lr_status lr_compute_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
+lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
+lr_status lr_native_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 
 #endif

@@ -15,42 +15,32 @@ struct wish {
 
 static bool fits(const struct lr_backend_choice *choice, const struct wish *wish)
 {
-    return (wish->mode != LR_MODE_EXACT || choice->has_exact) &&
-           (!wish->penetration || choice->has_penetration);
+    return (wish->mode != LR_MODE_EXACT || choice->has_exact) && (!wish->penetration || choice->has_penetration);
 }
 
 /* "NAME, NAME" of the backends that fit; "" when none does. */
-static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text,
-                       size_t size)
+static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text, size_t size)
 {
     text[0] = '\0';
     for (int k = 0; k < choices->count; k++) {
-        if (!fits(&choices->list[k], wish)) {
-            continue;
-        }
-        if (text[0] != '\0') {
-            strncat(text, ", ", size - strlen(text) - 1);
-        }
+        if (!fits(&choices->list[k], wish)) continue;
+        if (text[0] != '\0') strncat(text, ", ", size - strlen(text) - 1);
         strncat(text, choices->list[k].name, size - strlen(text) - 1);
     }
 }
 
 /* --- by name --- */
 
-static const struct lr_backend_choice *find_choice(const struct lr_choices *choices,
-                                                   const char *name)
+static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name)
 {
-    for (int k = 0; k < choices->count; k++) {
-        if (strcmp(choices->list[k].name, name) == 0) {
-            return &choices->list[k];
-        }
-    }
+    for (int k = 0; k < choices->count; k++)
+        if (strcmp(choices->list[k].name, name) == 0) return &choices->list[k];
     return NULL;
 }
 
 /* Says what the backend named lacks of the wish, and who has it. */
-static lr_status report_lack(const struct lr_choices *choices, const char *name,
-                             const struct wish *wish, const lr_log *log)
+static lr_status report_lack(const struct lr_choices *choices, const char *name, const struct wish *wish,
+                             const lr_log *log)
 {
     char names[128];
     const struct lr_backend_choice *choice = find_choice(choices, name);
@@ -61,32 +51,23 @@ static lr_status report_lack(const struct lr_choices *choices, const char *name,
                         "penetration off (of layers: let each count as if it were alone)",
                         name, names);
     }
-    return lr_error(log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled",
-                    name, names);
+    return lr_error(log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled", name, names);
 }
 
-static lr_status report_unknown(const struct lr_choices *choices, const char *name,
-                                const lr_log *log)
+static lr_status report_unknown(const struct lr_choices *choices, const char *name, const lr_log *log)
 {
     char names[128];
     list_names(choices, &(struct wish){0}, names, sizeof(names));
     return lr_error(log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name, names);
 }
 
-static lr_status create_named(struct lr_operator *op, const char *name,
-                              const struct lr_choices *choices)
+static lr_status create_named(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
     struct wish wish = {op->params.mode, op->params.penetration};
     const struct lr_backend_choice *choice = find_choice(choices, name);
-    if (choice == NULL) {
-        return report_unknown(choices, name, op->params.log);
-    }
-    if (wish.mode == LR_MODE_AUTO) {
-        wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
-    }
-    if (!fits(choice, &wish)) {
-        return report_lack(choices, name, &wish, op->params.log);
-    }
+    if (choice == NULL) return report_unknown(choices, name, op->params.log);
+    if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+    if (!fits(choice, &wish)) return report_lack(choices, name, &wish, op->params.log);
     op->params.mode = wish.mode;
     op->choice = choice;
     return choice->create(&op->params, &op->backend);
@@ -101,11 +82,8 @@ static const char *split_name(const char *list, char name[NAME_ROOM])
 {
     const size_t length = strcspn(list, ",");
     size_t used = 0;
-    for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++) {
-        if (list[k] != ' ') {
-            name[used++] = list[k];
-        }
-    }
+    for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++)
+        if (list[k] != ' ') name[used++] = list[k];
     name[used] = '\0';
     return list[length] == ',' ? list + length + 1 : NULL;
 }
@@ -113,21 +91,18 @@ static const char *split_name(const char *list, char name[NAME_ROOM])
 static void note_passed_over(struct lr_operator *op, const char *name)
 {
     const size_t used = strlen(op->passed_over);
-    const char *reason =
-        op->log_filter.reason[0] != '\0' ? op->log_filter.reason : "it does not say why";
-    snprintf(op->passed_over + used, sizeof(op->passed_over) - used, "%s%s cannot run here: %s",
-             used > 0 ? "; " : "", name, reason);
+    const char *reason = op->log_filter.reason[0] != '\0' ? op->log_filter.reason : "it does not say why";
+    snprintf(op->passed_over + used, sizeof(op->passed_over) - used, "%s%s cannot run here: %s", used > 0 ? "; " : "",
+             name, reason);
 }
 
 /* One of those that others may take the place of. Whoever asks for a list wants pictures. */
-static lr_status create_if_able(struct lr_operator *op, const char *name,
-                                const struct lr_choices *choices)
+static lr_status create_if_able(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
     struct lr_backend *backend = &op->backend;
     LR_TRY(create_named(op, name, choices));
-    const lr_status status = backend->fns->prepare_picture != NULL
-                                 ? backend->fns->prepare_picture(backend->self)
-                                 : LR_OK;
+    const lr_status status =
+        backend->fns->prepare_picture != NULL ? backend->fns->prepare_picture(backend->self) : LR_OK;
     if (status != LR_OK) {
         backend->fns->destroy(backend->self);
         *backend = (struct lr_backend){0};
@@ -136,25 +111,20 @@ static lr_status create_if_able(struct lr_operator *op, const char *name,
 }
 
 /* The last one's errors are the caller's to read. */
-static lr_status create_first(struct lr_operator *op, const char *list,
-                              const struct lr_choices *choices)
+static lr_status create_first(struct lr_operator *op, const char *list, const struct lr_choices *choices)
 {
     const lr_mode mode = op->params.mode;
     lr_status status = LR_USAGE;
     char name[NAME_ROOM];
     for (const char *rest = list; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
         rest = split_name(rest, name);
-        if (find_choice(choices, name) == NULL) {
-            return report_unknown(choices, name, op->params.log);
-        }
+        if (find_choice(choices, name) == NULL) return report_unknown(choices, name, op->params.log);
         op->params.mode = mode;
         op->log_filter.reason[0] = '\0';
         op->log_filter.holds_errors = rest != NULL;
         status = (rest != NULL ? create_if_able : create_named)(op, name, choices);
         op->log_filter.holds_errors = false;
-        if (status != LR_OK && rest != NULL) {
-            note_passed_over(op, name);
-        }
+        if (status != LR_OK && rest != NULL) note_passed_over(op, name);
     }
     return status;
 }
@@ -180,39 +150,31 @@ static bool is_refusal(lr_status status)
 static void note_lack(struct search *search, const struct lr_backend_choice *choice)
 {
     snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
-             search->wish.penetration && !choice->has_penetration ? "crystal penetration"
-                                                                  : "exact mode");
+             search->wish.penetration && !choice->has_penetration ? "crystal penetration" : "exact mode");
 }
 
 static void drop(struct lr_backend *backend)
 {
-    if (backend->fns != NULL) {
-        backend->fns->destroy(backend->self);
-    }
+    if (backend->fns != NULL) backend->fns->destroy(backend->self);
     *backend = (struct lr_backend){0};
 }
 
 /* What the others lacked is told once it is known which one is taken instead. */
-static lr_status take(struct lr_operator *op, struct search *search,
-                      const struct lr_backend_choice *choice, const struct lr_backend *backend)
+static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
+                      const struct lr_backend *backend)
 {
     op->backend = *backend;
     op->choice = choice;
-    if (backend->is_gpu) {
-        op->passed_over[0] = '\0';
-    }
-    if (op->passed_over[0] != '\0') {
-        lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name,
-                op->passed_over);
-    } else if (search->is_refused) {
+    if (backend->is_gpu) op->passed_over[0] = '\0';
+    if (op->passed_over[0] != '\0')
+        lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name, op->passed_over);
+    else if (search->is_refused)
         lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
-    }
     return LR_OK;
 }
 
 /* LR_NO_DEVICE where it is not to be taken, or not yet. */
-static lr_status try_choice(struct lr_operator *op, struct search *search,
-                            const struct lr_backend_choice *choice)
+static lr_status try_choice(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice)
 {
     struct lr_backend backend = {0};
     op->log_filter.holds_refusals = true;
@@ -220,17 +182,12 @@ static lr_status try_choice(struct lr_operator *op, struct search *search,
     op->log_filter.holds_refusals = false;
     if (is_refusal(status)) {
         search->is_refused = true;
-        snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name,
-                 op->log_filter.reason);
-        if (backend.is_gpu && op->passed_over[0] == '\0') {
-            note_passed_over(op, choice->name);
-        }
+        snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
+        if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
         return LR_NO_DEVICE;
     }
     LR_TRY(status);
-    if (!backend.is_emulated) {
-        return take(op, search, choice, &backend);
-    }
+    if (!backend.is_emulated) return take(op, search, choice, &backend);
     if (search->emulated_choice == NULL) {
         search->emulated = backend;
         search->emulated_choice = choice;
@@ -246,14 +203,11 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
     lr_status status = LR_NO_DEVICE;
     for (int k = 0; k < search->choices->count && status == LR_NO_DEVICE; k++) {
         const struct lr_backend_choice *choice = &search->choices->list[k];
-        if (choice->is_reference != are_references) {
-            continue;
-        }
-        if (fits(choice, &search->wish)) {
+        if (choice->is_reference != are_references) continue;
+        if (fits(choice, &search->wish))
             status = try_choice(op, search, choice);
-        } else {
+        else
             note_lack(search, choice);
-        }
     }
     return status;
 }
@@ -263,9 +217,8 @@ static lr_status create_first_able(struct lr_operator *op, struct search *search
 {
     search->wish = (struct wish){op->params.mode, op->params.penetration};
     lr_status status = try_all(op, search, false);
-    if (status == LR_NO_DEVICE && search->emulated_choice != NULL) {
+    if (status == LR_NO_DEVICE && search->emulated_choice != NULL)
         return take(op, search, search->emulated_choice, &search->emulated);
-    }
     status = status == LR_NO_DEVICE ? try_all(op, search, true) : status;
     drop(&search->emulated);
     search->emulated_choice = NULL;
@@ -282,20 +235,13 @@ static lr_status create_auto(struct lr_operator *op, const struct lr_choices *ch
         op->params.mode = LR_MODE_SAMPLED;
         status = create_first_able(op, &search);
     }
-    if (status == LR_NO_DEVICE) {
-        return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
-    }
+    if (status == LR_NO_DEVICE) return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
     return status;
 }
 
-lr_status lr_choose_backend(struct lr_operator *op, const char *name,
-                            const struct lr_choices *choices)
+lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
-    if (name == NULL || strcmp(name, "auto") == 0) {
-        return create_auto(op, choices);
-    }
-    if (strchr(name, ',') != NULL) {
-        return create_first(op, name, choices);
-    }
+    if (name == NULL || strcmp(name, "auto") == 0) return create_auto(op, choices);
+    if (strchr(name, ',') != NULL) return create_first(op, name, choices);
     return create_named(op, name, choices);
 }

@@ -25,7 +25,6 @@ struct lr_choices {
  * op->choice says what was taken. Where "auto" takes the processor though a graphics processor was found, which
  * cannot do this, a warning and op->passed_over say why.
  * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
-lr_status lr_choose_backend(struct lr_operator *op, const char *name,
-                            const struct lr_choices *choices);
+lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices);
 
 #endif

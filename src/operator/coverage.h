@@ -20,16 +20,14 @@
  * samples: points per voxel along each axis. The work grows with ny nz times the number of
  * distinct directions, not with the number of voxels.
  * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED without memory. */
-lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner,
-                            const lr_log *log);
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
 
 /* Warns, with the place, of a sample point of the grid, or of single points (points_mm, then grid is
  * NULL), that lies so near a module's detection plane, before or behind its rectangle, that single
  * precision on a device is not enough: within 0.3 mm elements of compute are up to 1e-3 off, and within
  * micrometres most are lost. */
-void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner,
-                           const lr_log *log);
-void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points,
-                                  const lr_scanner *scanner, const lr_log *log);
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log);
+void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
+                                  const lr_log *log);
 
 #endif

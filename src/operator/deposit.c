@@ -26,8 +26,7 @@ static lr_status check_crystals(const lr_deposit_params *params, const lr_event 
 {
     for (int k = 0; k < 2; k++) {
         if (event->crystals[k] < 0 || event->crystals[k] >= params->scanner->num_crystals) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "an event names crystal %d, and the scanner has %d",
+            return lr_error(params->log, LR_BAD_INPUT, "an event names crystal %d, and the scanner has %d",
                             (int)event->crystals[k], params->scanner->num_crystals);
         }
     }
@@ -45,12 +44,8 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
             LR_TRY(check_crystals(&deposit->params, &events[k]));
             k++;
         }
-        if (k > begin) {
-            LR_TRY(backend->fns->take(backend->self, events + begin, k - begin));
-        }
-        for (; k < count && events[k].is_delayed != deposit->params.delayeds; k++) {
-            deposit->other_kind++;
-        }
+        if (k > begin) LR_TRY(backend->fns->take(backend->self, events + begin, k - begin));
+        for (; k < count && events[k].is_delayed != deposit->params.delayeds; k++) deposit->other_kind++;
     }
     return LR_OK;
 }
@@ -83,14 +78,10 @@ bool lr_direct_on_hardware(int device, const lr_log *log)
     const lr_device *refused = NULL;
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
-        if (devices[k].usable && usable++ == device && !devices[k].software) {
-            return true;
-        }
+        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
         refused = refused == NULL && is_refused_hardware(&devices[k]) ? &devices[k] : refused;
     }
-    if (refused != NULL) {
-        lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
-    }
+    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
     return false;
 }
 
@@ -99,11 +90,8 @@ static lr_status make_images(lr_deposit *deposit, const lr_grid *grid)
     const lr_view_set *set = &deposit->params.set;
     const int count = lr_view_set_count(set);
     lr_view *views = lr_alloc(count, sizeof(*views), "views", deposit->params.log);
-    for (int k = 0; views != NULL && k < count; k++) {
-        views[k] = lr_view_set_at(set, k);
-    }
-    deposit->images =
-        views ? lr_histo_images_create(grid, views, count, deposit->params.log) : NULL;
+    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(set, k);
+    deposit->images = views ? lr_histo_images_create(grid, views, count, deposit->params.log) : NULL;
     free(views);
     return deposit->images ? LR_OK : LR_FAILED;
 }
@@ -118,8 +106,7 @@ static double find_bin(const lr_deposit_params *params)
     const lr_events_info *info = params->info;
     const bool has_kinds = info->kinds.count > 0;
     const lr_tof_bins *first = info->kinds.tof;
-    const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins)
-                                    : lr_events_info_tof_bin_mm(info);
+    const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins) : lr_events_info_tof_bin_mm(info);
     const double own_ps = has_kinds ? first->resolution_ps : info->tof_resolution_ps;
     const double ps = own_ps > 0 ? own_ps : params->scanner->tof_resolution_ps;
     if (bin_mm > 0 && ps > 0) {
@@ -150,15 +137,12 @@ static lr_status make_backend(lr_deposit *deposit, double bin_mm)
                                                              .parts = points > 1 ? (int)points : 1,
                                                              .device = params->device,
                                                              .log = params->log};
-    if (strcmp(name, "cpu") == 0) {
-        return lr_deposit_cpu_create(&backend_params, &deposit->backend);
-    }
+    if (strcmp(name, "cpu") == 0) return lr_deposit_cpu_create(&backend_params, &deposit->backend);
     if (strcmp(name, "compute") == 0) {
         const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
         return gl != NULL ? gl->deposit(&backend_params, &deposit->backend) : LR_NO_DEVICE;
     }
-    return lr_error(params->log, LR_USAGE,
-                    "depositions have no backend %s: they have cpu and compute", name);
+    return lr_error(params->log, LR_USAGE, "depositions have no backend %s: they have cpu and compute", name);
 }
 
 /* An event without time of flight would be put in the middle of its line. */
@@ -179,9 +163,8 @@ static lr_status check_kinds(const lr_deposit_params *params)
                        lr_tof_bin_mm(first->edges_mm, first->num_bins)) > 1e-3;
     }
     if (differs) {
-        lr_warn(params->log,
-                "time resolution or bins of these events differ between types of modules, and "
-                "histo-images are reconstructed with one");
+        lr_warn(params->log, "time resolution or bins of these events differ between types of modules, and "
+                             "histo-images are reconstructed with one");
     }
     return LR_OK;
 }
@@ -195,25 +178,19 @@ static lr_status check(const lr_deposit_params *params)
     }
     LR_TRY(check_kinds(params));
     return params->device >= 0 ? LR_OK
-                               : lr_error(params->log, LR_USAGE,
-                                          "device %d: it must not be negative", params->device);
+                               : lr_error(params->log, LR_USAGE, "device %d: it must not be negative", params->device);
 }
 
 lr_deposit *lr_deposit_create(const lr_deposit_params *params)
 {
-    if (check(params) != LR_OK) {
-        return NULL;
-    }
+    if (check(params) != LR_OK) return NULL;
     lr_deposit *deposit = lr_alloc(1, sizeof(*deposit), "a deposition", params->log);
-    if (deposit == NULL) {
-        return NULL;
-    }
+    if (deposit == NULL) return NULL;
     deposit->params = *params;
     deposit->params.info = NULL;
     deposit->params.grid = NULL;
     if (lr_view_set_complete(&params->set, &deposit->params.set, params->log) != LR_OK ||
-        make_images(deposit, params->grid) != LR_OK ||
-        make_backend(deposit, find_bin(params)) != LR_OK) {
+        make_images(deposit, params->grid) != LR_OK || make_backend(deposit, find_bin(params)) != LR_OK) {
         lr_deposit_destroy(deposit);
         return NULL;
     }
@@ -238,9 +215,7 @@ const char *lr_deposit_get_backend(const lr_deposit *deposit)
 void lr_deposit_destroy(lr_deposit *deposit)
 {
     if (deposit != NULL) {
-        if (deposit->backend.fns != NULL) {
-            deposit->backend.fns->destroy(deposit->backend.self);
-        }
+        if (deposit->backend.fns != NULL) deposit->backend.fns->destroy(deposit->backend.self);
         lr_histo_images_destroy(deposit->images);
         free(deposit);
     }

@@ -18,19 +18,16 @@
 
 struct choice {
     const char *name;
-    lr_status (*create)(const struct lr_direct_backend_params *params,
-                        struct lr_direct_backend *backend);
+    lr_status (*create)(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend);
 };
 
-static lr_status create_compute(const struct lr_direct_backend_params *params,
-                                struct lr_direct_backend *backend)
+static lr_status create_compute(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
 {
     const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
     return gl != NULL ? gl->direct(params, backend) : LR_NO_DEVICE;
 }
 
-static lr_status create_cuda(const struct lr_direct_backend_params *params,
-                             struct lr_direct_backend *backend)
+static lr_status create_cuda(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
 {
     const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
     return cuda != NULL ? cuda->direct(params, backend) : LR_NO_DEVICE;
@@ -46,13 +43,9 @@ enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
 static const struct choice *find_choice(const char *name, const lr_log *log)
 {
-    for (int k = 0; k < NUM_CHOICES; k++) {
-        if (strcmp(choices[k].name, name) == 0) {
-            return &choices[k];
-        }
-    }
-    lr_error(log, LR_USAGE, "the family direct has no backend %s: it has cpu, compute and cuda",
-             name);
+    for (int k = 0; k < NUM_CHOICES; k++)
+        if (strcmp(choices[k].name, name) == 0) return &choices[k];
+    lr_error(log, LR_USAGE, "the family direct has no backend %s: it has cpu, compute and cuda", name);
     return NULL;
 }
 
@@ -63,9 +56,7 @@ static bool is_auto(const lr_direct_params *params)
 
 static const char *choose(const lr_direct_params *params)
 {
-    if (!is_auto(params)) {
-        return params->backend;
-    }
+    if (!is_auto(params)) return params->backend;
     const bool is_shared = params->shared != NULL;
     const char *otherwise = is_shared ? "compute" : "cpu";
     return lr_direct_on_hardware(is_shared ? 0 : params->device, params->log) ? "cuda" : otherwise;
@@ -75,10 +66,8 @@ static const char *choose(const lr_direct_params *params)
  * can make a kernel of zeros, which their values alone tell. */
 static lr_status check_view(const lr_direct_params *params, int view)
 {
-    const lr_direct_tables_params tables_params = {.grid = params->grid,
-                                                   .view = params->views[view],
-                                                   .kernel = params->kernel,
-                                                   .log = params->log};
+    const lr_direct_tables_params tables_params = {
+        .grid = params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log};
     struct lr_direct_shape shape;
     lr_status status = lr_direct_shape_init(&shape, &tables_params);
     lr_direct_shape_finish(&shape);
@@ -97,12 +86,9 @@ static lr_status check(const lr_direct_params *params)
                         "an operator of the family direct needs a grid and at "
                         "least one view");
     }
-    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0) {
+    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
-    }
-    for (int k = 0; k < params->num_views; k++) {
-        LR_TRY(check_view(params, k));
-    }
+    for (int k = 0; k < params->num_views; k++) LR_TRY(check_view(params, k));
     return LR_OK;
 }
 
@@ -111,11 +97,10 @@ static void warn_instead(void *user, lr_log_level level, lr_status status, const
     struct lr_direct_cuda_log *log = user;
     if (!log->is_made && level == LR_LOG_ERROR && status == LR_NO_DEVICE) {
         snprintf(log->reason, sizeof(log->reason), "%s", sentence);
-        if (log->is_named) {
+        if (log->is_named)
             lr_warn(log->to, "%s; backend compute does it instead", sentence);
-        } else {
+        else
             lr_debug(log->to, "taking backend compute: %s", sentence);
-        }
     } else if (log->to != NULL) {
         log->to->write(log->to->user, level, status, sentence);
     }
@@ -124,19 +109,14 @@ static void warn_instead(void *user, lr_log_level level, lr_status status, const
 static lr_status create_backend(struct lr_direct_family *family, const struct choice *choice,
                                 const struct lr_direct_backend_params *params)
 {
-    if (choice->create != create_cuda) {
-        return choice->create(params, &family->backend);
-    }
+    if (choice->create != create_cuda) return choice->create(params, &family->backend);
     struct lr_direct_cuda_log *log = &family->cuda_log;
     struct lr_direct_backend_params heard = *params;
-    *log = (struct lr_direct_cuda_log){
-        .log = {warn_instead, log}, .to = params->log, .is_named = log->is_named};
+    *log = (struct lr_direct_cuda_log){.log = {warn_instead, log}, .to = params->log, .is_named = log->is_named};
     heard.log = &log->log;
     const lr_status status = choice->create(&heard, &family->backend);
     log->is_made = status == LR_OK;
-    if (status != LR_NO_DEVICE) {
-        return status;
-    }
+    if (status != LR_NO_DEVICE) return status;
     const lr_status instead = create_compute(params, &family->backend);
     return instead == LR_NO_DEVICE ? lr_error(params->log, instead, "%s", log->reason) : instead;
 }
@@ -149,18 +129,12 @@ static lr_status lay_out(struct lr_direct_family *family, const lr_direct_params
     const int count = params->num_views;
     family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
     family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) {
-        return LR_FAILED;
-    }
+    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
     memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
-    for (int view = 0; view <= count; view++) {
-        family->offsets[view] = view * num_voxels;
-    }
-    family->layout =
-        (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
+    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
+    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
     family->kernel = params->kernel;
-    family->info =
-        (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
+    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
     return LR_OK;
 }
 
@@ -183,9 +157,7 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    if (choice == NULL) {
-        return LR_USAGE;
-    }
+    if (choice == NULL) return LR_USAGE;
     family->cuda_log.is_named = !is_auto(params);
     LR_TRY(create_backend(family, choice, &backend_params));
     op->backend = family->backend.common;
@@ -203,14 +175,10 @@ static lr_status build(struct lr_operator *op, const lr_direct_params *params)
 {
     const double begin = lr_clock_seconds();
     op->direct = lr_alloc(1, sizeof(*op->direct), "an operator", params->log);
-    if (op->direct == NULL) {
-        return LR_FAILED;
-    }
+    if (op->direct == NULL) return LR_FAILED;
     LR_TRY(lay_out(op->direct, params));
     LR_TRY(open_backend(op, params));
-    if (params->factors != NULL) {
-        op->factors = *params->factors;
-    }
+    if (params->factors != NULL) op->factors = *params->factors;
     const char *reason = op->direct->cuda_log.reason;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
@@ -227,13 +195,9 @@ static lr_status build(struct lr_operator *op, const lr_direct_params *params)
 
 lr_operator *lr_direct_create(const lr_direct_params *params)
 {
-    if (check(params) != LR_OK) {
-        return NULL;
-    }
+    if (check(params) != LR_OK) return NULL;
     lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) {
-        return NULL;
-    }
+    if (op == NULL) return NULL;
     lr_log_filter_init(&op->log_filter, params->log);
     lr_progress_filter_init(&op->progress_filter, params->progress);
     if (build(op, params) != LR_OK) {
@@ -252,9 +216,7 @@ const lr_direct_info *lr_direct_get_info(const lr_operator *op)
 
 static lr_status check_family(const struct lr_operator *op)
 {
-    return op->direct != NULL
-               ? LR_OK
-               : lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
+    return op->direct != NULL ? LR_OK : lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
 }
 
 lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes)
@@ -264,27 +226,23 @@ lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attribute
     const struct lr_direct_backend *backend = &op->direct->backend;
     return backend->attributes != NULL
                ? backend->attributes(op->backend.self, attributes)
-               : lr_error(op->params.log, LR_USAGE,
-                          "backend %s does not know what its kernels take", op->info.backend);
+               : lr_error(op->params.log, LR_USAGE, "backend %s does not know what its kernels take", op->info.backend);
 }
 
-static lr_status count_offsets(const struct lr_operator *op, const lr_direct_task *task,
-                               int64_t *count)
+static lr_status count_offsets(const struct lr_operator *op, const lr_direct_task *task, int64_t *count)
 {
     const lr_direct_info *info = &op->direct->info;
     *count = 0;
     for (int k = 0; k < task->num_views; k++) {
         struct lr_direct_shape shape;
         if (task->views[k] < 0 || task->views[k] >= info->num_views) {
-            return lr_error(op->params.log, LR_USAGE,
-                            "view %d does not exist: there are %d, from 0 on", task->views[k],
+            return lr_error(op->params.log, LR_USAGE, "view %d does not exist: there are %d, from 0 on", task->views[k],
                             info->num_views);
         }
-        LR_TRY(lr_direct_shape_init(&shape,
-                                    &(lr_direct_tables_params){.grid = &info->grid,
-                                                               .view = info->views[task->views[k]],
-                                                               .kernel = op->direct->kernel,
-                                                               .log = op->params.log}));
+        LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &info->grid,
+                                                                       .view = info->views[task->views[k]],
+                                                                       .kernel = op->direct->kernel,
+                                                                       .log = op->params.log}));
         *count += shape.info.num_offsets;
         lr_direct_shape_finish(&shape);
     }
@@ -297,38 +255,27 @@ static lr_status take_image(struct lr_operator *op, const lr_vector *image)
     lr_vector *timed = &op->direct->timed;
     const struct lr_backend_updates *updates = op->backend.fns->updates;
     if (image == NULL) {
-        return timed->values != NULL
-                   ? LR_OK
-                   : lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
+        return timed->values != NULL ? LR_OK
+                                     : lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
     }
-    if (timed->values == NULL) {
-        LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, timed));
-    }
+    if (timed->values == NULL) LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, timed));
     LR_TRY(lr_vector_copy(image, timed));
     return op->direct->backend.time != NULL ? updates->set_image(op->backend.self, timed) : LR_OK;
 }
 
 /* By projections of that image. Tables of one view each are built and thrown away. */
-static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view,
-                           lr_vector *out)
+static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view, lr_vector *out)
 {
     const struct lr_direct_family *family = op->direct;
     const lr_selection part = {.pairs = &view, .num_pairs = 1};
     switch (work) {
-    case LR_DIRECT_WORK_FORWARD:
-        return lr_operator_forward(op, &part, &family->timed, out);
-    case LR_DIRECT_WORK_BACK:
-        return lr_operator_back(op, &part, &family->timed, out);
-    case LR_DIRECT_WORK_READING:
-        return lr_vector_copy(&family->timed, out);
-    case LR_DIRECT_WORK_TABLES:
-        break;
+    case LR_DIRECT_WORK_FORWARD: return lr_operator_forward(op, &part, &family->timed, out);
+    case LR_DIRECT_WORK_BACK: return lr_operator_back(op, &part, &family->timed, out);
+    case LR_DIRECT_WORK_READING: return lr_vector_copy(&family->timed, out);
+    case LR_DIRECT_WORK_TABLES: break;
     }
-    lr_direct_tables *tables =
-        lr_direct_tables_create(&(lr_direct_tables_params){.grid = &family->info.grid,
-                                                           .view = family->views[view],
-                                                           .kernel = family->kernel,
-                                                           .log = op->params.log});
+    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
+        .grid = &family->info.grid, .view = family->views[view], .kernel = family->kernel, .log = op->params.log});
     const lr_status status = tables != NULL ? LR_OK : LR_FAILED;
     lr_direct_tables_destroy(tables);
     return status;
@@ -339,9 +286,8 @@ static lr_status time_on_host(struct lr_operator *op, const lr_direct_task *task
     lr_vector out;
     LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, &out));
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+    for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = time_view(op, task->work, task->views[k], &out);
-    }
     lr_vector_destroy(&out);
     return status;
 }
@@ -354,9 +300,8 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
     LR_TRY(count_offsets(op, task, &timing->num_offsets));
     const struct lr_direct_backend *backend = &op->direct->backend;
     const double begin = lr_clock_seconds();
-    const lr_status status = backend->time != NULL
-                                 ? backend->time(op->backend.self, task, &timing->device_s)
-                                 : time_on_host(op, task);
+    const lr_status status =
+        backend->time != NULL ? backend->time(op->backend.self, task, &timing->device_s) : time_on_host(op, task);
     timing->wall_s = lr_clock_seconds() - begin;
     return status;
 }

@@ -32,8 +32,7 @@ struct lr_operator {
     struct lr_progress_filter progress_filter; /* params.progress points into it */
     struct lr_backend_params params;           /* checked, defaults replaced */
     struct lr_backend backend;
-    const struct lr_backend_choice
-        *choice; /* the caller's while the operator is being created, then
+    const struct lr_backend_choice *choice; /* the caller's while the operator is being created, then
                                                &chosen */
     struct lr_backend_choice chosen;
     double voxel_us;        /* one voxel forward and back, as measured; 0 = not yet */
@@ -49,7 +48,7 @@ struct lr_operator {
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most
  * LR_MAX_CHOICES; read during the call only. */
-lr_operator *lr_operator_create_among(const lr_operator_params *params,
-                                      const struct lr_backend_choice *choices, int num_choices);
+lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
+                                      int num_choices);
 
 #endif

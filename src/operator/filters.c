@@ -16,9 +16,7 @@ static void log_filter_write(void *user, lr_log_level level, lr_status status, c
     const bool is_held = filter->holds_errors || (filter->holds_refusals && refuses);
     const bool is_known = filter->holds_errors && filter->reason[0] != '\0';
     if (level == LR_LOG_ERROR && is_held) {
-        if (!is_known) {
-            snprintf(filter->reason, sizeof(filter->reason), "%s", sentence);
-        }
+        if (!is_known) snprintf(filter->reason, sizeof(filter->reason), "%s", sentence);
     } else if (filter->to.write != NULL && !drops) {
         filter->to.write(filter->to.user, level, status, sentence);
     }
@@ -28,9 +26,7 @@ static void log_filter_write(void *user, lr_log_level level, lr_status status, c
 void lr_log_filter_init(struct lr_log_filter *filter, const lr_log *to)
 {
     *filter = (struct lr_log_filter){.log = {.write = log_filter_write, .user = filter}};
-    if (to != NULL) {
-        filter->to = *to;
-    }
+    if (to != NULL) filter->to = *to;
     pthread_mutex_init(&filter->mutex, NULL);
 }
 
@@ -65,8 +61,7 @@ void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *wha
     filter->total = total;
 }
 
-lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done,
-                                 double total)
+lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total)
 {
     filter->what = what;
     filter->done = done;

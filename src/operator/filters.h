@@ -40,8 +40,7 @@ struct lr_progress_filter {
 void lr_progress_filter_init(struct lr_progress_filter *filter, const lr_progress *to);
 
 /* Reports in place of the silent backend. LR_OK or LR_CANCELLED. what: lives as long as the filter. */
-lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done,
-                                 double total);
+lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total);
 
 /* What the silent backend asks with before anything has been said: nothing is done yet. */
 void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *what, double total);

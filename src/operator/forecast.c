@@ -34,23 +34,18 @@ struct sample {
     int64_t kept;           /* the same, of at least the threshold */
     double mean, kept_mean; /* of a row, sums over places */
     int places;
-    int64_t taken; /* rows */
-    double paced_elements, paced_rows,
-        paced_s;      /* of the places whose rows were the most together */
-    int64_t together; /* rows at a place */
+    int64_t taken;                              /* rows */
+    double paced_elements, paced_rows, paced_s; /* of the places whose rows were the most together */
+    int64_t together;                           /* rows at a place */
 };
 
 static lr_status count(void *user, const lr_row *row)
 {
     struct sample *sample = user;
     double largest = 0.0;
-    for (int64_t k = 0; k < row->count; k++) {
-        largest = row->probability[k] > largest ? row->probability[k] : largest;
-    }
+    for (int64_t k = 0; k < row->count; k++) largest = row->probability[k] > largest ? row->probability[k] : largest;
     const double least = sample->work->threshold * largest;
-    for (int64_t k = 0; k < row->count; k++) {
-        sample->kept += row->probability[k] >= least;
-    }
+    for (int64_t k = 0; k < row->count; k++) sample->kept += row->probability[k] >= least;
     sample->elements += row->count;
     return LR_OK;
 }
@@ -63,14 +58,11 @@ static lr_status run_place(struct sample *sample, int64_t place, int64_t most, i
     const int64_t left = sample->num_rows - place;
     const int64_t begin = choice->voxels != NULL ? choice->voxels[place] : choice->begin + place;
     *num = 1;
-    while (*num < most && *num < left &&
-           (choice->voxels == NULL || choice->voxels[place + *num] == begin + *num)) {
+    while (*num < most && *num < left && (choice->voxels == NULL || choice->voxels[place + *num] == begin + *num))
         (*num)++;
-    }
     const struct lr_rows rows = lr_rows_of_voxels(sample->op, begin, begin + *num);
     sample->elements = sample->kept = 0;
-    LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix",
-                                  sample->places, MOST_PLACES));
+    LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
     return lr_rows_run(sample->op, &rows, choice->part, &sink);
 }
 
@@ -130,9 +122,8 @@ static void conclude(const struct sample *sample, lr_forecast *forecast)
     forecast->rows = rows;
     forecast->elements = rows * sample->mean / sample->places;
     forecast->kept_elements = rows * sample->kept_mean / sample->places;
-    forecast->seconds = sample->paced_elements > 0.0
-                            ? sample->paced_s * forecast->elements / sample->paced_elements
-                            : sample->paced_s * rows / sample->paced_rows;
+    forecast->seconds = sample->paced_elements > 0.0 ? sample->paced_s * forecast->elements / sample->paced_elements
+                                                     : sample->paced_s * rows / sample->paced_rows;
 }
 
 /* Rows of LORs are made of all voxels' rows, turned over in memory as often as it takes. */
@@ -146,8 +137,7 @@ static void turn_over(struct lr_operator *op, const lr_rows_work *work, lr_forec
     forecast->seconds *= op->backend.fns->heeds_pairs ? 1.0 : plan.passes;
 }
 
-lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work,
-                                    lr_forecast *forecast)
+lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, lr_forecast *forecast)
 {
     lr_rows_work whole = *work;
     *forecast = (lr_forecast){0};
@@ -157,34 +147,26 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work,
     }
     LR_TRY(lr_rows_check_choice(op, &whole.choice));
     struct sample sample = {.op = op, .work = &whole};
-    sample.num_rows = whole.choice.voxels != NULL ? whole.choice.num_voxels
-                                                  : whole.choice.end - whole.choice.begin;
-    if (sample.num_rows == 0) {
-        return LR_OK;
-    }
+    sample.num_rows = whole.choice.voxels != NULL ? whole.choice.num_voxels : whole.choice.end - whole.choice.begin;
+    if (sample.num_rows == 0) return LR_OK;
     LR_TRY(take_sample(&sample));
     conclude(&sample, forecast);
-    if (work->by_lor) {
-        turn_over(op, work, forecast);
-    }
+    if (work->by_lor) turn_over(op, work, forecast);
     return LR_OK;
 }
 
 /* Making the matrix first, where that is asked for or takes less time. */
-static lr_status weigh_matrix(struct lr_operator *op, double projections, lr_store store,
-                              lr_forecast *forecast)
+static lr_status weigh_matrix(struct lr_operator *op, double projections, lr_store store, lr_forecast *forecast)
 {
     const lr_rows_work all = {.choice = {.end = op->info.num_voxels}};
     const struct lr_stored_wish wish = {.projections = store == LR_STORE_AUTO ? projections : 0.0};
     lr_forecast rows;
     if (store == LR_STORE_NO || (store == LR_STORE_AUTO && op->backend.is_gpu) ||
-        op->params.lors->count >= LR_STORED_MOST_LORS || !lr_stored_may_pay(&wish)) {
+        op->params.lors->count >= LR_STORED_MOST_LORS || !lr_stored_may_pay(&wish))
         return LR_OK;
-    }
     LR_TRY(lr_operator_forecast_rows(op, &all, &rows));
     const double bytes = LR_STORED_ELEMENT_BYTES * rows.elements;
-    const double seconds =
-        rows.seconds + projections * lr_stored_seconds((int64_t)bytes, op->info.threads);
+    const double seconds = rows.seconds + projections * lr_stored_seconds((int64_t)bytes, op->info.threads);
     if (store == LR_STORE_YES || seconds < forecast->seconds) {
         forecast->seconds = seconds;
         forecast->memory_bytes += bytes;
@@ -193,8 +175,7 @@ static lr_status weigh_matrix(struct lr_operator *op, double projections, lr_sto
     return LR_OK;
 }
 
-lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
-                                           lr_forecast *forecast)
+lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store, lr_forecast *forecast)
 {
     *forecast = (lr_forecast){0};
     if (op->info.lors->scanner == NULL) {
@@ -206,13 +187,11 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections, 
     forecast->memory_bytes = lr_project_bytes(op);
     if (op->info.stored) {
         forecast->memory_bytes += (double)op->info.memory_bytes;
-        forecast->seconds =
-            projections * lr_stored_seconds(op->info.memory_bytes, op->info.threads);
+        forecast->seconds = projections * lr_stored_seconds(op->info.memory_bytes, op->info.threads);
         return LR_OK;
     }
     LR_TRY(lr_measure_speed(op));
     forecast->is_most = op->voxel_us_is_most;
-    forecast->seconds =
-        0.5e-6 * op->voxel_us * (double)op->info.num_voxels * projections; /* half is one way */
+    forecast->seconds = 0.5e-6 * op->voxel_us * (double)op->info.num_voxels * projections; /* half is one way */
     return weigh_matrix(op, projections, store, forecast);
 }

@@ -21,23 +21,20 @@
 /* LORs that a sensitivity has at least where no number is asked for. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
-static lr_status create_cuda(const struct lr_listmode_backend_params *params,
-                             struct lr_backend *backend)
+static lr_status create_cuda(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
     return cuda != NULL ? cuda->listmode(params, backend) : LR_NO_DEVICE;
 }
 
-static lr_status arrange_by_cuda(struct lr_listmode_events *events,
-                                 const struct lr_listmode_backend_params *params)
+static lr_status arrange_by_cuda(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
 {
     const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
     return cuda != NULL ? cuda->arrange(events, params) : LR_NO_DEVICE;
 }
 
-lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
-                              struct lr_listmode_events *events, const lr_listmode_params *params,
-                              const struct lr_listmode_backend_params *backend_params)
+lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
+                              const lr_listmode_params *params, const struct lr_listmode_backend_params *backend_params)
 {
     if (family->arrange != NULL && !events->is_arranged && events->held == NULL) {
         struct lr_listmode_backend_params arranging = *backend_params;
@@ -47,8 +44,7 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
     return events->held != NULL ? LR_OK : lr_listmode_events_arrange(events, params);
 }
 
-static lr_status create_compute(const struct lr_listmode_backend_params *params,
-                                struct lr_backend *backend)
+static lr_status create_compute(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
     return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
@@ -101,46 +97,33 @@ static bool is_auto(const lr_listmode_params *params)
 
 static bool is_chosen(const struct choice *choice, const lr_listmode_params *params)
 {
-    return is_auto(params)
-               ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device, params->log)
-               : strcmp(choice->name, params->backend) == 0;
+    return is_auto(params) ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device, params->log)
+                           : strcmp(choice->name, params->backend) == 0;
 }
 
 static lr_status check(const lr_listmode_params *params)
 {
-    if (params->lors == NULL || params->grid == NULL || params->events == NULL) {
+    if (params->lors == NULL || params->grid == NULL || params->events == NULL)
+        return lr_error(params->log, LR_USAGE, "an operator of the family listmode needs LORs, a grid and events");
+    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 || params->sensitivity_lines < 0) {
         return lr_error(params->log, LR_USAGE,
-                        "an operator of the family listmode needs LORs, a grid and events");
+                        "threads, device, memory and lines of the sensitivity must not be negative");
     }
-    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 ||
-        params->sensitivity_lines < 0) {
-        return lr_error(
-            params->log, LR_USAGE,
-            "threads, device, memory and lines of the sensitivity must not be negative");
-    }
-    if (params->variant != LR_LISTMODE_FASTEST &&
-        (params->backend == NULL || strcmp(params->backend, "cuda") != 0)) {
-        return lr_error(params->log, LR_USAGE,
-                        "variants are ways of the backend cuda: name it, or name no variant");
-    }
-    if (params->variant != LR_LISTMODE_FASTEST && params->kernel == LR_LISTMODE_EXACT) {
-        return lr_error(params->log, LR_USAGE,
-                        "variants are of tubes and thin lines: exact elements have none");
-    }
-    if ((int)params->variant < 0 || params->variant > LR_LISTMODE_FASTMATH) {
+    if (params->variant != LR_LISTMODE_FASTEST && (params->backend == NULL || strcmp(params->backend, "cuda") != 0))
+        return lr_error(params->log, LR_USAGE, "variants are ways of the backend cuda: name it, or name no variant");
+    if (params->variant != LR_LISTMODE_FASTEST && params->kernel == LR_LISTMODE_EXACT)
+        return lr_error(params->log, LR_USAGE, "variants are of tubes and thin lines: exact elements have none");
+    if ((int)params->variant < 0 || params->variant > LR_LISTMODE_FASTMATH)
         return lr_error(params->log, LR_USAGE, "list mode has no variant %d", (int)params->variant);
-    }
     const int parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
     if (params->sensitivity_part < 0 || params->sensitivity_part >= parts) {
-        return lr_error(params->log, LR_USAGE,
-                        "part %d of the sensitivity, of %d parts: give 0 to %d",
+        return lr_error(params->log, LR_USAGE, "part %d of the sensitivity, of %d parts: give 0 to %d",
                         params->sensitivity_part, parts, parts - 1);
     }
     const lr_operator *like = params->sensitivity_of;
     const bool is_like =
         like == NULL ||
-        (like->listmode != NULL &&
-         lr_grid_num_voxels(&like->listmode->grid) == lr_grid_num_voxels(params->grid) &&
+        (like->listmode != NULL && lr_grid_num_voxels(&like->listmode->grid) == lr_grid_num_voxels(params->grid) &&
          (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
     if (!is_like) {
         return lr_error(params->log, LR_USAGE,
@@ -171,16 +154,14 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         const int32_t *crystals = params->events[k].crystals;
-        numbering->numbered[k] =
-            (struct numbered){lr_lors_number(params->lors, crystals[0], crystals[1]), k};
+        numbering->numbered[k] = (struct numbered){lr_lors_number(params->lors, crystals[0], crystals[1]), k};
     }
 }
 
 static lr_status number_lors(const lr_listmode_params *params, struct numbered *numbered)
 {
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    lr_parallel_for(threads, params->count, NUMBERED_AT_ONCE, number_share,
-                    &(struct numbering){params, numbered});
+    lr_parallel_for(threads, params->count, NUMBERED_AT_ONCE, number_share, &(struct numbering){params, numbered});
     for (int64_t k = 0; k < params->count; k++) {
         if (numbered[k].lor < 0) {
             const int32_t *crystals = params->events[k].crystals;
@@ -194,31 +175,23 @@ static lr_status number_lors(const lr_listmode_params *params, struct numbered *
 }
 
 /* A stable pass of a radix sort. */
-static void sort_by_digit(const struct numbered *from, struct numbered *to, int64_t count,
-                          int shift)
+static void sort_by_digit(const struct numbered *from, struct numbered *to, int64_t count, int shift)
 {
     int64_t places[NUM_DIGITS] = {0}, sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
-    }
+    for (int64_t k = 0; k < count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
     for (int digit = 0; digit < NUM_DIGITS; digit++) {
         const int64_t here = places[digit];
         places[digit] = sum;
         sum += here;
     }
-    for (int64_t k = 0; k < count; k++) {
-        to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
-    }
+    for (int64_t k = 0; k < count; k++) to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
 }
 
 /* Ascending by LOR, of tens of millions of events: comparisons take many times as long. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
-    struct numbered *from = *numbered,
-                    *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
-    if (to == NULL) {
-        return LR_FAILED;
-    }
+    struct numbered *from = *numbered, *to = lr_alloc(params->count, sizeof(*to), "LORs of events", params->log);
+    if (to == NULL) return LR_FAILED;
     for (int shift = 0; shift < 63 && params->lors->count >> shift > 0; shift += DIGIT_BITS) {
         struct numbered *const sorted = to;
         sort_by_digit(from, to, params->count, shift);
@@ -234,22 +207,17 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
 static int64_t list_lors(const struct numbered *numbered, int64_t count, int64_t *lors)
 {
     int64_t listed = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (listed == 0 || lors[listed - 1] != numbered[k].lor) {
-            lors[listed++] = numbered[k].lor;
-        }
-    }
+    for (int64_t k = 0; k < count; k++)
+        if (listed == 0 || lors[listed - 1] != numbered[k].lor) lors[listed++] = numbered[k].lor;
     return listed;
 }
 
-static lr_status spread(const lr_listmode_params *params, const struct numbered *numbered,
-                        int64_t *lors, struct lr_listmode_family *family)
+static lr_status spread(const lr_listmode_params *params, const struct numbered *numbered, int64_t *lors,
+                        struct lr_listmode_family *family)
 {
     const int64_t listed = list_lors(numbered, params->count, lors);
     float *of_lors = lr_alloc(listed, sizeof(*of_lors), "factors of events", params->log);
-    if (of_lors == NULL) {
-        return LR_FAILED;
-    }
+    if (of_lors == NULL) return LR_FAILED;
     const lr_lor_span span = {.numbers = lors, .count = listed};
     const lr_status status = params->factors->get(params->factors->user, &span, of_lors);
     for (int64_t k = 0, at = 0; status == LR_OK && k < params->count; k++) {
@@ -262,13 +230,10 @@ static lr_status spread(const lr_listmode_params *params, const struct numbered 
 
 static lr_status find_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
 {
-    struct numbered *numbered =
-        lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
+    struct numbered *numbered = lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
     int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
-    family->event_factors =
-        lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-    lr_status status =
-        numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
+    family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+    lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
     status = status == LR_OK ? number_lors(params, numbered) : status;
     status = status == LR_OK ? sort_lors(params, &numbered) : status;
     status = status == LR_OK ? spread(params, numbered, lors, family) : status;
@@ -279,14 +244,13 @@ static lr_status find_factors(const lr_listmode_params *params, struct lr_listmo
 
 static lr_status copy_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
 {
-    family->event_factors =
-        lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+    family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
     for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
         const float factor = params->event_factors[k];
         if (!(factor >= 0.0f && factor <= FLT_MAX)) {
             return lr_error(params->log, LR_BAD_INPUT,
-                            "the factor of event %lld is %g: it must be finite and not negative",
-                            (long long)k, (double)factor);
+                            "the factor of event %lld is %g: it must be finite and not negative", (long long)k,
+                            (double)factor);
         }
         family->event_factors[k] = factor;
     }
@@ -297,9 +261,8 @@ static lr_status copy_factors(const lr_listmode_params *params, struct lr_listmo
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
-    for (int64_t k = 0; k < span->count; k++) {
+    for (int64_t k = 0; k < span->count; k++)
         values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
     return LR_OK;
 }
 
@@ -310,12 +273,8 @@ static lr_listmode_params complete_samples(const lr_listmode_params *params)
 {
     lr_listmode_params complete = *params;
     int usual[3] = {1, 1, 1};
-    if (params->kernel == LR_LISTMODE_EXACT) {
-        lr_operator_default_samples(params->lors->scanner, params->grid, usual);
-    }
-    for (int k = 0; k < 3; k++) {
-        complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
-    }
+    if (params->kernel == LR_LISTMODE_EXACT) lr_operator_default_samples(params->lors->scanner, params->grid, usual);
+    for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
     return complete;
 }
 
@@ -336,16 +295,13 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
 #define ROOT_OF_TWO_PI 2.5066282746310002
 
 /* Tubes as the paper has them see a Gaussian of peak 1; with blobs it is a density. */
-static lr_status weigh_densities(struct lr_listmode_family *family,
-                                 const lr_listmode_params *params)
+static lr_status weigh_densities(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
-    if (!(family->events.reach_mm > 0)) {
-        return LR_OK;
-    }
+    if (!(family->events.reach_mm > 0)) return LR_OK;
     const bool has_factors = family->event_factors != NULL;
     if (!has_factors) {
-        family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors),
-                                         "densities of events", params->log);
+        family->event_factors =
+            lr_alloc(params->count, sizeof(*family->event_factors), "densities of events", params->log);
     }
     for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
         const double sigma = lr_listmode_sigma(&family->events, params->events[k].crystals);
@@ -360,17 +316,13 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
 {
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    if (has_source) {
-        family->factors = *params->factors;
-    }
-    if (has_source || params->blobs != NULL) { /* what follows looks up by crystals */
+    if (has_source) family->factors = *params->factors;
+    if (has_source || params->blobs != NULL) /* what follows looks up by crystals */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
-    }
-    if (params->event_factors != NULL) {
+    if (params->event_factors != NULL)
         LR_TRY(copy_factors(params, family));
-    } else if (has_source) {
+    else if (has_source)
         LR_TRY(find_factors(params, family));
-    }
     return params->blobs != NULL ? weigh_densities(family, params) : LR_OK;
 }
 
@@ -388,9 +340,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     LR_TRY(make_models(family, params));
     LR_TRY(lr_listmode_events_open(&family->events, params));
     LR_TRY(take_factors(family, params));
-    op->factors = family->event_factors != NULL
-                      ? (lr_lor_source){get_factors, family->event_factors}
-                      : op->factors;
+    op->factors = family->event_factors != NULL ? (lr_lor_source){get_factors, family->event_factors} : op->factors;
     family->info = (lr_listmode_info){.kernel = family->model.kernel,
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
@@ -403,39 +353,35 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
 static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_listmode_trial *trial = user;
-    if (!trial->is_made && status == LR_NO_DEVICE) {
+    if (!trial->is_made && status == LR_NO_DEVICE)
         snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
-    } else if (trial->to != NULL) {
+    else if (trial->to != NULL)
         trial->to->write(trial->to->user, level, status, sentence);
-    }
 }
 
 /* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
 static void tell_refusal(const struct lr_listmode_trial *trial, const struct choice *choice)
 {
-    if (choice->place == LR_PLACE_GL) {
+    if (choice->place == LR_PLACE_GL)
         lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
-    } else {
+    else
         lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
-    }
 }
 
-static lr_status create(struct lr_operator *op, const struct choice *choice,
-                        const lr_listmode_params *asked, struct lr_listmode_backend_params *params)
+static lr_status create(struct lr_operator *op, const struct choice *choice, const lr_listmode_params *asked,
+                        struct lr_listmode_backend_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
     if (choice->place != LR_PLACE_HOST) {
-        LR_TRY(lr_place_open_on(
-            &(lr_place_params){.kind = choice->place, .device = params->device, .log = params->log},
-            &family->place));
+        LR_TRY(lr_place_open_on(&(lr_place_params){.kind = choice->place, .device = params->device, .log = params->log},
+                                &family->place));
         params->place = family->place;
     }
     family->create = choice->create;
     family->arrange = choice->arrange;
     lr_status status = lr_listmode_arrange(family, &family->events, asked, params);
     status = status == LR_OK ? lr_listmode_open(family, params, &op->backend) : status;
-    if (status !=
-        LR_OK) { /* another choice may open its own, and arrange the caller's events anew */
+    if (status != LR_OK) { /* another choice may open its own, and arrange the caller's events anew */
         lr_listmode_events_release(&family->events);
         lr_place_close(family->place);
         family->place = NULL;
@@ -457,13 +403,8 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         struct lr_listmode_backend_params own = *backend_params;
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
         own.log = is_trial ? &trial->log : log;
-        if (!is_chosen(&choices[k], params) ||
-            (is_auto(params) && !has_kernel(&choices[k], model))) {
-            continue;
-        }
-        if (!has_kernel(&choices[k], model)) {
-            return refuse(&choices[k], log);
-        }
+        if (!is_chosen(&choices[k], params) || (is_auto(params) && !has_kernel(&choices[k], model))) continue;
+        if (!has_kernel(&choices[k], model)) return refuse(&choices[k], log);
         const lr_status status = create(op, &choices[k], params, &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
             trial->is_made = status == LR_OK;
@@ -471,8 +412,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         }
         tell_refusal(trial, &choices[k]);
     }
-    return lr_error(log, LR_USAGE,
-                    "the family listmode has no backend %s: it has cuda, compute, native and cpu",
+    return lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has cuda, compute, native and cpu",
                     params->backend);
 }
 
@@ -491,9 +431,8 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
     };
     LR_TRY(try_choices(op, params, &backend_params));
     op->grid = family->model.grid;
-    if (family->info.blobs.radius_mm > 0) {
+    if (family->info.blobs.radius_mm > 0)
         op->grid.size[2] *= 2; /* coefficients of the second grid follow those of the first */
-    }
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},
@@ -509,9 +448,7 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
 {
     const double begin = lr_clock_seconds();
     op->listmode = lr_alloc(1, sizeof(*op->listmode), "an operator", params->log);
-    if (op->listmode == NULL) {
-        return LR_FAILED;
-    }
+    if (op->listmode == NULL) return LR_FAILED;
     LR_TRY(fill_family(op, params));
     LR_TRY(open_backend(op, params));
     op->listmode->info.partition_seconds = op->listmode->events.partition_seconds;
@@ -534,13 +471,9 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
 
 lr_operator *lr_listmode_create(const lr_listmode_params *params)
 {
-    if (check(params) != LR_OK) {
-        return NULL;
-    }
+    if (check(params) != LR_OK) return NULL;
     lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) {
-        return NULL;
-    }
+    if (op == NULL) return NULL;
     lr_log_filter_init(&op->log_filter, params->log);
     lr_progress_filter_init(&op->progress_filter, params->progress);
     if (build(op, params) != LR_OK) {

@@ -35,17 +35,14 @@ lr_status lr_listmode_blobs_models(const lr_listmode_params *params, lr_blobs *b
     lr_blobs_grids(blobs, params->grid, grids);
     double *table = lr_alloc(ENTRIES, sizeof(*table), "the footprint of a blob", params->log);
     lr_status status = table != NULL ? LR_OK : LR_FAILED;
-    for (int k = 0; status == LR_OK && k < ENTRIES; k++) {
+    for (int k = 0; status == LR_OK && k < ENTRIES; k++)
         table[k] = lr_blobs_footprint(blobs, blobs->radius_mm * k / (ENTRIES - 1));
-    }
     for (int g = 0; status == LR_OK && g < 2; g++) {
         lr_listmode_params of_grid = *params;
         of_grid.grid = &grids[g];
         of_grid.kernel = LR_LISTMODE_TUBE;
-        of_grid.tube = (lr_listmode_tube){.width_mm = 2.0 * blobs->radius_mm,
-                                          .table = table,
-                                          .table_count = ENTRIES,
-                                          .as_paper = true};
+        of_grid.tube = (lr_listmode_tube){
+            .width_mm = 2.0 * blobs->radius_mm, .table = table, .table_count = ENTRIES, .as_paper = true};
         status = lr_listmode_model_init(&models[g], &of_grid);
     }
     free(table);
@@ -57,14 +54,12 @@ lr_status lr_listmode_blobs_models(const lr_listmode_params *params, lr_blobs *b
 static bool report_half(void *user, const char *what, double done, double total)
 {
     const struct blobs_backend *self = user;
-    return lr_progress_report(self->progress, what, done + self->half * total, 2.0 * total) ==
-           LR_OK;
+    return lr_progress_report(self->progress, what, done + self->half * total, 2.0 * total) == LR_OK;
 }
 
 /* --- projections, where the vectors are --- */
 
-static lr_status forward(void *user, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *user, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct blobs_backend *self = user;
     const lr_vector_params like = {.place = values->place,
@@ -86,8 +81,7 @@ static lr_status forward(void *user, const lr_selection *part, const lr_vector *
     return status;
 }
 
-static lr_status back(void *user, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *user, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct blobs_backend *self = user;
     lr_status status = LR_OK;
@@ -105,9 +99,7 @@ static double device_seconds(void *user)
 {
     struct blobs_backend *self = user;
     double sum = 0;
-    for (int g = 0; g < 2; g++) {
-        sum += self->inner[g].fns->device_seconds(self->inner[g].self);
-    }
+    for (int g = 0; g < 2; g++) sum += self->inner[g].fns->device_seconds(self->inner[g].self);
     return sum;
 }
 
@@ -140,9 +132,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
             of_grid.end = (wanted->end < end ? wanted->end : end) - first;
         }
         self->half = g;
-        if (of_grid.begin < of_grid.end) {
-            LR_TRY(self->inner[g].fns->rows(self->inner[g].self, &of_grid, &inner_sink));
-        }
+        if (of_grid.begin < of_grid.end) LR_TRY(self->inner[g].fns->rows(self->inner[g].self, &of_grid, &inner_sink));
     }
     return LR_OK;
 }
@@ -153,11 +143,8 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
 static void destroy(void *user)
 {
     struct blobs_backend *self = user;
-    for (int g = 1; g >= 0; g--) {
-        if (self->inner[g].fns != NULL) {
-            self->inner[g].fns->destroy(self->inner[g].self);
-        }
-    }
+    for (int g = 1; g >= 0; g--)
+        if (self->inner[g].fns != NULL) self->inner[g].fns->destroy(self->inner[g].self);
     free(self);
 }
 
@@ -171,8 +158,8 @@ static int64_t half_the_memory(const struct lr_listmode_backend_params *params)
 
 /* Whose programs a grid's backend may run: those of the same grid of another operator's, or of the first
  * grid, which has the same kernel. */
-static const struct lr_backend *programs_of(const struct blobs_backend *self,
-                                            const struct lr_backend *stands_for, int g)
+static const struct lr_backend *programs_of(const struct blobs_backend *self, const struct lr_backend *stands_for,
+                                            int g)
 {
     return stands_for != NULL ? &((const struct blobs_backend *)stands_for->self)->inner[g]
            : g > 0            ? &self->inner[0]
@@ -202,23 +189,17 @@ static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode
                                         .forward = forward,
                                         .back = back,
                                         .rows = rows,
-                                        .device_seconds =
-                                            inner->device_seconds != NULL ? device_seconds : NULL,
+                                        .device_seconds = inner->device_seconds != NULL ? device_seconds : NULL,
                                         .destroy = destroy};
     return LR_OK;
 }
 
-lr_status lr_listmode_open(const struct lr_listmode_family *family,
-                           const struct lr_listmode_backend_params *params,
+lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend)
 {
-    if (family->info.blobs.radius_mm == 0) {
-        return family->create(params, backend);
-    }
+    if (family->info.blobs.radius_mm == 0) return family->create(params, backend);
     struct blobs_backend *self = lr_alloc(1, sizeof(*self), "the grids of blobs", params->log);
-    if (self == NULL) {
-        return LR_FAILED;
-    }
+    if (self == NULL) return LR_FAILED;
     const lr_status status = open_inner(self, family, params);
     if (status != LR_OK) {
         destroy(self);

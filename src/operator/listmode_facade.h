@@ -8,8 +8,7 @@
 #include "listmode/backend.h"
 #include "operator/facade.h"
 
-typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params,
-                                        struct lr_backend *backend);
+typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
 /* The log of a backend that "auto" tries, which keeps what is said where there is no device. */
 struct lr_listmode_trial {
@@ -29,14 +28,14 @@ struct lr_listmode_family {
     struct lr_listmode_model second; /* of the second grid of blobs */
     lr_grid grid;                    /* that was asked for, also where there are blobs */
     struct lr_listmode_events events;
-    lr_listmode_create_fn *create;   /* of the backend, for the lines of the sensitivity */
-    lr_listmode_arrange_fn *arrange; /* alike; NULL = the host arranges events */
-    lr_place *place;                 /* owned, of the backend; NULL = it computes on the host */
-    const lr_lors *lors;             /* the caller's */
-    lr_lor_source factors;           /* of LORs; get == NULL: 1 */
-    float *event_factors;            /* owned [count] the same of the events; NULL = 1 */
-    int64_t wanted_lines;            /* of the sensitivity */
-    bool lines_are_usual;            /* it was not asked how many */
+    lr_listmode_create_fn *create;           /* of the backend, for the lines of the sensitivity */
+    lr_listmode_arrange_fn *arrange;         /* alike; NULL = the host arranges events */
+    lr_place *place;                         /* owned, of the backend; NULL = it computes on the host */
+    const lr_lors *lors;                     /* the caller's */
+    lr_lor_source factors;                   /* of LORs; get == NULL: 1 */
+    float *event_factors;                    /* owned [count] the same of the events; NULL = 1 */
+    int64_t wanted_lines;                    /* of the sensitivity */
+    bool lines_are_usual;                    /* it was not asked how many */
     int sensitivity_part, sensitivity_parts; /* which of its lines, of how many parts */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
@@ -51,18 +50,16 @@ lr_status lr_listmode_blobs_models(const lr_listmode_params *params, lr_blobs *b
                                    struct lr_listmode_model models[2]);
 
 /* A backend of the family: that of its model, or of both grids of blobs, whatever model params name. */
-lr_status lr_listmode_open(const struct lr_listmode_family *family,
-                           const struct lr_listmode_backend_params *params,
+lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend);
 
 /* Arranges events that are open: on the backend's device where that can, else on the host. */
-lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
-                              struct lr_listmode_events *events, const lr_listmode_params *params,
+lr_status lr_listmode_arrange(const struct lr_listmode_family *family, struct lr_listmode_events *events,
+                              const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);
 
 /* The sensitivity of all LORs times the events' share in the part; part NULL: of all events.
  * image: [num_voxels]. */
-lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part,
-                                  lr_vector *image);
+lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image);
 
 #endif

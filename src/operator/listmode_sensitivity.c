@@ -55,10 +55,9 @@ struct batch {
 struct sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
-    const lr_lors *lors; /* from which lines are drawn */
-    const struct lr_listmode_region
-        *region;     /* lines that do not come near are left out; NULL: none */
-    double reach_mm; /* how near */
+    const lr_lors *lors;                     /* from which lines are drawn */
+    const struct lr_listmode_region *region; /* lines that do not come near are left out; NULL: none */
+    double reach_mm;                         /* how near */
     uint64_t seed;
     int64_t num_lines;
     double stride; /* LORs for each line */
@@ -96,13 +95,9 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
         lr_place_seek(&place, lr_listmode_sample_lor(&lines->batch->sample, k));
         const int a = place.first_i + place.a, b = place.first_j + place.b;
         if (!lr_place_in_coincidence(&place) ||
-            (sum->region != NULL &&
-             !lr_listmode_region_is_near(sum->region, hits[a], hits[b], sum->reach_mm))) {
+            (sum->region != NULL && !lr_listmode_region_is_near(sum->region, hits[a], hits[b], sum->reach_mm)))
             continue;
-        }
-        if (sum->drawn.numbers != NULL) {
-            sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
-        }
+        if (sum->drawn.numbers != NULL) sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
         sum->drawn.events[at++] = (lr_event){.crystals = {a, b}, .weight = 1};
     }
     lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
@@ -117,9 +112,7 @@ static void pack_block(void *user, int64_t begin, int64_t end, int worker)
     (void)end;
     (void)worker;
     memcpy(to->events + place, from->events + begin, kept * sizeof(*to->events));
-    if (to->numbers != NULL) {
-        memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
-    }
+    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
 }
 
 /* Puts what blocks have kept one behind the other. */
@@ -140,13 +133,12 @@ static struct lr_listmode_sample find_sample(const struct batch *batch)
     const struct sum *sum = batch->sum;
     const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
     const int64_t first = part + (batch->first - part + step - 1) / step * step;
-    return (struct lr_listmode_sample){
-        .lors = sum->lors,
-        .stride = sum->stride,
-        .seed = sum->seed,
-        .first = sum->num_groups * first + batch->group,
-        .step = sum->num_groups * step,
-        .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
+    return (struct lr_listmode_sample){.lors = sum->lors,
+                                       .stride = sum->stride,
+                                       .seed = sum->seed,
+                                       .first = sum->num_groups * first + batch->group,
+                                       .step = sum->num_groups * step,
+                                       .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
 }
 
 /* The LORs of a batch that are in coincidence, and near the region; returns how many. */
@@ -173,12 +165,9 @@ static lr_listmode_params params_of(const struct batch *batch, const lr_log *log
 static lr_status open_lines(struct batch *batch, const lr_log *log)
 {
     const lr_listmode_params params = params_of(batch, log);
-    batch->status = batch->is_drawn
-                        ? lr_listmode_events_open(&batch->lines, &params)
-                        : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
-    if (batch->status != LR_OK) {
-        lr_listmode_events_finish(&batch->lines);
-    }
+    batch->status = batch->is_drawn ? lr_listmode_events_open(&batch->lines, &params)
+                                    : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
+    if (batch->status != LR_OK) lr_listmode_events_finish(&batch->lines);
     return batch->status;
 }
 
@@ -189,9 +178,7 @@ static void prepare(void *user)
     batch->sample = find_sample(batch);
     batch->is_drawn = false;
     batch->count = batch->sum->by_device ? batch->sample.count : gather(batch);
-    if (batch->count > 0) {
-        (void)open_lines(batch, NULL);
-    }
+    if (batch->count > 0) (void)open_lines(batch, NULL);
 }
 
 static lr_status find_factors(struct batch *batch)
@@ -205,13 +192,9 @@ static lr_status find_factors(struct batch *batch)
 /* values: filled in and for the caller to destroy, or not touched where all are 1. */
 static lr_status put_factors(const struct sum *sum, int64_t count, lr_vector *values)
 {
-    if (sum->factors == NULL) {
-        return LR_OK;
-    }
+    if (sum->factors == NULL) return LR_OK;
     LR_TRY(lr_make_numbers(sum->op, "factors of lines", count, values));
-    for (int64_t k = 0; k < count; k++) {
-        lr_number_put(values, k, sum->factors[k]);
-    }
+    for (int64_t k = 0; k < count; k++) lr_number_put(values, k, sum->factors[k]);
     return LR_OK;
 }
 
@@ -221,16 +204,12 @@ static lr_status arrange(struct batch *batch, const struct lr_listmode_backend_p
     const struct lr_listmode_family *family = batch->sum->family;
     if (!batch->is_drawn) {
         LR_TRY(family->arrange(&batch->lines, params));
-        if (batch->lines.held != NULL) {
-            return LR_OK;
-        }
+        if (batch->lines.held != NULL) return LR_OK;
         lr_listmode_events_finish(&batch->lines);
         batch->count = gather(batch);
         LR_TRY(batch->count > 0 ? open_lines(batch, params->log) : LR_OK);
     }
-    if (batch->count == 0) {
-        return LR_OK;
-    }
+    if (batch->count == 0) return LR_OK;
     const lr_listmode_params asked = params_of(batch, params->log);
     return lr_listmode_arrange(family, &batch->lines, &asked, params);
 }
@@ -242,21 +221,17 @@ static lr_status project(struct batch *batch)
                                                       .events = &batch->lines,
                                                       .threads = sum->op->params.threads,
                                                       .device = sum->op->params.device,
-                                                      .max_memory_bytes =
-                                                          sum->op->params.max_memory_bytes,
+                                                      .max_memory_bytes = sum->op->params.max_memory_bytes,
                                                       .place = sum->op->backend.place,
                                                       .stands_for = &sum->op->backend,
                                                       .log = sum->op->params.log};
     struct lr_backend backend = {0};
     lr_vector values = {0};
     LR_TRY(arrange(batch, &params));
-    if (batch->count == 0) {
-        return LR_OK;
-    }
+    if (batch->count == 0) return LR_OK;
     LR_TRY(lr_listmode_open(sum->family, &params, &backend));
     lr_status status = put_factors(sum, batch->lines.layout.count, &values);
-    status = status == LR_OK ? backend.fns->back(backend.self, NULL,
-                                                 sum->factors != NULL ? &values : NULL, &sum->image)
+    status = status == LR_OK ? backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image)
                              : status;
     lr_vector_destroy(&values);
     backend.fns->destroy(backend.self);
@@ -267,9 +242,8 @@ static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct sum *sum = user;
     (void)worker;
-    for (int64_t v = begin; v < end; v++) {
+    for (int64_t v = begin; v < end; v++)
         (sum->group != NULL ? sum->group : sum->total)[v] += lr_number_get(&sum->image, v);
-    }
 }
 
 static void end_group(void *user, int64_t begin, int64_t end, int worker)
@@ -288,19 +262,14 @@ static lr_status add_batch(struct batch *batch)
 {
     struct sum *sum = batch->sum;
     const lr_log *log = sum->op->params.log;
-    if (batch->count == 0) {
-        return LR_OK;
-    }
-    LR_TRY(batch->status == LR_OK
-               ? LR_OK
-               : open_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
+    if (batch->count == 0) return LR_OK;
+    LR_TRY(batch->status == LR_OK ? LR_OK
+                                  : open_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
     lr_status status = find_factors(batch);
     status = status == LR_OK ? project(batch) : status;
     lr_listmode_events_finish(&batch->lines);
-    if (status == LR_OK && batch->count > 0) {
-        lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels,
-                        sum);
-    }
+    if (status == LR_OK && batch->count > 0)
+        lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
     return status;
 }
 
@@ -339,15 +308,11 @@ static lr_status add_and_prepare(struct batch *batch, struct batch *next)
         prepare(batch);
     }
     const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
-    if (beside) {
-        lr_background_start(&preparing, prepare, next);
-    }
+    if (beside) lr_background_start(&preparing, prepare, next);
     const lr_status status = add_batch(batch);
     lr_background_wait(&preparing);
     note_who_draws(batch);
-    if (next != NULL && !beside && status == LR_OK) {
-        prepare(next);
-    }
+    if (next != NULL && !beside && status == LR_OK) prepare(next);
     return status;
 }
 
@@ -356,20 +321,16 @@ static lr_status add_all(struct sum *sum)
     struct batch *batch = &sum->batches[0], *next = &sum->batches[1];
     lr_status status = LR_OK;
     bool is_there = next_batch(batch, NULL);
-    if (is_there) {
-        prepare(batch);
-    }
+    if (is_there) prepare(batch);
     while (is_there && status == LR_OK) {
-        status = lr_progress_report(
-            sum->op->params.progress, "sensitivity",
-            (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
-            (double)sum->num_lines);
+        status =
+            lr_progress_report(sum->op->params.progress, "sensitivity",
+                               (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
+                               (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
-        if (sum->group != NULL && (!goes_on || next->group != batch->group)) {
-            lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group,
-                            sum);
-        }
+        if (sum->group != NULL && (!goes_on || next->group != batch->group))
+            lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group, sum);
         struct batch *const done = batch;
         batch = next;
         next = done;
@@ -391,8 +352,7 @@ static bool open_drawn(struct drawn *drawn, const struct sum *sum)
     const lr_log *log = sum->op->params.log;
     const bool has_factors = sum->family->factors.get != NULL;
     drawn->events = lr_alloc(sum->at_once, sizeof(*drawn->events), "lines", log);
-    drawn->numbers =
-        has_factors ? lr_alloc(sum->at_once, sizeof(*drawn->numbers), "lines", log) : NULL;
+    drawn->numbers = has_factors ? lr_alloc(sum->at_once, sizeof(*drawn->numbers), "lines", log) : NULL;
     return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
 }
 
@@ -405,8 +365,7 @@ static lr_status open_sum(struct sum *sum)
     sum->stride = (double)sum->lors->count / (double)sum->num_lines;
     sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
     /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
-    sum->by_device =
-        sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
+    sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
     sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
     bool has_all = sum->total != NULL;
     if (sum->has_scatter) {
@@ -481,7 +440,7 @@ struct piece {
     bool is_unmet;         /* by lines of the guide */
     int first[3], last[3]; /* behind the last */
     int64_t count;         /* voxels of the level */
-    double visits; /* the box's part of the whole sensitivity: of what projecting a LOR takes */
+    double visits;         /* the box's part of the whole sensitivity: of what projecting a LOR takes */
 };
 
 enum { PIECES = 4, MANY = 8 }; /* in a level; more than a slice's voxels over that are many */
@@ -490,9 +449,8 @@ struct plan {
     struct lr_operator *op;
     int64_t num_lines;     /* that all voxels have */
     unsigned char *levels; /* owned [num_voxels] */
-    float
-        *variance; /* owned [num_voxels] error squared over stride - 1; infinite: no line was met */
-    double limit;  /* of the standard error */
+    float *variance;       /* owned [num_voxels] error squared over stride - 1; infinite: no line was met */
+    double limit;          /* of the standard error */
     int num_levels;
     double strides[MOST_LEVELS];
     /* First those whose voxels take least, last those of which no line was met. */
@@ -514,20 +472,19 @@ static struct lr_operator *open_guide(struct lr_operator *op)
     lr_event line = {.weight = 1}; /* it has to have an event */
     lr_lors_crystals(family->lors, 0, line.crystals);
     const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
-    const lr_listmode_params params = {
-        .lors = family->lors,
-        .grid = &family->grid,
-        .events = &line,
-        .count = 1,
-        .kernel = is_exact ? LR_LISTMODE_TUBE : family->info.kernel,
-        .tube = is_exact ? (lr_listmode_tube){.width_mm = 0} : family->model.tube,
-        .blobs = family->info.blobs.radius_mm > 0 ? &family->info.blobs : NULL,
-        .factors = family->factors.get != NULL ? &family->factors : NULL,
-        .event_factors = &(float){1},
-        .backend = "native",
-        .threads = op->params.threads,
-        .log = op->params.log,
-        .progress = op->params.progress};
+    const lr_listmode_params params = {.lors = family->lors,
+                                       .grid = &family->grid,
+                                       .events = &line,
+                                       .count = 1,
+                                       .kernel = is_exact ? LR_LISTMODE_TUBE : family->info.kernel,
+                                       .tube = is_exact ? (lr_listmode_tube){.width_mm = 0} : family->model.tube,
+                                       .blobs = family->info.blobs.radius_mm > 0 ? &family->info.blobs : NULL,
+                                       .factors = family->factors.get != NULL ? &family->factors : NULL,
+                                       .event_factors = &(float){1},
+                                       .backend = "native",
+                                       .threads = op->params.threads,
+                                       .log = op->params.log,
+                                       .progress = op->params.progress};
     return lr_listmode_create(&params);
 }
 
@@ -542,11 +499,9 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
     const int *size = grading->plan->op->grid.size;
     double total = 0.0;
     int count = 0;
-    for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++) {
-        for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++) {
+    for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++)
+        for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++)
             total += grading->sum->total[((int64_t)z * size[1] + j) * size[0] + i];
-        }
-    }
     return total / count;
 }
 
@@ -592,8 +547,7 @@ static double mean_error_of(const struct sum *sum)
         variance += variance_of(sum, v);
         total += sum->total[v];
     }
-    return total > 0.0 ? sqrt(variance * (double)sum->image.count / (sum->stride - 1.0)) / total
-                       : 0.0;
+    return total > 0.0 ? sqrt(variance * (double)sum->image.count / (sum->stride - 1.0)) / total : 0.0;
 }
 
 /* How many lines all voxels have, what error may stay, and which level each voxel has. */
@@ -608,22 +562,17 @@ static void set_levels(struct plan *plan, double mean_error)
     }
     const double stride = all / (double)plan->num_lines;
     plan->limit = most_error;
-    if (!family->lines_are_usual || plan->num_lines >= most_lines) {
+    if (!family->lines_are_usual || plan->num_lines >= most_lines)
         plan->limit = fmax(most_error, 2.0 * mean_error * sqrt(stride - 1.0));
-    }
     plan->num_levels = 0;
-    for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2;
-         at /= LINES_PER_LEVEL) {
+    for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2; at /= LINES_PER_LEVEL)
         plan->strides[plan->num_levels++] = at;
-    }
     plan->num_levels += plan->num_levels == 0; /* all voxels have level 0, whatever its stride */
     plan->strides[0] = stride;
     plan->strides[plan->num_levels++] = 1.0;
     plan->strides[plan->num_levels++] = 1.0;
     for (int64_t v = 0; v < plan->op->info.num_voxels; v++) {
-        while (error_at(plan, v, plan->strides[plan->levels[v]]) > aim * plan->limit) {
-            plan->levels[v]++;
-        }
+        while (error_at(plan, v, plan->strides[plan->levels[v]]) > aim * plan->limit) plan->levels[v]++;
         plan->levels[v] += isinf(plan->variance[v]) != 0;
     }
 }
@@ -640,8 +589,7 @@ static double reach_of(const struct lr_listmode_model *model)
 static int compare_pieces(const void *a, const void *b)
 {
     const struct piece *first = a, *second = b;
-    const double ahead = first->visits * (double)second->count,
-                 behind = second->visits * (double)first->count;
+    const double ahead = first->visits * (double)second->count, behind = second->visits * (double)first->count;
     return first->is_unmet != second->is_unmet ? first->is_unmet - second->is_unmet
            : ahead != behind                   ? (ahead > behind) - (ahead < behind)
                                                : first->level - second->level;
@@ -660,9 +608,7 @@ static void find_pieces(struct plan *plan, const struct sum *sum)
         const int level = plan->levels[v];
         if (v % slice == 0) {
             memset(in_slice, 0, sizeof(in_slice));
-            for (int64_t k = v; k < v + slice; k++) {
-                in_slice[plan->levels[k]]++;
-            }
+            for (int64_t k = v; k < v + slice; k++) in_slice[plan->levels[k]]++;
         }
         const int place = 2 * (2 * at[2] >= size[2]) + (in_slice[level] * MANY < slice);
         struct piece *piece = &plan->pieces[level * PIECES + (has_blobs ? 0 : place)];
@@ -670,8 +616,7 @@ static void find_pieces(struct plan *plan, const struct sum *sum)
         piece->is_unmet = level == plan->num_levels - 1;
         for (int k = 0; k < 3; k++) {
             const int first = has_blobs ? 0 : at[k], last = has_blobs ? size[k] : at[k] + 1;
-            piece->first[k] =
-                piece->count == 0 || first < piece->first[k] ? first : piece->first[k];
+            piece->first[k] = piece->count == 0 || first < piece->first[k] ? first : piece->first[k];
             piece->last[k] = last > piece->last[k] ? last : piece->last[k];
         }
         piece->count++;
@@ -685,15 +630,12 @@ static void find_pieces(struct plan *plan, const struct sum *sum)
         for (int axis = 0; axis < 3; axis++) {
             const int reach = (int)(reach_of(model) / model->grid.voxel_mm[axis]);
             first[axis] = piece->first[axis] > reach ? piece->first[axis] - reach : 0;
-            last[axis] =
-                piece->last[axis] + reach < size[axis] ? piece->last[axis] + reach : size[axis];
+            last[axis] = piece->last[axis] + reach < size[axis] ? piece->last[axis] + reach : size[axis];
         }
         for (int z = first[2]; z < last[2]; z++) {
             for (int y = first[1]; y < last[1]; y++) {
                 const double *row = sum->total + ((int64_t)z * size[1] + y) * size[0];
-                for (int x = first[0]; x < last[0]; x++) {
-                    piece->visits += row[x] / total;
-                }
+                for (int x = first[0]; x < last[0]; x++) piece->visits += row[x] / total;
             }
         }
         plan->num_pieces += piece->count > 0;
@@ -716,14 +658,10 @@ static lr_status open_plan(struct plan *plan)
     plan->levels = lr_alloc(op->info.num_voxels, 1, "levels of voxels", log);
     plan->num_levels = 1;
     plan->strides[0] = 1.0;
-    if (plan->levels == NULL || plan->num_lines == family->lors->count) {
-        return plan->levels != NULL ? LR_OK : LR_FAILED;
-    }
+    if (plan->levels == NULL || plan->num_lines == family->lors->count) return plan->levels != NULL ? LR_OK : LR_FAILED;
     plan->variance = lr_alloc(op->info.num_voxels, sizeof(float), "errors of voxels", log);
     struct lr_operator *guide = plan->variance != NULL ? open_guide(op) : NULL;
-    if (guide == NULL) {
-        return LR_FAILED;
-    }
+    if (guide == NULL) return LR_FAILED;
     const int64_t share = plan->num_lines / 4 + 1;
     struct sum sum = {.op = guide,
                       .family = guide->listmode,
@@ -736,9 +674,7 @@ static lr_status open_plan(struct plan *plan)
     status = status == LR_OK ? add_all(&sum) : status;
     if (status == LR_OK) {
         struct grading grading = {.sum = &sum, .plan = plan};
-        for (int k = 0; k < 2; k++) {
-            grading.tiles[k] = (op->grid.size[k] + TILE - 1) / TILE;
-        }
+        for (int k = 0; k < 2; k++) grading.tiles[k] = (op->grid.size[k] + TILE - 1) / TILE;
         const int64_t tiles = (int64_t)grading.tiles[0] * grading.tiles[1] * op->grid.size[2];
         lr_parallel_for(op->params.threads, tiles, 1, grade_tiles, &grading);
         set_levels(plan, mean_error_of(&sum));
@@ -788,15 +724,12 @@ static lr_status take_pairs(const struct sum *sum, lr_lors **lors)
     int32_t *pairs = lr_alloc(all->num_pairs, sizeof(*pairs), "pairs of modules", log);
     lr_selection near = {.pairs = pairs};
     const bool has_both = balls != NULL && pairs != NULL;
-    for (int m = 0; has_both && m < all->scanner->num_modules; m++) {
-        balls[m] = ball_of(sum->family, m);
-    }
+    for (int m = 0; has_both && m < all->scanner->num_modules; m++) balls[m] = ball_of(sum->family, m);
     for (int64_t k = 0; has_both && k < all->num_pairs; k++) {
         const struct ball *a = &balls[all->pairs[k][0]], *b = &balls[all->pairs[k][1]];
         const double reach_mm = sum->reach_mm + fmax(a->radius_mm, b->radius_mm);
-        if (lr_listmode_region_is_near(sum->region, a->centre, b->centre, reach_mm)) {
+        if (lr_listmode_region_is_near(sum->region, a->centre, b->centre, reach_mm))
             pairs[near.num_pairs++] = (int32_t)k;
-        }
     }
     *lors = has_both && near.num_pairs > 0 ? lr_lors_create_part(all, &near, log) : NULL;
     free(balls);
@@ -821,9 +754,7 @@ static void put_level(const struct sum *sum, const struct plan *plan, int level,
         const int64_t x = at % size[0] + first[0], y = at / size[0] % size[1] + first[1],
                       z = at / size[0] / size[1] + first[2];
         const int64_t v = (z * whole[1] + y) * whole[0] + x;
-        if (plan->levels[v] == level) {
-            result->values[v] = (float)(sum->stride * sum->total[at]);
-        }
+        if (plan->levels[v] == level) result->values[v] = (float)(sum->stride * sum->total[at]);
     }
 }
 
@@ -835,9 +766,7 @@ static void leave(struct plan *plan, const struct piece *piece, struct result *r
     for (int z = piece->first[2]; z < piece->last[2]; z++) {
         for (int y = piece->first[1]; y < piece->last[1]; y++) {
             unsigned char *row = plan->levels + ((int64_t)z * size[1] + y) * size[0];
-            for (int x = piece->first[0]; x < piece->last[0]; x++) {
-                row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
-            }
+            for (int x = piece->first[0]; x < piece->last[0]; x++) row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
         }
     }
 }
@@ -849,13 +778,12 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     struct lr_operator op = *plan->op;
     struct lr_listmode_family family = *op.listmode;
     const double may_take = fmax(part_for_levels * (double)plan->num_lines, least_for_levels);
-    const struct lr_listmode_labelled voxels = {
-        .grids = {family.model.grid, family.second.grid},
-        .num_grids = family.info.blobs.radius_mm > 0 ? 2 : 1,
-        .labels = plan->levels,
-        .label = (unsigned char)level,
-        .first = {piece->first[0], piece->first[1], piece->first[2]},
-        .last = {piece->last[0], piece->last[1], piece->last[2]}};
+    const struct lr_listmode_labelled voxels = {.grids = {family.model.grid, family.second.grid},
+                                                .num_grids = family.info.blobs.radius_mm > 0 ? 2 : 1,
+                                                .labels = plan->levels,
+                                                .label = (unsigned char)level,
+                                                .first = {piece->first[0], piece->first[1], piece->first[2]},
+                                                .last = {piece->last[0], piece->last[1], piece->last[2]}};
     struct lr_listmode_region region;
     struct sum sum = {.op = &op,
                       .family = &family,
@@ -868,8 +796,8 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     status = status == LR_OK ? take_pairs(&sum, &lors) : status;
     sum.lors = lors;
     sum.num_lines = lors != NULL ? (int64_t)ceil((double)lors->count / plan->strides[level]) : 0;
-    const double takes = piece->visits * (double)family.lors->count / plan->strides[level] +
-                         (double)sum.num_lines / LOOKS_PER_LINE;
+    const double takes =
+        piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
         leave(plan, piece, result);
     } else if (status == LR_OK && lors != NULL) {
@@ -884,9 +812,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
         status = open_sum(&sum);
         sum.by_device = false;
         status = status == LR_OK ? add_all(&sum) : status;
-        if (status == LR_OK) {
-            put_level(&sum, plan, level, piece->first, result);
-        }
+        if (status == LR_OK) put_level(&sum, plan, level, piece->first, result);
         close_sum(&sum);
     }
     lr_listmode_region_finish(&region);
@@ -917,17 +843,15 @@ static void tell(const struct plan *plan, const struct result *result)
     }
     info->sensitivity_error = total > 0.0 ? sqrt(squares * known) / total : 0.0;
     if (result->left > 0) {
-        snprintf(left, sizeof(left),
-                 "; %lld voxels that few or no LORs see, and would not be known to %.2g %%, are 0",
+        snprintf(left, sizeof(left), "; %lld voxels that few or no LORs see, and would not be known to %.2g %%, are 0",
                  (long long)result->left, 100.0 * plan->limit);
     }
     if (plan->num_lines < all) {
-        lr_info(
-            plan->op->params.log,
-            "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
-            "voxel is known to %.2g %%, the worst one to %.2g %%%s",
-            (long long)plan->num_lines, (long long)all, 100.0 * info->sensitivity_error,
-            100.0 * info->sensitivity_worst, left);
+        lr_info(plan->op->params.log,
+                "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
+                "voxel is known to %.2g %%, the worst one to %.2g %%%s",
+                (long long)plan->num_lines, (long long)all, 100.0 * info->sensitivity_error,
+                100.0 * info->sensitivity_worst, left);
     }
 }
 
@@ -935,12 +859,9 @@ static lr_status compute(struct lr_operator *op, float *values)
 {
     struct lr_listmode_family *family = op->listmode;
     const int64_t all = family->lors->count;
-    struct plan plan = {.op = op,
-                        .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
+    struct plan plan = {.op = op, .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     lr_status status = open_plan(&plan);
-    if (status != LR_OK) {
-        return close_plan(&plan, status);
-    }
+    if (status != LR_OK) return close_plan(&plan, status);
     struct sum sum = {.op = op,
                       .family = family,
                       .lors = family->lors,
@@ -950,16 +871,10 @@ static lr_status compute(struct lr_operator *op, float *values)
     struct result result = {.values = values};
     status = open_sum(&sum);
     status = status == LR_OK ? add_all(&sum) : status;
-    if (status == LR_OK) {
-        put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
-    }
+    if (status == LR_OK) put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
     close_sum(&sum);
-    for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) {
-        status = run_piece(&plan, &plan.pieces[k], &result);
-    }
-    if (status == LR_OK) {
-        tell(&plan, &result);
-    }
+    for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
+    if (status == LR_OK) tell(&plan, &result);
     return close_plan(&plan, status);
 }
 
@@ -970,9 +885,8 @@ static lr_status take(struct lr_operator *op, float *values)
 {
     struct lr_operator *from = op->listmode->sensitivity_of;
     const lr_status status = from->sensitivity == NULL ? keep(from) : LR_OK;
-    if (status != LR_OK) { /* its device may be lost, where this one's is not */
+    if (status != LR_OK) /* its device may be lost, where this one's is not */
         return status == LR_CANCELLED ? status : compute(op, values);
-    }
     memcpy(values, from->sensitivity, (size_t)op->info.num_voxels * sizeof(*values));
     lr_listmode_info *info = &op->listmode->info, *of_from = &from->listmode->info;
     info->sensitivity_lines = of_from->sensitivity_lines;
@@ -985,16 +899,12 @@ static lr_status take(struct lr_operator *op, float *values)
 static lr_status keep(struct lr_operator *op)
 {
     const bool takes = op->listmode->sensitivity_of != NULL;
-    float *values =
-        lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    const lr_status status = values == NULL ? LR_FAILED
-                             : takes        ? take(op, values)
-                                            : compute(op, values);
-    if (status == LR_OK) {
+    float *values = lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
+    const lr_status status = values == NULL ? LR_FAILED : takes ? take(op, values) : compute(op, values);
+    if (status == LR_OK)
         op->sensitivity = values;
-    } else {
+    else
         free(values);
-    }
     return status;
 }
 
@@ -1008,9 +918,7 @@ static void scale_share(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct scaling *scaling = user;
     (void)worker;
-    for (int64_t v = begin; v < end; v++) {
-        lr_number_put(scaling->to, v, scaling->share * (double)scaling->from[v]);
-    }
+    for (int64_t v = begin; v < end; v++) lr_number_put(scaling->to, v, scaling->share * (double)scaling->from[v]);
 }
 
 static void put_scaled(const struct lr_operator *op, double share, lr_vector *numbers)
@@ -1019,15 +927,12 @@ static void put_scaled(const struct lr_operator *op, double share, lr_vector *nu
                     &(struct scaling){op->sensitivity, share, numbers});
 }
 
-lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part,
-                                  lr_vector *image)
+lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     const double events = (double)lr_selection_count(op->params.lors, part);
     const double share = events / (double)op->info.num_lors;
     lr_vector scaled;
-    if (op->sensitivity == NULL) {
-        LR_TRY(keep(op));
-    }
+    if (op->sensitivity == NULL) LR_TRY(keep(op));
     if (image->values != NULL) {
         put_scaled(op, share, image);
         return LR_OK;

@@ -55,11 +55,10 @@ static lr_status cut(struct block *block)
 {
     while (block->count > block->most * 3 / 4) {
         if (block->end - block->begin == 1) {
-            return lr_error(
-                block->op->params.log, LR_FAILED,
-                "the elements of LOR %lld alone need more than the memory limit: raise "
-                "it, or take a coarser grid",
-                (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
+            return lr_error(block->op->params.log, LR_FAILED,
+                            "the elements of LOR %lld alone need more than the memory limit: raise "
+                            "it, or take a coarser grid",
+                            (long long)lr_selection_lor(block->op->params.lors, block->part, block->begin));
         }
         block->end = block->begin + (block->end - block->begin) / 2;
         int64_t kept = 0;
@@ -86,18 +85,14 @@ static lr_status grow(struct block *block)
     block->voxel = voxel != NULL ? voxel : block->voxel;
     float *value = lr_resize(block->value, capacity, sizeof(*value), "matrix elements", log);
     block->value = value != NULL ? value : block->value;
-    if (place == NULL || voxel == NULL || value == NULL) {
-        return LR_FAILED;
-    }
+    if (place == NULL || voxel == NULL || value == NULL) return LR_FAILED;
     block->capacity = capacity;
     return LR_OK;
 }
 
 static lr_status make_room(struct block *block)
 {
-    if (block->count < block->capacity) {
-        return LR_OK;
-    }
+    if (block->count < block->capacity) return LR_OK;
     return block->capacity < block->most ? grow(block) : cut(block);
 }
 
@@ -107,9 +102,7 @@ static lr_status collect(void *user, const lr_row *row)
     struct lr_selection_finder finder = {.lors = block->op->params.lors, .selection = block->part};
     for (int64_t k = 0; k < row->count; k++) {
         const int64_t place = lr_selection_find(&finder, row->lor[k]);
-        if (place < block->begin || place >= block->end) {
-            continue;
-        }
+        if (place < block->begin || place >= block->end) continue;
         LR_TRY(make_room(block));
         if (place < block->end) {
             block->place[block->count] = (uint32_t)(place - block->begin);
@@ -147,15 +140,9 @@ static lr_status turn_over(const struct block *block, struct turned *turned)
     turned->first = lr_alloc(num_lors + 2, sizeof(*turned->first), "rows of LORs", log);
     turned->voxel = lr_alloc(block->count, sizeof(*turned->voxel), "rows of LORs", log);
     turned->value = lr_alloc(block->count, sizeof(*turned->value), "rows of LORs", log);
-    if (turned->first == NULL || turned->voxel == NULL || turned->value == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < block->count; k++) {
-        turned->first[block->place[k] + 2]++;
-    }
-    for (int64_t n = 2; n <= num_lors; n++) {
-        turned->first[n] += turned->first[n - 1];
-    }
+    if (turned->first == NULL || turned->voxel == NULL || turned->value == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < block->count; k++) turned->first[block->place[k] + 2]++;
+    for (int64_t n = 2; n <= num_lors; n++) turned->first[n] += turned->first[n - 1];
     for (int64_t k = 0; k < block->count; k++) {
         const int64_t to = turned->first[block->place[k] + 1]++;
         turned->voxel[to] = block->voxel[k];
@@ -171,8 +158,8 @@ struct handed {
     double *value;
 };
 
-static lr_status hand_over(const struct turned *turned, int64_t n, int64_t lor,
-                           struct handed *handed, const lr_row_sink *sink)
+static lr_status hand_over(const struct turned *turned, int64_t n, int64_t lor, struct handed *handed,
+                           const lr_row_sink *sink)
 {
     const int64_t begin = turned->first[n], count = turned->first[n + 1] - begin;
     for (int64_t k = 0; k < count; k++) {
@@ -183,8 +170,7 @@ static lr_status hand_over(const struct turned *turned, int64_t n, int64_t lor,
     return sink->take(sink->user, &row);
 }
 
-static lr_status reserve_handed(const struct block *block, const struct turned *turned,
-                                struct handed *handed)
+static lr_status reserve_handed(const struct block *block, const struct turned *turned, struct handed *handed)
 {
     const lr_log *log = block->op->params.log;
     int64_t most = 0;
@@ -200,12 +186,11 @@ static lr_status reserve_handed(const struct block *block, const struct turned *
 /* The block's elements are there; asks whether to stop. */
 static lr_status report_delivery(const struct block *block)
 {
-    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
-                                  (double)block->end, (double)block->total);
+    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs", (double)block->end,
+                                  (double)block->total);
 }
 
-static lr_status deliver(const struct block *block, const struct turned *turned,
-                         const lr_row_sink *sink)
+static lr_status deliver(const struct block *block, const struct turned *turned, const lr_row_sink *sink)
 {
     struct handed handed = {0};
     struct lr_selection_walk walk = {.lors = block->op->params.lors, .selection = block->part};
@@ -214,14 +199,10 @@ static lr_status deliver(const struct block *block, const struct turned *turned,
         const int64_t skipped = block->begin > walk.position ? block->begin - walk.position : 0;
         for (int64_t k = skipped; k < walk.span.count && status == LR_OK; k++) {
             const int64_t place = walk.position + k;
-            if (place >= block->end) {
-                break;
-            }
+            if (place >= block->end) break;
             const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
             status = hand_over(turned, place - block->begin, lor, &handed, sink);
-            if (status == LR_OK && k % 4096 == 0) {
-                status = report_delivery(block);
-            }
+            if (status == LR_OK && k % 4096 == 0) status = report_delivery(block);
         }
     }
     free(handed.voxel);
@@ -235,10 +216,8 @@ static lr_status deliver(const struct block *block, const struct turned *turned,
 static lr_selection window_of(const struct block *block, int32_t *pairs)
 {
     const lr_lors *lors = block->op->params.lors;
-    if (block->part != NULL && block->part->lors != NULL) {
-        return (lr_selection){.lors = block->part->lors + block->begin,
-                              .num_lors = block->end - block->begin};
-    }
+    if (block->part != NULL && block->part->lors != NULL)
+        return (lr_selection){.lors = block->part->lors + block->begin, .num_lors = block->end - block->begin};
     const int64_t first = lr_selection_lor(lors, block->part, block->begin);
     const int64_t last = lr_selection_lor(lors, block->part, block->end - 1);
     const bool is_all = lr_selection_is_all(block->part);
@@ -246,9 +225,7 @@ static lr_selection window_of(const struct block *block, int32_t *pairs)
     lr_selection window = {.pairs = pairs};
     for (int64_t k = 0; k < num; k++) {
         const int32_t pair = is_all ? (int32_t)k : block->part->pairs[k];
-        if (lors->offsets[pair + 1] > first && lors->offsets[pair] <= last) {
-            pairs[window.num_pairs++] = pair;
-        }
+        if (lors->offsets[pair + 1] > first && lors->offsets[pair] <= last) pairs[window.num_pairs++] = pair;
     }
     return window;
 }
@@ -256,11 +233,8 @@ static lr_selection window_of(const struct block *block, int32_t *pairs)
 static lr_status run_rows(struct block *block, int64_t begin, int64_t end, const lr_row_sink *sink)
 {
     const struct lr_rows rows = lr_rows_of_voxels(block->op, begin, end);
-    int32_t *pairs = lr_alloc(block->op->params.lors->num_pairs, sizeof(*pairs), "module pairs",
-                              block->op->params.log);
-    if (pairs == NULL) {
-        return LR_FAILED;
-    }
+    int32_t *pairs = lr_alloc(block->op->params.lors->num_pairs, sizeof(*pairs), "module pairs", block->op->params.log);
+    if (pairs == NULL) return LR_FAILED;
     const lr_selection window = window_of(block, pairs);
     const lr_status status = lr_rows_run(block->op, &rows, &window, sink);
     free(pairs);
@@ -284,8 +258,7 @@ static lr_status guess_density(struct block *block, double *density)
     for (int64_t k = 0; k < rows; k++) {
         const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
         const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
-        LR_TRY(lr_progress_filter_say(&block->op->progress_filter, "estimating the matrix",
-                                      (double)k, (double)rows));
+        LR_TRY(lr_progress_filter_say(&block->op->progress_filter, "estimating the matrix", (double)k, (double)rows));
         LR_TRY(run_rows(block, row, row + 1, &sink));
     }
     *density = (double)elements / (double)rows * block->num_voxels / (double)block->total;
@@ -298,8 +271,7 @@ static int64_t memory_limit(const struct lr_operator *op)
     return limit > 0 ? limit : lr_physical_memory() / 2;
 }
 
-struct lr_lor_rows_plan lr_lor_rows_forecast(const struct lr_operator *op, double lors,
-                                             double elements)
+struct lr_lor_rows_plan lr_lor_rows_forecast(const struct lr_operator *op, double lors, double elements)
 {
     const double memory = (double)memory_limit(op);
     const double needed = ELEMENT_BYTES * elements + LOR_BYTES * lors;
@@ -322,9 +294,7 @@ static lr_status do_block(struct block *block, const lr_row_sink *sink)
     const lr_row_sink collector = {collect, block};
     LR_TRY(run_rows(block, 0, block->op->info.num_voxels, &collector));
     lr_status status = turn_over(block, &turned);
-    if (status == LR_OK) {
-        status = deliver(block, &turned, sink);
-    }
+    if (status == LR_OK) status = deliver(block, &turned, sink);
     turned_finish(&turned);
     return status;
 }

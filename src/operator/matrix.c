@@ -51,16 +51,12 @@ static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample
 {
     const int wanted = wanted_ranges(matrix->num_lors, sample);
     const int64_t longest = matrix->num_lors / wanted * SPREAD + SPREAD;
-    matrix->range_begin = lr_alloc(wanted + matrix->num_lors / longest + 2,
-                                   sizeof(*matrix->range_begin), "ranges of LORs", matrix->log);
-    if (matrix->range_begin == NULL) {
-        return LR_FAILED;
-    }
+    matrix->range_begin =
+        lr_alloc(wanted + matrix->num_lors / longest + 2, sizeof(*matrix->range_begin), "ranges of LORs", matrix->log);
+    if (matrix->range_begin == NULL) return LR_FAILED;
     if (sample->num_elements > 0) {
         qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
-        for (int g = 1; g < wanted; g++) {
-            add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
-        }
+        for (int g = 1; g < wanted; g++) add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
     }
     add_ranges(matrix, matrix->num_lors, longest);
     return LR_OK;
@@ -71,14 +67,11 @@ static lr_status create_staging(struct lr_matrix *matrix)
     struct lr_matrix_staging *staging = &matrix->staging;
     staging->row_capacity = CHUNK_ROWS;
     staging->element_capacity = CHUNK_ELEMENTS;
-    staging->row_begin = lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin),
-                                  "rows of the matrix", matrix->log);
-    staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix",
-                            matrix->log);
-    staging->value = lr_alloc(staging->element_capacity, sizeof(*staging->value),
-                              "rows of the matrix", matrix->log);
-    const bool complete =
-        staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
+    staging->row_begin =
+        lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin), "rows of the matrix", matrix->log);
+    staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix", matrix->log);
+    staging->value = lr_alloc(staging->element_capacity, sizeof(*staging->value), "rows of the matrix", matrix->log);
+    const bool complete = staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
     return complete ? LR_OK : LR_FAILED;
 }
 
@@ -97,26 +90,19 @@ static void free_chunk(struct lr_matrix_chunk *chunk)
     free(chunk->value);
 }
 
-lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors,
-                         struct lr_matrix_sample *sample, const lr_log *log)
+lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_matrix_sample *sample, const lr_log *log)
 {
     *matrix = (struct lr_matrix){.num_lors = num_lors, .log = log};
     lr_status status = choose_ranges(matrix, sample);
-    if (status == LR_OK) {
-        status = create_staging(matrix);
-    }
-    if (status != LR_OK) {
-        lr_matrix_finish(matrix);
-    }
+    if (status == LR_OK) status = create_staging(matrix);
+    if (status != LR_OK) lr_matrix_finish(matrix);
     return status;
 }
 
 void lr_matrix_finish(struct lr_matrix *matrix)
 {
     free_staging(matrix);
-    for (int64_t k = 0; k < matrix->num_chunks; k++) {
-        free_chunk(&matrix->chunks[k]);
-    }
+    for (int64_t k = 0; k < matrix->num_chunks; k++) free_chunk(&matrix->chunks[k]);
     free(matrix->chunks);
     free(matrix->range_begin);
     *matrix = (struct lr_matrix){0};
@@ -127,8 +113,7 @@ static int64_t split_bytes(const struct lr_matrix *matrix, int64_t num_rows)
     return (matrix->num_ranges * num_rows + 1) * (int64_t)sizeof(uint32_t);
 }
 
-int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample,
-                           int64_t num_rows)
+int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows)
 {
     const double share = sample->num_rows > 0 ? (double)num_rows / (double)sample->num_rows : 0.0;
     const double elements = (double)sample->num_elements * share;
@@ -139,18 +124,12 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
 static lr_status make_room_for_row(struct lr_matrix *matrix, int64_t count)
 {
     struct lr_matrix_staging *staging = &matrix->staging;
-    if (count <= staging->element_capacity) {
-        return LR_OK;
-    }
+    if (count <= staging->element_capacity) return LR_OK;
     uint32_t *lor = lr_resize(staging->lor, count, sizeof(*lor), "a matrix row", matrix->log);
-    if (lor == NULL) {
-        return LR_FAILED;
-    }
+    if (lor == NULL) return LR_FAILED;
     staging->lor = lor;
     float *value = lr_resize(staging->value, count, sizeof(*value), "a matrix row", matrix->log);
-    if (value == NULL) {
-        return LR_FAILED;
-    }
+    if (value == NULL) return LR_FAILED;
     staging->value = value;
     staging->element_capacity = count;
     return LR_OK;
@@ -161,12 +140,10 @@ static lr_status allocate_chunk(const struct lr_matrix *matrix, struct lr_matrix
     const struct lr_matrix_staging *staging = &matrix->staging;
     chunk->num_rows = staging->num_rows;
     chunk->first_row = matrix->num_rows - staging->num_rows;
-    chunk->split = lr_alloc(matrix->num_ranges * staging->num_rows + 1, sizeof(*chunk->split),
-                            "the stored matrix", matrix->log);
-    chunk->lor =
-        lr_alloc(staging->num_elements, sizeof(*chunk->lor), "the stored matrix", matrix->log);
-    chunk->value =
-        lr_alloc(staging->num_elements, sizeof(*chunk->value), "the stored matrix", matrix->log);
+    chunk->split =
+        lr_alloc(matrix->num_ranges * staging->num_rows + 1, sizeof(*chunk->split), "the stored matrix", matrix->log);
+    chunk->lor = lr_alloc(staging->num_elements, sizeof(*chunk->lor), "the stored matrix", matrix->log);
+    chunk->value = lr_alloc(staging->num_elements, sizeof(*chunk->value), "the stored matrix", matrix->log);
     if (chunk->split == NULL || chunk->lor == NULL || chunk->value == NULL) {
         free_chunk(chunk);
         return LR_FAILED;
@@ -179,11 +156,10 @@ static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int
 {
     while (begin < end) {
         const int64_t middle = begin + (end - begin) / 2;
-        if (lors[middle] < lor) {
+        if (lors[middle] < lor)
             begin = middle + 1;
-        } else {
+        else
             end = middle;
-        }
     }
     return begin;
 }
@@ -205,8 +181,7 @@ static void count_segments(void *user, int64_t begin, int64_t end_row, int worke
     for (int64_t r = begin; r < end_row; r++) {
         int64_t at = staging->row_begin[r];
         for (int64_t g = 0; g < matrix->num_ranges; g++) {
-            const int64_t end = lower_bound(staging->lor, at, staging->row_begin[r + 1],
-                                            matrix->range_begin[g + 1]);
+            const int64_t end = lower_bound(staging->lor, at, staging->row_begin[r + 1], matrix->range_begin[g + 1]);
             chunk->split[g * chunk->num_rows + r] = (uint32_t)(end - at);
             at = end;
         }
@@ -246,16 +221,11 @@ static void copy_segments(void *user, int64_t begin, int64_t end_row, int worker
 static lr_status move_staged(struct lr_matrix *matrix)
 {
     struct lr_matrix_staging *staging = &matrix->staging;
-    if (staging->num_rows == 0) {
-        return LR_OK;
-    }
-    LR_TRY(lr_grow(
-        &matrix->chunks, &matrix->chunk_capacity, matrix->num_chunks + 1,
-        &(struct lr_items){sizeof(*matrix->chunks), "the list of matrix chunks", matrix->log}));
+    if (staging->num_rows == 0) return LR_OK;
+    LR_TRY(lr_grow(&matrix->chunks, &matrix->chunk_capacity, matrix->num_chunks + 1,
+                   &(struct lr_items){sizeof(*matrix->chunks), "the list of matrix chunks", matrix->log}));
     struct lr_matrix_chunk *chunk = &matrix->chunks[matrix->num_chunks];
-    if (allocate_chunk(matrix, chunk) != LR_OK) {
-        return LR_FAILED;
-    }
+    if (allocate_chunk(matrix, chunk) != LR_OK) return LR_FAILED;
     struct move move = {matrix, chunk};
     lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, count_segments, &move);
     sum_counts(matrix, chunk);
@@ -298,16 +268,11 @@ static void drop_zeros(struct lr_matrix_staging *staging, int64_t count)
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 {
     struct lr_matrix_staging *staging = &matrix->staging;
-    if (staging->num_rows == staging->row_capacity ||
-        staging->num_elements + row->count > staging->element_capacity) {
-        if (move_staged(matrix) != LR_OK || make_room_for_row(matrix, row->count) != LR_OK) {
-            return LR_FAILED;
-        }
+    if (staging->num_rows == staging->row_capacity || staging->num_elements + row->count > staging->element_capacity) {
+        if (move_staged(matrix) != LR_OK || make_room_for_row(matrix, row->count) != LR_OK) return LR_FAILED;
     }
     const int64_t count = stage_row(staging, row);
-    if (count < row->count) {
-        drop_zeros(staging, row->count);
-    }
+    if (count < row->count) drop_zeros(staging, row->count);
     matrix->num_elements += count;
     matrix->memory_bytes += count * ELEMENT_BYTES;
     staging->num_elements += count;
@@ -340,9 +305,7 @@ static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
         value[k] = from[k].value;
         num_zeros += !(from[k].value > 0.0f);
     }
-    if (num_zeros > 0) {
-        atomic_store(&rows->has_zeros, true);
-    }
+    if (num_zeros > 0) atomic_store(&rows->has_zeros, true);
 }
 
 /* As many rows of the block from `first` on as there is room for, told by where they begin; num_elements:
@@ -388,10 +351,8 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
         const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
         num = num == 0 ? 1 : num;
         if (is_one) { /* as many, each by itself: there was no room, or there are zeros to drop */
-            const struct lr_row_block part = {.rows = block->rows + first,
-                                              .num_rows = num,
-                                              .elements = rows.elements,
-                                              .threads = block->threads};
+            const struct lr_row_block part = {
+                .rows = block->rows + first, .num_rows = num, .elements = rows.elements, .threads = block->threads};
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
             num_elements = num == 1 ? block->rows[first].count : num_elements;
         } else {
@@ -414,11 +375,10 @@ static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix
     int64_t first = 0, last = matrix->num_chunks - 1;
     while (first < last) {
         const int64_t middle = (first + last + 1) / 2;
-        if (matrix->chunks[middle].first_row <= row) {
+        if (matrix->chunks[middle].first_row <= row)
             first = middle;
-        } else {
+        else
             last = middle - 1;
-        }
     }
     return &matrix->chunks[first];
 }
@@ -430,9 +390,7 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
     for (int64_t g = 0; g < matrix->num_ranges; g++) {
         const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
         LR_TRY(lr_owned_row_reserve(copy, copy->count + split[1] - split[0], matrix->log));
-        for (uint32_t k = split[0]; k < split[1]; k++) {
-            lr_owned_row_put(copy, chunk->lor[k], chunk->value[k]);
-        }
+        for (uint32_t k = split[0]; k < split[1]; k++) lr_owned_row_put(copy, chunk->lor[k], chunk->value[k]);
     }
     return LR_OK;
 }

@@ -50,13 +50,12 @@ struct lr_matrix_sample {
 };
 
 /* An empty matrix whose ranges balance the sample. num_lors <= 2^32. On failure nothing is held. */
-lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors,
-                         struct lr_matrix_sample *sample, const lr_log *log);
+lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_matrix_sample *sample,
+                         const lr_log *log);
 void lr_matrix_finish(struct lr_matrix *matrix);
 
 /* Bytes that num_rows rows like those of the sample will take, the last staging included. */
-int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample,
-                           int64_t num_rows);
+int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample, int64_t num_rows);
 
 /* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
@@ -70,10 +69,8 @@ lr_status lr_matrix_complete(struct lr_matrix *matrix);
 /* data = A image, image = A^T data; the output is overwritten. Vectors are on the host: an image
  * [num_rows], data [num_lors]. Sums are in double. Rows whose image value is 0 are not read.
  * errors: LR_FAILED without memory. */
-lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image,
-                            lr_vector *data);
-lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data,
-                         lr_vector *image);
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image, lr_vector *data);
+lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data, lr_vector *image);
 
 /* The same for the LORs of a selection (model/lors/selection.h), whose values stand in its order. Ranges
  * of the matrix without any of them are not read. */
@@ -82,13 +79,11 @@ struct lr_stored_lors {
     const lr_selection *selection; /* checked */
 };
 
-lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
-                                 const struct lr_stored_lors *part,
+lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
                                  const lr_vector vectors[2]); /* image, values */
 
 /* Zero values: 1 for every value. */
-lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
-                              const struct lr_stored_lors *part,
+lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
                               const lr_vector vectors[2]); /* values, image */
 
 /* Copies a row out, sorted by LOR. errors: LR_FAILED without memory, logged. */

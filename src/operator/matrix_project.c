@@ -27,8 +27,7 @@ static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64
                                       .end = matrix->range_begin[range + 1]};
 }
 
-static bool has_selected(const struct lr_matrix *matrix, int64_t range,
-                         const struct lr_stored_lors *part)
+static bool has_selected(const struct lr_matrix *matrix, int64_t range, const struct lr_stored_lors *part)
 {
     struct lr_selection_walk walk = walk_range(matrix, range, part);
     return lr_selection_next(&walk);
@@ -47,18 +46,14 @@ struct forward {
     int64_t longest;
 };
 
-static void spread_tile(const struct lr_matrix_chunk *chunk, int64_t range, const lr_vector *image,
-                        double *window, uint32_t begin)
+static void spread_tile(const struct lr_matrix_chunk *chunk, int64_t range, const lr_vector *image, double *window,
+                        uint32_t begin)
 {
     const uint32_t *split = chunk->split + range * chunk->num_rows;
     for (int64_t r = 0; r < chunk->num_rows; r++) {
         const double activity = lr_number_get(image, chunk->first_row + r);
-        if (activity == 0.0) {
-            continue;
-        }
-        for (uint32_t k = split[r]; k < split[r + 1]; k++) {
-            window[chunk->lor[k] - begin] += chunk->value[k] * activity;
-        }
+        if (activity == 0.0) continue;
+        for (uint32_t k = split[r]; k < split[r + 1]; k++) window[chunk->lor[k] - begin] += chunk->value[k] * activity;
     }
 }
 
@@ -66,12 +61,9 @@ static void pick(const struct forward *forward, int64_t range, const double *win
 {
     const int64_t first = forward->matrix->range_begin[range];
     struct lr_selection_walk walk = walk_range(forward->matrix, range, forward->part);
-    while (lr_selection_next(&walk)) {
-        for (int64_t k = 0; k < walk.span.count; k++) {
-            lr_number_put(&forward->data, walk.position + k,
-                          window[span_lor(&walk.span, k) - first]);
-        }
-    }
+    while (lr_selection_next(&walk))
+        for (int64_t k = 0; k < walk.span.count; k++)
+            lr_number_put(&forward->data, walk.position + k, window[span_lor(&walk.span, k) - first]);
 }
 
 static void forward_range(const struct forward *forward, int64_t range, double *window)
@@ -79,28 +71,21 @@ static void forward_range(const struct forward *forward, int64_t range, double *
     const struct lr_matrix *matrix = forward->matrix;
     const int64_t first = matrix->range_begin[range];
     const int64_t length = matrix->range_begin[range + 1] - first;
-    if (forward->part != NULL && !has_selected(matrix, range, forward->part)) {
-        return;
-    }
+    if (forward->part != NULL && !has_selected(matrix, range, forward->part)) return;
     memset(window, 0, (size_t)length * sizeof(*window));
-    for (int64_t c = 0; c < matrix->num_chunks; c++) {
+    for (int64_t c = 0; c < matrix->num_chunks; c++)
         spread_tile(&matrix->chunks[c], range, &forward->image, window, (uint32_t)first);
-    }
     if (forward->part != NULL) {
         pick(forward, range, window);
         return;
     }
-    for (int64_t k = 0; k < length; k++) {
-        lr_number_put(&forward->data, first + k, window[k]);
-    }
+    for (int64_t k = 0; k < length; k++) lr_number_put(&forward->data, first + k, window[k]);
 }
 
 static void forward_ranges(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct forward *forward = user;
-    for (int64_t g = begin; g < end; g++) {
-        forward_range(forward, g, forward->windows + worker * forward->longest);
-    }
+    for (int64_t g = begin; g < end; g++) forward_range(forward, g, forward->windows + worker * forward->longest);
 }
 
 static int64_t longest_range(const struct lr_matrix *matrix)
@@ -118,28 +103,24 @@ static lr_status run_forward(struct forward *forward, int threads)
     const struct lr_matrix *matrix = forward->matrix;
     const int workers = threads < matrix->num_ranges ? threads : matrix->num_ranges;
     forward->longest = longest_range(matrix);
-    forward->windows = lr_alloc(workers * forward->longest, sizeof(*forward->windows),
-                                "sums of a forward projection", matrix->log);
-    if (forward->windows == NULL) {
-        return LR_FAILED;
-    }
+    forward->windows =
+        lr_alloc(workers * forward->longest, sizeof(*forward->windows), "sums of a forward projection", matrix->log);
+    if (forward->windows == NULL) return LR_FAILED;
     lr_parallel_for(workers, matrix->num_ranges, 1, forward_ranges, forward);
     free(forward->windows);
     return LR_OK;
 }
 
-lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image,
-                            lr_vector *data)
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image, lr_vector *data)
 {
     struct forward forward = {.matrix = matrix, .image = *image, .data = *data};
     return run_forward(&forward, threads);
 }
 
-lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
-                                 const struct lr_stored_lors *part, const lr_vector vectors[2])
+lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
+                                 const lr_vector vectors[2])
 {
-    struct forward forward = {
-        .matrix = matrix, .part = part, .image = vectors[0], .data = vectors[1]};
+    struct forward forward = {.matrix = matrix, .part = part, .image = vectors[0], .data = vectors[1]};
     return run_forward(&forward, threads);
 }
 
@@ -154,29 +135,24 @@ struct back {
     int64_t longest;
 };
 
-static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, const float *data,
-                            double *sums)
+static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, const float *data, double *sums)
 {
     const uint32_t *split = chunk->split + range * chunk->num_rows;
     for (int64_t r = 0; r < chunk->num_rows; r++) {
         double sum = 0.0;
-        for (uint32_t k = split[r]; k < split[r + 1]; k++) {
-            sum += (double)chunk->value[k] * data[chunk->lor[k]];
-        }
+        for (uint32_t k = split[r]; k < split[r + 1]; k++) sum += (double)chunk->value[k] * data[chunk->lor[k]];
         sums[r] = sum;
     }
 }
 
 /* data: of LORs from `begin` on. */
-static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, const double *data,
-                            uint32_t begin, double *sums)
+static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, const double *data, uint32_t begin,
+                            double *sums)
 {
     const uint32_t *split = chunk->split + range * chunk->num_rows;
     for (int64_t r = 0; r < chunk->num_rows; r++) {
         double sum = 0.0;
-        for (uint32_t k = split[r]; k < split[r + 1]; k++) {
-            sum += chunk->value[k] * data[chunk->lor[k] - begin];
-        }
+        for (uint32_t k = split[r]; k < split[r + 1]; k++) sum += chunk->value[k] * data[chunk->lor[k] - begin];
         sums[r] = sum;
     }
 }
@@ -191,8 +167,7 @@ static void expand(const struct back *back, int64_t range, double *window)
     while (lr_selection_next(&walk)) {
         for (int64_t k = 0; k < walk.span.count; k++) {
             const bool is_one = back->data.values == NULL;
-            window[span_lor(&walk.span, k) - first] =
-                is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
+            window[span_lor(&walk.span, k) - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
         }
     }
 }
@@ -223,11 +198,10 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
         for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
             const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
             double *sums = panel + (chunk->first_row - back->first_row);
-            if (back->data.precision == LR_FLOAT64) {
+            if (back->data.precision == LR_FLOAT64)
                 gather_tile_f64(chunk, g, back->data.values, 0, sums);
-            } else {
+            else
                 gather_tile_f32(chunk, g, back->data.values, sums);
-            }
         }
     }
 }
@@ -238,9 +212,7 @@ static void add_partial(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (int64_t r = begin; r < end; r++) {
         double sum = 0.0;
-        for (int64_t g = 0; g < back->matrix->num_ranges; g++) {
-            sum += back->partial[g * back->num_rows + r];
-        }
+        for (int64_t g = 0; g < back->matrix->num_ranges; g++) sum += back->partial[g * back->num_rows + r];
         lr_number_put(&back->image, back->first_row + r, sum);
     }
 }
@@ -262,8 +234,7 @@ static void choose_panel(struct back *back, int64_t most)
 static int64_t longest_panel(struct back *back, int64_t most)
 {
     int64_t longest = 0;
-    for (back->first_chunk = 0; back->first_chunk < back->matrix->num_chunks;
-         back->first_chunk = back->last_chunk) {
+    for (back->first_chunk = 0; back->first_chunk < back->matrix->num_chunks; back->first_chunk = back->last_chunk) {
         choose_panel(back, most);
         longest = back->num_rows > longest ? back->num_rows : longest;
     }
@@ -276,11 +247,8 @@ static lr_status run_back(struct back *back, int threads)
     const int64_t most = PARTIAL_BYTES / (matrix->num_ranges * (int64_t)sizeof(double));
     back->partial = lr_alloc(longest_panel(back, most) * matrix->num_ranges, sizeof(*back->partial),
                              "sums of a back-projection", matrix->log);
-    if (back->partial == NULL) {
-        return LR_FAILED;
-    }
-    for (back->first_chunk = 0; back->first_chunk < matrix->num_chunks;
-         back->first_chunk = back->last_chunk) {
+    if (back->partial == NULL) return LR_FAILED;
+    for (back->first_chunk = 0; back->first_chunk < matrix->num_chunks; back->first_chunk = back->last_chunk) {
         choose_panel(back, most);
         lr_parallel_for(threads, matrix->num_ranges, 1, back_ranges, back);
         lr_parallel_for(threads, back->num_rows, ROWS_PER_SHARE, add_partial, back);
@@ -289,20 +257,19 @@ static lr_status run_back(struct back *back, int threads)
     return LR_OK;
 }
 
-lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data,
-                         lr_vector *image)
+lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data, lr_vector *image)
 {
     struct back back = {.matrix = matrix, .data = *data, .image = *image};
     return run_back(&back, threads);
 }
 
-lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
-                              const struct lr_stored_lors *part, const lr_vector vectors[2])
+lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
+                              const lr_vector vectors[2])
 {
     struct back back = {.matrix = matrix, .part = part, .data = vectors[0], .image = vectors[1]};
     back.longest = longest_range(matrix);
-    back.windows = lr_alloc(threads * back.longest, sizeof(*back.windows),
-                            "the data of a back-projection", matrix->log);
+    back.windows =
+        lr_alloc(threads * back.longest, sizeof(*back.windows), "the data of a back-projection", matrix->log);
     const lr_status status = back.windows != NULL ? run_back(&back, threads) : LR_FAILED;
     free(back.windows);
     return status;

@@ -84,8 +84,7 @@ static bool watch_report(void *user, const char *what, double done, double total
     struct watch *watch = user;
     (void)what;
     watch->share = total > 0.0 ? done / total : 0.0;
-    watch->is_ended =
-        watch->is_ended || lr_progress_report(watch->user, "trying backends", 0.0, 1.0) != LR_OK;
+    watch->is_ended = watch->is_ended || lr_progress_report(watch->user, "trying backends", 0.0, 1.0) != LR_OK;
     watch->is_late = watch->share > 0.0 && lr_clock_seconds() >= watch->until;
     return !watch->is_late && !watch->is_ended;
 }
@@ -112,9 +111,7 @@ static void close_trial(struct trial *trial)
 {
     lr_vector_destroy(&trial->image);
     lr_vector_destroy(&trial->data);
-    if (trial->backend.fns != NULL) {
-        trial->backend.fns->destroy(trial->backend.self);
-    }
+    if (trial->backend.fns != NULL) trial->backend.fns->destroy(trial->backend.self);
     free(trial->pairs.pairs);
     *trial = (struct trial){.choice = trial->choice, .job_points = trial->job_points};
 }
@@ -127,13 +124,10 @@ static lr_status open_trial(struct trial *trial, const struct lr_operator *op, i
     trial->num_points = lr_grid_num_voxels(&trial->grid);
     trial->params = op->params;
     trial->params.grid = &trial->grid;
-    for (int k = 0; k < 3; k++) {
-        trial->params.samples[k] = 1;
-    }
+    for (int k = 0; k < 3; k++) trial->params.samples[k] = 1;
     trial->params.progress = &trial->watch.progress;
     trial->params.stands_for = &op->params;
-    trial->watch =
-        (struct watch){.progress = {watch_report, &trial->watch}, .user = op->progress_filter.to};
+    trial->watch = (struct watch){.progress = {watch_report, &trial->watch}, .user = op->progress_filter.to};
     return trial->choice->create(&trial->params, &trial->backend);
 }
 
@@ -151,9 +145,8 @@ static lr_status run_rows(const struct trial *trial, int64_t *next, int64_t coun
     const lr_row_sink sink = {drop_row, NULL};
     const double turns = ((double)(*next)++ + 0.5) * GOLDEN_SHARE;
     const int64_t places = trial->num_points - count + 1;
-    struct lr_rows rows = {.grid = &trial->grid,
-                           .samples = {1, 1, 1},
-                           .begin = (int64_t)((turns - floor(turns)) * (double)places)};
+    struct lr_rows rows = {
+        .grid = &trial->grid, .samples = {1, 1, 1}, .begin = (int64_t)((turns - floor(turns)) * (double)places)};
     rows.end = rows.begin + count;
     return trial->backend.fns->rows(trial->backend.self, &rows, &sink);
 }
@@ -192,9 +185,7 @@ static lr_status choose_part(struct trial *trial, int64_t most)
 {
     const lr_lors *lors = trial->params.lors;
     trial->num_lors = lors->count;
-    if (!trial->backend.fns->has_parts || lors->count <= most) {
-        return LR_OK;
-    }
+    if (!trial->backend.fns->has_parts || lors->count <= most) return LR_OK;
     LR_TRY(lr_trial_pairs_choose(lors, &trial->grid, most, &trial->pairs, trial->params.log));
     trial->num_lors = trial->pairs.num_lors;
     trial->part.pairs = trial->pairs.pairs;
@@ -212,8 +203,7 @@ static lr_status make_vectors(struct trial *trial)
 {
     lr_vector_params params = {.place = trial->backend.place,
                                .count = trial->num_points,
-                               .precision =
-                                   trial->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32,
+                               .precision = trial->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32,
                                .name = "the image of a trial",
                                .log = trial->params.log};
     LR_TRY(lr_vector_create(&params, &trial->image));
@@ -253,8 +243,7 @@ static lr_status watch_projection(struct trial *trial, bool forward, double seco
 {
     const double start = lr_clock_seconds();
     LR_TRY(watch_once(trial, forward, seconds, least));
-    for (double now = lr_clock_seconds(); now - start + *least < seconds;
-         now = lr_clock_seconds()) {
+    for (double now = lr_clock_seconds(); now - start + *least < seconds; now = lr_clock_seconds()) {
         double again;
         LR_TRY(watch_once(trial, forward, seconds, &again));
         *least = fmin(*least, again);
@@ -280,9 +269,8 @@ static lr_status time_both(struct trial *trial, double *seconds)
     LR_TRY(watch_once(trial, false, 0.0, &ignored));
     LR_TRY(watch_projection(trial, false, watched, &back));
     *seconds = forward + back;
-    lr_debug(trial->params.log, "trial of %s: %lld points, %lld LORs: forward %.3g s, back %.3g s",
-             trial->choice->name, (long long)trial->num_points, (long long)trial->num_lors, forward,
-             back);
+    lr_debug(trial->params.log, "trial of %s: %lld points, %lld LORs: forward %.3g s, back %.3g s", trial->choice->name,
+             (long long)trial->num_points, (long long)trial->num_lors, forward, back);
     return LR_OK;
 }
 
@@ -317,9 +305,8 @@ static int next_size(const struct trial *trial, int size, double seconds)
     const double wanted = work_of(trial, size) * 2.0 * watch_seconds(trial) / (seconds + 1e-9);
     int next = size + 1;
     while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted && has_room(trial, next + 1) &&
-           is_worth(trial, next + 1)) {
+           is_worth(trial, next + 1))
         next++;
-    }
     return next;
 }
 
@@ -335,17 +322,14 @@ static double seconds_of_point(const struct trial *trial, int size, double first
 {
     const double more = (double)(trial->num_points - 1), all = (double)trial->job_points;
     const double added = more > 0.0 ? fmax(seconds - first, 0.0) / more : 0.0;
-    if (trial->is_rough) {
-        return (first + added * (all - 1.0)) / all;
-    }
+    if (trial->is_rough) return (first + added * (all - 1.0)) / all;
     const bool is_clear = seconds - first >= ENOUGH_SECONDS && sizes[size].lors == sizes[0].lors;
     return is_clear ? added : seconds / (double)trial->num_points;
 }
 
 /* One point, then more and more, and more LORs, until they take clearly longer: the difference is
  * free of what a projection costs whatever the number of points. */
-static lr_status time_projections(struct trial *trial, const struct lr_operator *op,
-                                  double *point_us)
+static lr_status time_projections(struct trial *trial, const struct lr_operator *op, double *point_us)
 {
     double first = 0.0, seconds = 0.0;
     int size = 0;
@@ -392,14 +376,11 @@ static void write_key(const struct trial *trial, char key[KEY_CHARS])
     const struct lr_backend_params *params = &trial->params;
     const lr_scanner *scanner = params->scanner;
     char mode[32] = "exact";
-    if (params->mode == LR_MODE_SAMPLED) {
-        snprintf(mode, sizeof(mode), "sampled, %d rays", params->rays);
-    }
-    snprintf(key, KEY_CHARS,
-             "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d mu steps%s",
-             lr_version(), trial->backend.fns->name, trial->backend.device, scanner->name,
-             scanner->num_modules, scanner->num_crystals, (long long)params->lors->count, mode,
-             params->mu_steps, params->penetration ? "; penetration" : "");
+    if (params->mode == LR_MODE_SAMPLED) snprintf(mode, sizeof(mode), "sampled, %d rays", params->rays);
+    snprintf(key, KEY_CHARS, "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d mu steps%s",
+             lr_version(), trial->backend.fns->name, trial->backend.device, scanner->name, scanner->num_modules,
+             scanner->num_crystals, (long long)params->lors->count, mode, params->mu_steps,
+             params->penetration ? "; penetration" : "");
 }
 
 /* What the file knows, else what a trial says. */
@@ -407,8 +388,7 @@ static lr_status find_speed(struct trial *trial, struct lr_operator *op, double 
 {
     char key[KEY_CHARS];
     struct lr_note note = {.key = key};
-    const lr_log *log =
-        &op->log_filter.to; /* for debugging, while the backend's remarks are dropped */
+    const lr_log *log = &op->log_filter.to; /* for debugging, while the backend's remarks are dropped */
     const double start = lr_clock_seconds(), waited = lr_clock_waited_seconds();
     LR_TRY(open_trial(trial, op, 0));
     write_key(trial, key);
@@ -417,10 +397,8 @@ static lr_status find_speed(struct trial *trial, struct lr_operator *op, double 
         LR_TRY(time_trial(trial, op, &note.value));
         note.is_known = true;
         const double taken = lr_clock_seconds() - start;
-        if (!trial->is_rough && !trial->is_most &&
-            lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
+        if (!trial->is_rough && !trial->is_most && lr_clock_waited_seconds() - waited <= MOST_WAITED * taken)
             lr_notes_keep(&note, 1, log);
-        }
     }
     *point_us = note.value;
     return LR_OK;
@@ -432,9 +410,7 @@ lr_status lr_measure_speed(struct lr_operator *op)
     const int *samples = op->params.samples;
     struct trial trial = {.choice = op->choice, .job_points = count_points(op)};
     double point_us = 0.0;
-    if (op->voxel_us > 0.0) {
-        return LR_OK;
-    }
+    if (op->voxel_us > 0.0) return LR_OK;
     op->log_filter.drops_remarks = true;
     const lr_status status = find_speed(&trial, op, &point_us);
     op->log_filter.drops_remarks = false;

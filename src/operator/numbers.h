@@ -15,11 +15,10 @@ static inline double lr_number_get(const lr_vector *vector, int64_t at)
 
 static inline void lr_number_put(const lr_vector *vector, int64_t at, double value)
 {
-    if (vector->precision == LR_FLOAT64) {
+    if (vector->precision == LR_FLOAT64)
         ((double *)vector->values)[at] = value;
-    } else {
+    else
         ((float *)vector->values)[at] = (float)value;
-    }
 }
 
 /* The first number that is not finite, or -1. */

@@ -31,16 +31,9 @@ static lr_status create_raster(const struct lr_backend_params *params, struct lr
 
 static const struct lr_backend_choice builtin_choices[] = {
     {.name = "compute", .has_exact = true, .has_penetration = true, .create = create_compute},
-    {.name = "native",
-     .has_exact = true,
-     .has_penetration = true,
-     .create = lr_native_backend_create},
+    {.name = "native", .has_exact = true, .has_penetration = true, .create = lr_native_backend_create},
     {.name = "raster", .create = create_raster},
-    {.name = "cpu",
-     .has_exact = true,
-     .has_penetration = true,
-     .is_reference = true,
-     .create = lr_cpu_backend_create},
+    {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
 };
 
 /* A kept matrix is the host's: a graphics processor has projected anew before the host has read it.
@@ -49,13 +42,11 @@ static const struct lr_backend_choice builtin_choices[] = {
 static bool may_store(const struct lr_operator *op, const lr_operator_params *params)
 {
     return params->store == LR_STORE_YES ||
-           (params->store == LR_STORE_AUTO && !op->backend.is_gpu &&
-            !op->backend.fns->is_never_kept);
+           (params->store == LR_STORE_AUTO && !op->backend.is_gpu && !op->backend.fns->is_never_kept);
 }
 
 /* Where it is a matter of time, how long the projections to come take without the matrix. */
-static lr_status weigh(struct lr_operator *op, const lr_operator_params *params,
-                       struct lr_stored_wish *wish)
+static lr_status weigh(struct lr_operator *op, const lr_operator_params *params, struct lr_stored_wish *wish)
 {
     const bool is_known = params->projections > 0.0 && !params->deterministic;
     wish->projections = params->store == LR_STORE_AUTO && is_known ? params->projections : 0.0;
@@ -94,9 +85,7 @@ static void fill_info(struct lr_operator *op)
     info->mode = op->params.mode;
     info->penetration = op->params.penetration;
     info->rays = op->params.mode == LR_MODE_EXACT ? 0 : op->params.rays;
-    for (int k = 0; k < 3; k++) {
-        info->samples[k] = op->params.samples[k];
-    }
+    for (int k = 0; k < 3; k++) info->samples[k] = op->params.samples[k];
     info->mu_steps = op->params.mu_steps;
     info->threads = op->params.threads;
     info->max_memory_bytes = op->params.max_memory_bytes;
@@ -121,14 +110,11 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     const double start = lr_clock_seconds();
     LR_TRY(lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params));
     op->params.progress = &op->progress_filter.progress;
-    if (params->factors != NULL) {
-        op->factors = *params->factors;
-    }
+    if (params->factors != NULL) op->factors = *params->factors;
     LR_TRY(lr_choose_backend(op, params->backend, choices));
     warn_of_rays(op, params);
-    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration) {
+    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration)
         lr_coverage_warn_near(&op->grid, op->params.samples, op->params.scanner, op->params.log);
-    }
     LR_TRY(store_matrix(op, params));
     fill_info(op);
     op->chosen = *op->choice;
@@ -137,13 +123,11 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     return LR_OK;
 }
 
-lr_operator *lr_operator_create_among(const lr_operator_params *params,
-                                      const struct lr_backend_choice *choices, int num_choices)
+lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
+                                      int num_choices)
 {
     lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
-    if (op == NULL) {
-        return NULL;
-    }
+    if (op == NULL) return NULL;
     lr_log_filter_init(&op->log_filter, params->log);
     lr_progress_filter_init(&op->progress_filter, params->progress);
     if (operator_init(op, params, &(struct lr_choices){choices, num_choices}) != LR_OK) {
@@ -161,14 +145,10 @@ lr_operator *lr_operator_create(const lr_operator_params *params)
 
 void lr_operator_destroy(lr_operator *op)
 {
-    if (op == NULL) {
-        return;
-    }
+    if (op == NULL) return;
     lr_psf_finish(&op->psf);
     lr_factor_store_finish(&op->factor_store); /* at the backend's place, which goes next */
-    if (op->backend.fns != NULL) {
-        op->backend.fns->destroy(op->backend.self);
-    }
+    if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     lr_direct_family_destroy(op->direct);
     lr_listmode_family_destroy(op->listmode);
     lr_log_filter_finish(&op->log_filter);

@@ -39,20 +39,15 @@ double lr_project_bytes(const struct lr_operator *op)
 lr_status lr_project_check_room(const struct lr_operator *op)
 {
     const double needed = lr_project_bytes(op);
-    if (needed < LARGE_BYTES) {
-        return LR_OK;
-    }
+    if (needed < LARGE_BYTES) return LR_OK;
     const double free_bytes = FREE_SHARE * (double)lr_available_memory();
-    if (needed <= free_bytes) {
-        return LR_OK;
-    }
-    return lr_error(
-        op->params.log, LR_FAILED,
-        "projections on a grid of %lld voxels need about %.3g GiB of memory on backend "
-        "%s, and %.3g GiB can be had: take at most %.2g voxels, such as edges %.2g times "
-        "as long, or a part of the grid",
-        (long long)op->info.num_voxels, needed / 0x1p30, op->backend.fns->name, free_bytes / 0x1p30,
-        free_bytes / op->backend.fns->voxel_bytes, cbrt(needed / free_bytes) + 0.05);
+    if (needed <= free_bytes) return LR_OK;
+    return lr_error(op->params.log, LR_FAILED,
+                    "projections on a grid of %lld voxels need about %.3g GiB of memory on backend "
+                    "%s, and %.3g GiB can be had: take at most %.2g voxels, such as edges %.2g times "
+                    "as long, or a part of the grid",
+                    (long long)op->info.num_voxels, needed / 0x1p30, op->backend.fns->name, free_bytes / 0x1p30,
+                    free_bytes / op->backend.fns->voxel_bytes, cbrt(needed / free_bytes) + 0.05);
 }
 
 /* --- checks --- */
@@ -86,14 +81,10 @@ static lr_status find_wrong(const struct projection *p, const lr_vector *in, int
     }
     lr_vector_sums sums;
     LR_TRY(lr_vector_add_up(in, NULL, &sums));
-    if (sums.not_finite == 0) {
-        return LR_OK;
-    }
+    if (sums.not_finite == 0) return LR_OK;
     lr_vector host;
-    LR_TRY(lr_vector_create(&(lr_vector_params){.count = in->count,
-                                                .precision = in->precision,
-                                                .log = p->op->params.log},
-                            &host));
+    LR_TRY(lr_vector_create(
+        &(lr_vector_params){.count = in->count, .precision = in->precision, .log = p->op->params.log}, &host));
     const lr_status status = lr_vector_copy(in, &host);
     *wrong = status == LR_OK ? lr_numbers_find_not_finite(&host) : -1;
     lr_vector_destroy(&host);
@@ -104,9 +95,7 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
 {
     int64_t wrong;
     LR_TRY(find_wrong(p, in, &wrong));
-    if (wrong < 0) {
-        return LR_OK;
-    }
+    if (wrong < 0) return LR_OK;
     return p->forward ? report_voxel(p->op, wrong)
                       : report_lor(p->op, lr_selection_lor(p->op->params.lors, p->part, wrong));
 }
@@ -126,21 +115,18 @@ static void pick(const struct projection *p, const lr_vector *all, const lr_vect
     while (lr_selection_next(&walk)) {
         for (int64_t k = 0; k < walk.span.count; k++) {
             const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
-            if (p->forward) {
+            if (p->forward)
                 lr_number_put(values, walk.position + k, lr_number_get(all, lor));
-            } else {
+            else
                 lr_number_put(all, lor, values ? lr_number_get(values, walk.position + k) : 1.0);
-            }
         }
     }
 }
 
-lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count,
-                          lr_vector *vector)
+lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count, lr_vector *vector)
 {
     return lr_vector_create(
-        &(lr_vector_params){
-            .count = count, .precision = lr_precision_of(op), .name = name, .log = op->params.log},
+        &(lr_vector_params){.count = count, .precision = lr_precision_of(op), .name = name, .log = op->params.log},
         vector);
 }
 
@@ -149,14 +135,11 @@ static lr_status part_by_all(const struct projection *p, const lr_vector *in, lr
 {
     const struct lr_backend *backend = &p->op->backend;
     lr_vector all;
-    LR_TRY(
-        lr_make_numbers(p->op, "LOR data in the backend's precision", p->op->info.num_lors, &all));
+    LR_TRY(lr_make_numbers(p->op, "LOR data in the backend's precision", p->op->info.num_lors, &all));
     lr_status status;
     if (p->forward) {
         status = backend->fns->forward(backend->self, NULL, in, &all);
-        if (status == LR_OK) {
-            pick(p, &all, out);
-        }
+        if (status == LR_OK) pick(p, &all, out);
     } else {
         pick(p, &all, in);
         status = backend->fns->back(backend->self, NULL, &all, out);
@@ -165,14 +148,12 @@ static lr_status part_by_all(const struct projection *p, const lr_vector *in, lr
     return status;
 }
 
-lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part,
-                               const lr_vector *values, lr_vector *image)
+lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part, const lr_vector *values,
+                               lr_vector *image)
 {
     const struct lr_backend *backend = &op->backend;
     const struct projection p = {op, part, false, false};
-    if (is_by_all(&p)) {
-        return part_by_all(&p, values, image);
-    }
+    if (is_by_all(&p)) return part_by_all(&p, values, image);
     return backend->fns->back(backend->self, part, values, image);
 }
 
@@ -181,9 +162,7 @@ lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part,
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
-    if (is_by_all(p)) {
-        return part_by_all(p, in, out);
-    }
+    if (is_by_all(p)) return part_by_all(p, in, out);
     return p->forward ? backend->fns->forward(backend->self, p->part, in, out)
                       : backend->fns->back(backend->self, p->part, in, out);
 }
@@ -212,15 +191,11 @@ enum { CHANGED = 1, ON_THE_HOST = 2 };
 
 /* The vector itself, or a new one, which it must be when it is going to be changed: where the caller
  * has it, if the backend computes there, else on the host. */
-static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how,
-                       lr_vector *staged)
+static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how, lr_vector *staged)
 {
-    const bool is_there =
-        vector->values == NULL && vector->place == op->backend.place && (how & ON_THE_HOST) == 0;
+    const bool is_there = vector->values == NULL && vector->place == op->backend.place && (how & ON_THE_HOST) == 0;
     *staged = *vector;
-    if (is_taken(op, vector) && (how & CHANGED) == 0 && (is_there || vector->values != NULL)) {
-        return LR_OK;
-    }
+    if (is_taken(op, vector) && (how & CHANGED) == 0 && (is_there || vector->values != NULL)) return LR_OK;
     return lr_vector_create(&(lr_vector_params){.place = is_there ? vector->place : NULL,
                                                 .count = vector->count,
                                                 .precision = lr_precision_of(op),
@@ -236,9 +211,7 @@ static bool is_same(const lr_vector *one, const lr_vector *other)
 
 static void unstage(const lr_vector *vector, lr_vector *staged)
 {
-    if (!is_same(vector, staged)) {
-        lr_vector_destroy(staged);
-    }
+    if (!is_same(vector, staged)) lr_vector_destroy(staged);
 }
 
 static lr_status project(const struct projection *p, const lr_vector *in, lr_vector *out)
@@ -252,9 +225,7 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
     if (status == LR_OK) {
         status = is_same(in, &inner_in) ? LR_OK : lr_vector_copy(in, &inner_in);
         status = status == LR_OK ? run(p, &inner_in, &inner_out) : status;
-        if (status == LR_OK && !is_same(out, &inner_out)) {
-            status = lr_vector_copy(&inner_out, out);
-        }
+        if (status == LR_OK && !is_same(out, &inner_out)) status = lr_vector_copy(&inner_out, out);
         unstage(out, &inner_out);
     }
     unstage(in, &inner_in);
@@ -268,16 +239,13 @@ static bool is_missing(const lr_vector *vector)
     return vector == NULL || (vector->values == NULL && vector->storage == NULL);
 }
 
-static lr_status check_vector(const struct lr_operator *op, const lr_vector *vector, int64_t count,
-                              const char *what)
+static lr_status check_vector(const struct lr_operator *op, const lr_vector *vector, int64_t count, const char *what)
 {
-    if (is_missing(vector)) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "a projection needs an image and a data array: %s is missing", what);
-    }
+    if (is_missing(vector))
+        return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array: %s is missing", what);
     if (vector->count != count) {
-        return lr_error(op->params.log, LR_USAGE, "%s has %lld numbers where the operator has %lld",
-                        what, (long long)vector->count, (long long)count);
+        return lr_error(op->params.log, LR_USAGE, "%s has %lld numbers where the operator has %lld", what,
+                        (long long)vector->count, (long long)count);
     }
     return LR_OK;
 }
@@ -296,16 +264,13 @@ static lr_status settle(const struct lr_operator *op, const lr_selection **part,
     return LR_OK;
 }
 
-lr_status lr_project_forward(const struct lr_projection *wanted, const lr_vector *image,
-                             lr_vector *values)
+lr_status lr_project_forward(const struct lr_projection *wanted, const lr_vector *image, lr_vector *values)
 {
     struct lr_operator *op = wanted->op;
     struct projection p = {op, wanted->part, true, wanted->is_finite};
     int64_t count;
     LR_TRY(settle(op, &p.part, &count));
-    if (count == 0) {
-        return LR_OK;
-    }
+    if (count == 0) return LR_OK;
     LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
     const lr_vector *blurred;
@@ -313,30 +278,25 @@ lr_status lr_project_forward(const struct lr_projection *wanted, const lr_vector
     return project(&p, blurred, values);
 }
 
-lr_status lr_project_back(const struct lr_projection *wanted, const lr_vector *values,
-                          lr_vector *image)
+lr_status lr_project_back(const struct lr_projection *wanted, const lr_vector *values, lr_vector *image)
 {
     struct lr_operator *op = wanted->op;
     struct projection p = {op, wanted->part, false, wanted->is_finite};
     int64_t count;
     LR_TRY(settle(op, &p.part, &count));
     LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
-    if (count == 0) {
-        return lr_vector_fill(image, 0.0);
-    }
+    if (count == 0) return lr_vector_fill(image, 0.0);
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
     LR_TRY(project(&p, values, image));
     return lr_psf_apply(&op->psf, image);
 }
 
-lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
-                              lr_vector *values)
+lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     return lr_project_forward(&(struct lr_projection){.op = op, .part = part}, image, values);
 }
 
-lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values,
-                           lr_vector *image)
+lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     return lr_project_back(&(struct lr_projection){.op = op, .part = part}, values, image);
 }
@@ -349,8 +309,7 @@ lr_place *lr_operator_place(const lr_operator *op)
 int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes)
 {
     const struct lr_backend *backend = &op->backend;
-    return backend->fns->device_passes != NULL ? backend->fns->device_passes(backend->self, passes)
-                                               : 0;
+    return backend->fns->device_passes != NULL ? backend->fns->device_passes(backend->self, passes) : 0;
 }
 
 double lr_operator_device_seconds(const lr_operator *op)

@@ -18,18 +18,16 @@ static lr_status check_widths(const struct lr_operator *op, const double fwhm_mm
     for (int axis = 0; axis < 3; axis++) {
         const double reach = cut * fwhm_mm[axis] / 2.3548 / op->grid.voxel_mm[axis];
         if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
-            return lr_error(
-                op->params.log, LR_USAGE,
-                "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or "
-                "0 for none",
-                fwhm_mm[axis], "xyz"[axis]);
+            return lr_error(op->params.log, LR_USAGE,
+                            "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or "
+                            "0 for none",
+                            fwhm_mm[axis], "xyz"[axis]);
         }
         if (reach >= LR_CONVOLUTION_REACH - 1) {
             return lr_error(op->params.log, LR_USAGE,
                             "a resolution of %g mm along %c reaches over more than %d voxels of %g "
                             "mm: is it in mm?",
-                            fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1,
-                            op->grid.voxel_mm[axis]);
+                            fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1, op->grid.voxel_mm[axis]);
         }
     }
     return LR_OK;
@@ -45,9 +43,7 @@ static void fill_axis(struct lr_psf *psf, int axis, double sigma_voxels)
         weights[k] = erf((k + 0.5) * scale) - erf((k - 0.5) * scale);
         sum += k > 0 ? 2.0 * weights[k] : weights[k];
     }
-    for (int k = 0; k <= reach; k++) {
-        weights[k] /= sum;
-    }
+    for (int k = 0; k <= reach; k++) weights[k] /= sum;
 }
 
 lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
@@ -85,11 +81,9 @@ static lr_status make_scratch(struct lr_psf *psf, const lr_vector *image)
 {
     for (int k = 0; k < 2; k++) {
         lr_vector *scratch = &psf->scratch[k];
-        const bool is_there = scratch->storage != NULL && scratch->place == image->place &&
-                              scratch->precision == image->precision;
-        if (is_there) {
-            continue;
-        }
+        const bool is_there =
+            scratch->storage != NULL && scratch->place == image->place && scratch->precision == image->precision;
+        if (is_there) continue;
         lr_vector_destroy(scratch);
         LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
                                                     .count = image->count,
@@ -104,14 +98,10 @@ static lr_status make_scratch(struct lr_psf *psf, const lr_vector *image)
 lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred)
 {
     *blurred = image;
-    if (!psf->is_on) {
-        return LR_OK;
-    }
+    if (!psf->is_on) return LR_OK;
     LR_TRY(make_scratch(psf, image));
     for (int axis = 0; axis < 3; axis++) {
-        if (psf->reach[axis] == 0) {
-            continue;
-        }
+        if (psf->reach[axis] == 0) continue;
         lr_vector *to = &psf->scratch[*blurred == &psf->scratch[0] ? 1 : 0];
         const int *size = psf->size;
         LR_TRY(lr_vector_convolve(&(lr_convolution){.size = {size[0], size[1], size[2]},
@@ -134,10 +124,9 @@ lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image)
 
 lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what)
 {
-    return !psf->is_on
-               ? LR_OK
-               : lr_error(psf->log, LR_USAGE,
-                          "%s cannot be had with a resolution in image space, which is applied to "
-                          "images and not to elements: make an operator without one",
-                          what);
+    return !psf->is_on ? LR_OK
+                       : lr_error(psf->log, LR_USAGE,
+                                  "%s cannot be had with a resolution in image space, which is applied to "
+                                  "images and not to elements: make an operator without one",
+                                  what);
 }

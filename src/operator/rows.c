@@ -33,8 +33,7 @@ static lr_status take_and_count_block(void *user, const struct lr_row_block *blo
     struct counted_sink *counted = user;
     LR_TRY(counted->blocks->take(counted->blocks->user, block));
     counted->done += block->num_rows;
-    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done,
-                                  (double)counted->total);
+    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
 static lr_status take_and_count(void *user, const lr_row *row)
@@ -42,8 +41,7 @@ static lr_status take_and_count(void *user, const lr_row *row)
     struct counted_sink *counted = user;
     LR_TRY(counted->sink->take(counted->sink->user, row));
     counted->done++;
-    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done,
-                                  (double)counted->total);
+    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done, (double)counted->total);
 }
 
 /* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
@@ -58,15 +56,12 @@ struct altered_sink {
 
 static lr_status pick(struct altered_sink *altered, const lr_row *row)
 {
-    struct lr_selection_finder finder = {.lors = altered->op->params.lors,
-                                         .selection = altered->part};
+    struct lr_selection_finder finder = {.lors = altered->op->params.lors, .selection = altered->part};
     LR_TRY(lr_owned_row_reserve(&altered->out, row->count, altered->op->params.log));
     altered->out.count = 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        if (lr_selection_find(&finder, row->lor[k]) >= 0) {
+    for (int64_t k = 0; k < row->count; k++)
+        if (lr_selection_find(&finder, row->lor[k]) >= 0)
             lr_owned_row_put(&altered->out, row->lor[k], row->probability[k]);
-        }
-    }
     return LR_OK;
 }
 
@@ -76,18 +71,14 @@ static lr_status scale(struct altered_sink *altered)
     struct lr_owned_row *out = &altered->out;
     const lr_log *log = altered->op->params.log;
     const lr_lor_span span = {.numbers = out->lor, .count = out->count};
-    if (!lr_has_factors(altered->op) || span.count == 0) {
-        return LR_OK;
-    }
+    if (!lr_has_factors(altered->op) || span.count == 0) return LR_OK;
     LR_TRY(lr_grow(&altered->factors, &altered->room, span.count,
                    &(struct lr_items){sizeof(*altered->factors), "a matrix row", log}));
     LR_TRY(lr_scaling_get(altered->op, &span, altered->factors));
     out->count = 0;
     for (int64_t k = 0; k < span.count; k++) {
         const double element = (double)altered->factors[k] * out->probability[k];
-        if (element > 0.0) {
-            lr_owned_row_put(out, out->lor[k], element);
-        }
+        if (element > 0.0) lr_owned_row_put(out, out->lor[k], element);
     }
     return LR_OK;
 }
@@ -101,14 +92,12 @@ static lr_status take_and_alter(void *user, const lr_row *row)
     return altered->sink->take(altered->sink->user, &out);
 }
 
-static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows,
-                             const lr_selection *part, const lr_row_sink *sink)
+static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
+                             const lr_row_sink *sink)
 {
     const struct lr_backend *backend = &op->backend;
     const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
-    if (is_whole && !lr_has_factors(op)) {
-        return backend->fns->rows(backend->self, rows, sink);
-    }
+    if (is_whole && !lr_has_factors(op)) return backend->fns->rows(backend->self, rows, sink);
     struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
     const lr_row_sink outer = {take_and_alter, &altered};
     struct lr_rows one_by_one = *rows;
@@ -126,12 +115,8 @@ static int64_t pairs_of_lors(const struct lr_operator *op, const lr_selection *p
     int64_t count = 0;
     int32_t pair = 0;
     for (int64_t k = 0; k < part->num_lors; k++) {
-        while (part->lors[k] >= lors->offsets[pair + 1]) {
-            pair++;
-        }
-        if (count == 0 || pairs[count - 1] != pair) {
-            pairs[count++] = pair;
-        }
+        while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
+        if (count == 0 || pairs[count - 1] != pair) pairs[count++] = pair;
     }
     return count;
 }
@@ -147,9 +132,7 @@ lr_status lr_rows_run(struct lr_operator *op, const struct lr_rows *rows, const 
         wanted.num_pairs = part->num_pairs;
     } else if (part != NULL) {
         pairs = lr_alloc(part->num_lors + 1, sizeof(*pairs), "module pairs", op->params.log);
-        if (pairs == NULL) {
-            return LR_FAILED;
-        }
+        if (pairs == NULL) return LR_FAILED;
         wanted.pairs = pairs;
         wanted.num_pairs = pairs_of_lors(op, part, pairs);
     }
@@ -163,18 +146,15 @@ lr_status lr_rows_run(struct lr_operator *op, const struct lr_rows *rows, const 
 struct lr_rows lr_rows_of_voxels(const struct lr_operator *op, int64_t begin, int64_t end)
 {
     struct lr_rows rows = {.grid = &op->grid, .begin = begin, .end = end};
-    for (int k = 0; k < 3; k++) {
-        rows.samples[k] = op->params.samples[k];
-    }
+    for (int k = 0; k < 3; k++) rows.samples[k] = op->params.samples[k];
     return rows;
 }
 
 lr_status lr_rows_check_sink(const struct lr_operator *op, const lr_row_sink *sink)
 {
     LR_TRY(lr_psf_refuse(&op->psf, "matrix elements"));
-    if (sink == NULL || sink->take == NULL) {
+    if (sink == NULL || sink->take == NULL)
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
-    }
     return LR_OK;
 }
 
@@ -186,8 +166,7 @@ static bool is_finite_point(const double point_mm[3])
 static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_t end)
 {
     if (begin < 0 || end < begin || end > op->info.num_voxels) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
+        return lr_error(op->params.log, LR_USAGE, "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
                         (long long)begin, (long long)end - 1, (long long)op->info.num_voxels - 1);
     }
     return LR_OK;
@@ -196,9 +175,7 @@ static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_
 lr_status lr_rows_check_choice(const struct lr_operator *op, const lr_row_choice *choice)
 {
     LR_TRY(lr_selection_check(op->params.lors, choice->part, op->params.log));
-    if (choice->voxels == NULL) {
-        return check_voxel(op, choice->begin, choice->end);
-    }
+    if (choice->voxels == NULL) return check_voxel(op, choice->begin, choice->end);
     for (int64_t k = 0; k < choice->num_voxels; k++) {
         LR_TRY(check_voxel(op, choice->voxels[k], choice->voxels[k] + 1));
         if (k > 0 && choice->voxels[k] <= choice->voxels[k - 1]) {
@@ -212,14 +189,11 @@ lr_status lr_rows_check_choice(const struct lr_operator *op, const lr_row_choice
 }
 
 /* Begins to tell how far `total` rows are. */
-static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink,
-                                      int64_t total)
+static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
     lr_progress_filter_begin(&op->progress_filter, what, (double)total);
-    return (struct counted_sink){.sink = sink,
-                                 .blocks = lr_row_entry_of(sink),
-                                 .progress_filter = &op->progress_filter,
-                                 .total = total};
+    return (struct counted_sink){
+        .sink = sink, .blocks = lr_row_entry_of(sink), .progress_filter = &op->progress_filter, .total = total};
 }
 
 static lr_status run_counted(struct lr_operator *op, struct lr_rows *rows, const lr_selection *part,
@@ -232,8 +206,7 @@ static lr_status run_counted(struct lr_operator *op, struct lr_rows *rows, const
 }
 
 /* Voxels that follow each other are computed together. */
-static lr_status run_listed(struct lr_operator *op, const lr_row_choice *choice,
-                            struct counted_sink *counted)
+static lr_status run_listed(struct lr_operator *op, const lr_row_choice *choice, struct counted_sink *counted)
 {
     const int64_t *voxels = choice->voxels;
     for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
@@ -245,17 +218,13 @@ static lr_status run_listed(struct lr_operator *op, const lr_row_choice *choice,
     return LR_OK;
 }
 
-lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
-                                const lr_row_sink *sink)
+lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink)
 {
     LR_TRY(lr_rows_check_sink(op, sink));
     LR_TRY(lr_rows_check_choice(op, choice));
     const bool is_listed = choice->voxels != NULL;
-    struct counted_sink counted =
-        count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
-    if (is_listed) {
-        return run_listed(op, choice, &counted);
-    }
+    struct counted_sink counted = count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
+    if (is_listed) return run_listed(op, choice, &counted);
     struct lr_rows rows = lr_rows_of_voxels(op, choice->begin, choice->end);
     return run_counted(op, &rows, choice->part, &counted);
 }
@@ -276,40 +245,31 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
     for (int64_t k = 0; k < num_points; k++) {
         if (!is_finite_point(points_mm[k])) {
             return lr_error(op->params.log, LR_BAD_INPUT,
-                            "point %lld at (%g, %g, %g) mm is not finite: correct its coordinates",
-                            (long long)k, points_mm[k][0], points_mm[k][1], points_mm[k][2]);
+                            "point %lld at (%g, %g, %g) mm is not finite: correct its coordinates", (long long)k,
+                            points_mm[k][0], points_mm[k][1], points_mm[k][2]);
         }
     }
-    if (op->direct == NULL && strcmp(op->backend.fns->name, "compute") == 0 &&
-        !op->params.penetration) {
+    if (op->direct == NULL && strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration)
         lr_coverage_warn_near_points(points_mm, num_points, op->params.scanner, op->params.log);
-    }
     struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
     struct counted_sink counted = count_rows(op, sink, num_points);
     return run_counted(op, &rows, NULL, &counted);
 }
 
-lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,
-                              lr_pixel *pixels)
+lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module, lr_pixel *pixels)
 {
     const struct lr_backend *backend = &op->backend;
-    if (op->params.mode == LR_MODE_EXACT) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "exact mode has no correspondence images: use mode sampled");
-    }
+    if (op->params.mode == LR_MODE_EXACT)
+        return lr_error(op->params.log, LR_USAGE, "exact mode has no correspondence images: use mode sampled");
     if (backend->fns->picture == NULL) {
         return lr_error(op->params.log, LR_USAGE,
-                        "backend %s draws no correspondence images: use backend cpu or raster",
-                        backend->fns->name);
+                        "backend %s draws no correspondence images: use backend cpu or raster", backend->fns->name);
     }
     if (module < 0 || module >= op->params.scanner->num_modules) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "module %d does not exist: the scanner has modules 0 to %d", module,
+        return lr_error(op->params.log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", module,
                         op->params.scanner->num_modules - 1);
     }
-    if (pixels == NULL || !is_finite_point(point_mm)) {
-        return lr_error(op->params.log, LR_BAD_INPUT,
-                        "a picture needs a finite point and an array of pixels");
-    }
+    if (pixels == NULL || !is_finite_point(point_mm))
+        return lr_error(op->params.log, LR_BAD_INPUT, "a picture needs a finite point and an array of pixels");
     return backend->fns->picture(backend->self, point_mm, module, pixels);
 }

@@ -21,8 +21,7 @@ struct lr_lor_rows_plan {
     double passes; /* over all voxels */
     double memory_bytes;
 };
-struct lr_lor_rows_plan lr_lor_rows_forecast(const struct lr_operator *op, double lors,
-                                             double elements);
+struct lr_lor_rows_plan lr_lor_rows_forecast(const struct lr_operator *op, double lors, double elements);
 
 /* Hands the rows to the sink, elements of the part only (NULL: all LORs), factors applied. Reports
  * no progress. rows: checked, not empty, without pairs; part: checked. */

@@ -20,11 +20,9 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
 /* Multiplies LOR values, which stand in the selection's order, by their factors; without factors
  * leaves them alone. Factors are kept for the next time where there is room (operator/factor_store.h);
  * else that takes a few MB on the host, however many there are, and on a device as much as the values. */
-lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection,
-                           lr_vector *values);
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
 /* The same, keeping nothing: of what is done once. */
-lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection,
-                                lr_vector *values);
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
 #endif

@@ -18,8 +18,7 @@
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
 
 /* Entries of `part` from `begin` on whose LORs are at most `most`, at least one entry. */
-static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, int64_t begin,
-                               int64_t most)
+static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, int64_t begin, int64_t most)
 {
     lr_selection window = {0};
     if (part->lors != NULL) {
@@ -61,14 +60,11 @@ static lr_status blank(const struct lr_operator *op, const lr_selection *part, l
 }
 
 /* 1 for each of the LORs among so many, times their factors. */
-static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count,
-                           lr_vector *values)
+static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count, lr_vector *values)
 {
     LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
     lr_status status = lr_vector_fill(values, 1.0);
-    if (status == LR_OK && part != NULL && part->interleave > 1) {
-        status = blank(op, part, values);
-    }
+    if (status == LR_OK && part != NULL && part->interleave > 1) status = blank(op, part, values);
     return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
@@ -80,12 +76,8 @@ static lr_status add_window(struct sum *sum, const lr_selection *window)
     sum->op->progress_filter.from = (double)sum->done / (double)sum->num_values;
     sum->op->progress_filter.share = (double)count / (double)sum->num_values;
     lr_status status = make_ones(op, window, count, &values);
-    if (status == LR_OK) {
-        status = lr_project_back_part(op, window, &values, &sum->image);
-    }
-    for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) {
-        sum->total[v] += lr_number_get(&sum->image, v);
-    }
+    if (status == LR_OK) status = lr_project_back_part(op, window, &values, &sum->image);
+    for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) sum->total[v] += lr_number_get(&sum->image, v);
     sum->done += count;
     lr_vector_destroy(&values);
     return status;
@@ -107,16 +99,11 @@ static lr_status add_windows(struct sum *sum)
 
 static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    struct sum sum = {.op = op,
-                      .part = part,
-                      .image = *image,
-                      .num_values = lr_selection_count(op->params.lors, part)};
+    struct sum sum = {.op = op, .part = part, .image = *image, .num_values = lr_selection_count(op->params.lors, part)};
     sum.total = lr_alloc(image->count, sizeof(*sum.total), "the sensitivity", op->params.log);
     lr_status status = sum.total != NULL ? add_windows(&sum) : LR_FAILED;
     op->progress_filter.share = 0.0;
-    for (int64_t v = 0; status == LR_OK && v < image->count; v++) {
-        lr_number_put(image, v, sum.total[v]);
-    }
+    for (int64_t v = 0; status == LR_OK && v < image->count; v++) lr_number_put(image, v, sum.total[v]);
     free(sum.total);
     return status;
 }
@@ -126,9 +113,7 @@ static lr_status sum_all(const struct lr_operator *op, lr_vector *image)
 {
     lr_vector values = {0};
     lr_status status = make_ones(op, NULL, op->info.num_lors, &values);
-    if (status == LR_OK) {
-        status = op->backend.fns->back(op->backend.self, NULL, &values, image);
-    }
+    if (status == LR_OK) status = op->backend.fns->back(op->backend.self, NULL, &values, image);
     lr_vector_destroy(&values);
     return status;
 }
@@ -145,84 +130,63 @@ static lr_status sum_pairs(struct lr_operator *op, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
     int32_t *pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
-    if (pairs == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < num_pairs; k++) {
-        pairs[k] = (int32_t)k;
-    }
-    const lr_status status =
-        sum_part(op, &(lr_selection){.pairs = pairs, .num_pairs = num_pairs}, image);
+    if (pairs == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < num_pairs; k++) pairs[k] = (int32_t)k;
+    const lr_status status = sum_part(op, &(lr_selection){.pairs = pairs, .num_pairs = num_pairs}, image);
     free(pairs);
     return status;
 }
 
 static lr_status compute(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    if (part != NULL) {
-        return sum_part(op, part, image);
-    }
+    if (part != NULL) return sum_part(op, part, image);
     return op->backend.fns->has_parts ? sum_pairs(op, image) : sum_all(op, image);
 }
 
 /* image: [num_voxels]; touched only when all is well. */
-static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part,
-                                     lr_vector *image)
+static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     lr_vector inner;
     LR_TRY(lr_project_check_room(op));
     LR_TRY(lr_make_numbers(op, "an image in the backend's precision", op->info.num_voxels, &inner));
     lr_status status = compute(op, part, &inner);
-    if (status == LR_OK) {
-        status = lr_vector_copy(&inner, image);
-    }
+    if (status == LR_OK) status = lr_vector_copy(&inner, image);
     lr_vector_destroy(&inner);
     return status;
 }
 
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
-    float *values =
-        lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    if (values == NULL) {
-        return LR_FAILED;
-    }
+    float *values = lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
+    if (values == NULL) return LR_FAILED;
     lr_vector image = lr_vector_of_floats(values, op->info.num_voxels);
     const lr_status status = compute_sensitivity(op, NULL, &image);
-    if (status == LR_OK) {
+    if (status == LR_OK)
         op->sensitivity = values;
-    } else {
+    else
         free(values);
-    }
     return status;
 }
 
 static lr_status check_image(const struct lr_operator *op, const lr_vector *image)
 {
-    if (image == NULL || (image->values == NULL && image->storage == NULL)) {
+    if (image == NULL || (image->values == NULL && image->storage == NULL))
         return lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
-    }
     return image->count == op->info.num_voxels
                ? LR_OK
-               : lr_error(op->params.log, LR_USAGE,
-                          "the image has %lld numbers where the operator has %lld",
+               : lr_error(op->params.log, LR_USAGE, "the image has %lld numbers where the operator has %lld",
                           (long long)image->count, (long long)op->info.num_voxels);
 }
 
 /* Without the resolution. */
 static lr_status find(lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    if (op->listmode != NULL) {
-        return lr_listmode_sensitivity(op, part, image);
-    }
+    if (op->listmode != NULL) return lr_listmode_sensitivity(op, part, image);
     if (!lr_selection_is_all(part)) {
-        return lr_selection_count(op->params.lors, part) == 0
-                   ? lr_vector_fill(image, 0.0)
-                   : compute_sensitivity(op, part, image);
+        return lr_selection_count(op->params.lors, part) == 0 ? lr_vector_fill(image, 0.0)
+                                                              : compute_sensitivity(op, part, image);
     }
-    if (op->sensitivity == NULL) {
-        LR_TRY(keep_sensitivity(op));
-    }
+    if (op->sensitivity == NULL) LR_TRY(keep_sensitivity(op));
     const lr_vector kept = lr_vector_of_floats(op->sensitivity, op->info.num_voxels);
     return lr_vector_copy(&kept, image);
 }

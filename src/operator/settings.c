@@ -30,32 +30,22 @@ static int round_up(double ratio)
 
 static lr_status check_presence(const lr_operator_params *params, const lr_log *log)
 {
-    if (params->lors == NULL || params->lors->scanner == NULL) {
+    if (params->lors == NULL || params->lors->scanner == NULL)
         return lr_error(log, LR_USAGE, "an operator needs lors: make them with lr_lors_create");
-    }
-    if (params->grid == NULL) {
-        return lr_error(log, LR_USAGE, "an operator needs a grid: see lr_grid_centred");
-    }
+    if (params->grid == NULL) return lr_error(log, LR_USAGE, "an operator needs a grid: see lr_grid_centred");
     return LR_OK;
 }
 
 static lr_status check_numbers(const lr_operator_params *params, const lr_log *log)
 {
-    if (params->mode != LR_MODE_AUTO && params->mode != LR_MODE_SAMPLED &&
-        params->mode != LR_MODE_EXACT) {
-        return lr_error(log, LR_USAGE,
-                        "mode %d does not exist: use auto (0), sampled (1) or exact (2)",
+    if (params->mode != LR_MODE_AUTO && params->mode != LR_MODE_SAMPLED && params->mode != LR_MODE_EXACT) {
+        return lr_error(log, LR_USAGE, "mode %d does not exist: use auto (0), sampled (1) or exact (2)",
                         (int)params->mode);
     }
-    if (params->store != LR_STORE_AUTO && params->store != LR_STORE_YES &&
-        params->store != LR_STORE_NO) {
-        return lr_error(log, LR_USAGE, "store %d does not exist: use auto (0), yes (1) or no (2)",
-                        (int)params->store);
-    }
-    if (params->rays < 0 || params->rays > MAX_RAYS) {
-        return lr_error(log, LR_USAGE, "rays = %d: give 1 to %d, or 0 for %d", params->rays,
-                        MAX_RAYS, DEFAULT_RAYS);
-    }
+    if (params->store != LR_STORE_AUTO && params->store != LR_STORE_YES && params->store != LR_STORE_NO)
+        return lr_error(log, LR_USAGE, "store %d does not exist: use auto (0), yes (1) or no (2)", (int)params->store);
+    if (params->rays < 0 || params->rays > MAX_RAYS)
+        return lr_error(log, LR_USAGE, "rays = %d: give 1 to %d, or 0 for %d", params->rays, MAX_RAYS, DEFAULT_RAYS);
     if (params->mu_steps < 0 || params->mu_steps > MAX_MU_STEPS) {
         return lr_error(log, LR_USAGE,
                         "%d steps through the attenuation image: give 1 to %d, or 0 for steps of "
@@ -68,12 +58,10 @@ static lr_status check_numbers(const lr_operator_params *params, const lr_log *l
 static lr_status check_resources(const lr_operator_params *params, const lr_log *log)
 {
     if (params->threads < 0 || params->threads > MAX_THREADS) {
-        return lr_error(log, LR_USAGE, "threads = %d: give 1 to %d, or 0 for all processors",
-                        params->threads, MAX_THREADS);
+        return lr_error(log, LR_USAGE, "threads = %d: give 1 to %d, or 0 for all processors", params->threads,
+                        MAX_THREADS);
     }
-    if (params->device < 0) {
-        return lr_error(log, LR_USAGE, "device = %d: devices are counted from 0", params->device);
-    }
+    if (params->device < 0) return lr_error(log, LR_USAGE, "device = %d: devices are counted from 0", params->device);
     if (params->max_memory_bytes < 0) {
         return lr_error(log, LR_USAGE,
                         "a memory limit of %lld bytes: give a positive number, or 0 for half of "
@@ -91,8 +79,7 @@ static lr_status complete_samples(const lr_operator_params *params, const lr_log
     double product = 1.0;
     for (int k = 0; k < 3; k++) {
         if (params->samples[k] < 0) {
-            return lr_error(log, LR_USAGE,
-                            "samples = %d along %c: give a positive number, or 0 for the default",
+            return lr_error(log, LR_USAGE, "samples = %d along %c: give a positive number, or 0 for the default",
                             params->samples[k], "xyz"[k]);
         }
         settings->samples[k] = params->samples[k] > 0 ? params->samples[k] : defaults[k];
@@ -102,8 +89,7 @@ static lr_status complete_samples(const lr_operator_params *params, const lr_log
         return lr_error(log, LR_USAGE,
                         "%d x %d x %d sample points per voxel, more than %d: give fewer samples "
                         "or smaller voxels",
-                        settings->samples[0], settings->samples[1], settings->samples[2],
-                        MAX_SAMPLES);
+                        settings->samples[0], settings->samples[1], settings->samples[2], MAX_SAMPLES);
     }
     return LR_OK;
 }
@@ -133,8 +119,7 @@ static double longest_between_mm(const lr_scanner *scanner, int i, int j)
 
 static double half_diagonal_mm(const lr_module *module)
 {
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0],
-                       module->crystals[1] * module->pitch_mm[1]);
+    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
 /* Longest distance between corners of two modules on the detection plane. */
@@ -149,9 +134,7 @@ static double longest_line_mm(const lr_scanner *scanner)
             vec_sub(centre, other, difference);
             const double at_most = vec_length(difference) + half_diagonal_mm(&scanner->modules[i]) +
                                    half_diagonal_mm(&scanner->modules[j]);
-            if (at_most > longest) {
-                longest = fmax(longest, longest_between_mm(scanner, i, j));
-            }
+            if (at_most > longest) longest = fmax(longest, longest_between_mm(scanner, i, j));
         }
     }
     return longest;
@@ -182,24 +165,17 @@ static lr_status check_mu_values(const lr_image *mu, const lr_log *log)
     return LR_OK;
 }
 
-static lr_status complete_mu(const lr_operator_params *params, const lr_log *log,
-                             struct lr_backend_params *settings)
+static lr_status complete_mu(const lr_operator_params *params, const lr_log *log, struct lr_backend_params *settings)
 {
     const lr_image *mu = params->mu;
-    if (mu == NULL) {
-        return LR_OK;
-    }
-    if (mu->values == NULL) {
-        return lr_error(log, LR_USAGE, "the attenuation image has no values");
-    }
+    if (mu == NULL) return LR_OK;
+    if (mu->values == NULL) return lr_error(log, LR_USAGE, "the attenuation image has no values");
     LR_TRY(lr_grid_check(&mu->grid, log));
     LR_TRY(check_mu_values(mu, log));
     settings->mu = mu;
-    const double edge =
-        fmin(mu->grid.voxel_mm[0], fmin(mu->grid.voxel_mm[1], mu->grid.voxel_mm[2]));
+    const double edge = fmin(mu->grid.voxel_mm[0], fmin(mu->grid.voxel_mm[1], mu->grid.voxel_mm[2]));
     const double steps = longest_line_mm(settings->scanner) / edge;
-    settings->mu_steps =
-        params->mu_steps > 0 ? params->mu_steps : round_up(fmin(steps, MAX_MU_STEPS));
+    settings->mu_steps = params->mu_steps > 0 ? params->mu_steps : round_up(fmin(steps, MAX_MU_STEPS));
     return LR_OK;
 }
 
@@ -227,11 +203,8 @@ static double nearest_module_mm(const lr_scanner *scanner)
 static void smallest_pitches(const lr_scanner *scanner, double pitch_mm[3])
 {
     pitch_mm[0] = pitch_mm[1] = pitch_mm[2] = HUGE_VAL;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        for (int k = 0; k < 3; k++) {
-            pitch_mm[k] = fmin(pitch_mm[k], scanner->modules[m].pitch_mm[k == 2]);
-        }
-    }
+    for (int m = 0; m < scanner->num_modules; m++)
+        for (int k = 0; k < 3; k++) pitch_mm[k] = fmin(pitch_mm[k], scanner->modules[m].pitch_mm[k == 2]);
 }
 
 /* How far the nearest voxel's centre lies from 0 along an axis, in voxels. */
@@ -247,9 +220,7 @@ static double voxels_from_middle(const lr_grid *grid, int axis)
 static bool one_point_serves(const lr_grid *grid, double radius_mm)
 {
     bool serves = voxels_from_middle(grid, 0) > 0.45 && voxels_from_middle(grid, 1) > 0.45;
-    for (int k = 0; k < 3; k++) {
-        serves = serves && grid->voxel_mm[k] <= most_single * radius_mm;
-    }
+    for (int k = 0; k < 3; k++) serves = serves && grid->voxel_mm[k] <= most_single * radius_mm;
     return serves;
 }
 
@@ -283,34 +254,25 @@ static struct row_edges find_rows(const lr_scanner *scanner)
 {
     struct row_edges rows = {NULL, 0};
     int most = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        most += scanner->modules[m].crystals[1];
-    }
+    for (int m = 0; m < scanner->num_modules; m++) most += scanner->modules[m].crystals[1];
     rows.list = lr_alloc(most, sizeof(*rows.list), "crystal rings", NULL);
     for (int m = 0; rows.list != NULL && m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) {
-            continue;
-        }
+        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) continue;
         for (int q = 0; q < module->crystals[1]; q++) {
-            const double at =
-                module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
+            const double at = module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
             rows.list[rows.count][0] = at - 0.5 * module->face_mm[1];
             rows.list[rows.count++][1] = at + 0.5 * module->face_mm[1];
         }
     }
-    if (rows.count == 0) {
-        return rows;
-    }
+    if (rows.count == 0) return rows;
     qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), by_first_edge);
     int last = 0;
-    for (int k = 1; k < rows.count; k++) {
-        if (rows.list[k][0] > rows.list[last][1]) {
+    for (int k = 1; k < rows.count; k++)
+        if (rows.list[k][0] > rows.list[last][1])
             memcpy(rows.list[++last], rows.list[k], sizeof(*rows.list));
-        } else {
+        else
             rows.list[last][1] = fmax(rows.list[last][1], rows.list[k][1]);
-        }
-    }
     rows.count = last + 1;
     return rows;
 }
@@ -324,11 +286,10 @@ static double seen_from_axis(const struct row_edges *rows, double z)
         const double *up = rows->list[a], *down = rows->list[b];
         const double begin = fmax(up[0] - z, z - down[1]), end = fmin(up[1] - z, z - down[0]);
         sum += fmax(0.0, end - begin);
-        if (up[1] - z < z - down[0]) {
+        if (up[1] - z < z - down[0])
             a++;
-        } else {
+        else
             b--;
-        }
     }
     return sum;
 }
@@ -336,9 +297,7 @@ static double seen_from_axis(const struct row_edges *rows, double z)
 static double mean_of_slice(const struct row_edges *rows, double z, double size_mm, int points)
 {
     double sum = 0.0;
-    for (int k = 0; k < points; k++) {
-        sum += seen_from_axis(rows, z + ((k + 0.5) / points - 0.5) * size_mm);
-    }
+    for (int k = 0; k < points; k++) sum += seen_from_axis(rows, z + ((k + 0.5) / points - 0.5) * size_mm);
     return sum / points;
 }
 
@@ -355,9 +314,7 @@ static double slice_error(const struct row_edges *rows, const lr_grid *grid, int
         const double z = grid->origin_mm[2] + n * size_mm;
         const double mean = mean_of_slice(rows, z, size_mm, MEAN_POINTS);
         largest = fmax(largest, mean);
-        if (mean > 0.2 * largest) {
-            worst = fmax(worst, fabs(mean_of_slice(rows, z, size_mm, points) / mean - 1.0));
-        }
+        if (mean > 0.2 * largest) worst = fmax(worst, fabs(mean_of_slice(rows, z, size_mm, points) / mean - 1.0));
     }
     return worst;
 }
@@ -371,9 +328,7 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
         const double error = slice_error(&rows, grid, points);
-        if (points == 1 && error <= most_single_error) {
-            break;
-        }
+        if (points == 1 && error <= most_single_error) break;
         if (error < least) {
             least = error;
             best = points;
@@ -396,9 +351,8 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-    if (samples[2] < MEAN_POINTS / 4) { /* so many points see every phase of the rings */
+    if (samples[2] < MEAN_POINTS / 4) /* so many points see every phase of the rings */
         samples[2] = settle_slices(scanner, grid, samples[2]);
-    }
 }
 
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
@@ -415,8 +369,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     }
     *grid = *params->grid;
     const lr_scanner *scanner = params->lors->scanner;
-    const bool penetration =
-        params->penetration || (lr_scanner_num_layers(scanner) > 1 && !params->layers_alone);
+    const bool penetration = params->penetration || (lr_scanner_num_layers(scanner) > 1 && !params->layers_alone);
     *settings = (struct lr_backend_params){
         .scanner = scanner,
         .lors = params->lors,

@@ -39,40 +39,31 @@ struct stored {
     struct lr_backend_fns fns; /* ours, under the inner backend's name */
 };
 
-static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image,
-                                lr_vector *values)
+static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct stored *stored = self;
     const int threads = stored->params->threads;
     LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
-    if (part == NULL) {
-        return lr_matrix_forward(&stored->matrix, threads, image, values);
-    }
+    if (part == NULL) return lr_matrix_forward(&stored->matrix, threads, image, values);
     const lr_vector vectors[2] = {*image, *values};
-    return lr_matrix_forward_part(&stored->matrix, threads,
-                                  &(struct lr_stored_lors){stored->params->lors, part}, vectors);
+    return lr_matrix_forward_part(&stored->matrix, threads, &(struct lr_stored_lors){stored->params->lors, part},
+                                  vectors);
 }
 
-static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values,
-                             lr_vector *image)
+static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct stored *stored = self;
     const int threads = stored->params->threads;
     LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
-    if (part == NULL) {
-        return lr_matrix_back(&stored->matrix, threads, values, image);
-    }
+    if (part == NULL) return lr_matrix_back(&stored->matrix, threads, values, image);
     const lr_vector vectors[2] = {values != NULL ? *values : (lr_vector){0}, *image};
-    return lr_matrix_back_part(&stored->matrix, threads,
-                               &(struct lr_stored_lors){stored->params->lors, part}, vectors);
+    return lr_matrix_back_part(&stored->matrix, threads, &(struct lr_stored_lors){stored->params->lors, part}, vectors);
 }
 
 static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     const struct stored *stored = self;
-    if (rows->grid == NULL) {
-        return stored->inner.fns->rows(stored->inner.self, rows, sink);
-    }
+    if (rows->grid == NULL) return stored->inner.fns->rows(stored->inner.self, rows, sink);
     struct lr_owned_row copy = {0};
     lr_status status = LR_OK;
     for (int64_t row = rows->begin; status == LR_OK && row < rows->end; row++) {
@@ -119,9 +110,7 @@ static const char *bytes_in_words(int64_t bytes, char words[32])
 static struct lr_rows voxel_rows(const struct lr_backend_params *params, int64_t begin, int64_t end)
 {
     struct lr_rows rows = {.grid = params->grid, .begin = begin, .end = end};
-    for (int k = 0; k < 3; k++) {
-        rows.samples[k] = params->samples[k];
-    }
+    for (int k = 0; k < 3; k++) rows.samples[k] = params->samples[k];
     return rows;
 }
 
@@ -135,12 +124,10 @@ struct sampling {
 };
 
 /* What all rows take at the pace of the sample, at least. */
-static double sampled_seconds(const struct sampling *sampling,
-                              const struct lr_backend_params *params)
+static double sampled_seconds(const struct sampling *sampling, const struct lr_backend_params *params)
 {
     const double rows = (double)lr_grid_num_voxels(params->grid);
-    const double each_s =
-        (lr_clock_seconds() - sampling->start_s) / (double)(sampling->sample.num_rows - 1);
+    const double each_s = (lr_clock_seconds() - sampling->start_s) / (double)(sampling->sample.num_rows - 1);
     return each_s * rows / (TOGETHER * params->threads);
 }
 
@@ -149,8 +136,7 @@ static bool is_hopeless(const struct sampling *sampling, const struct lr_backend
                         const struct lr_stored_wish *wish)
 {
     return wish->anew_s > 0.0 && sampling->sample.num_rows > 1 &&
-           lr_clock_seconds() - sampling->start_s > WATCH_SECONDS &&
-           sampled_seconds(sampling, params) > wish->anew_s;
+           lr_clock_seconds() - sampling->start_s > WATCH_SECONDS && sampled_seconds(sampling, params) > wish->anew_s;
 }
 
 static lr_status take_sample(void *user, const lr_row *row)
@@ -159,20 +145,15 @@ static lr_status take_sample(void *user, const lr_row *row)
     struct lr_matrix_sample *sample = &sampling->sample;
     uint32_t *lor = lr_resize(sample->lor, sample->num_elements + row->count + 1, sizeof(*lor),
                               "a sample of the matrix", sampling->log);
-    if (lor == NULL) {
-        return LR_FAILED;
-    }
+    if (lor == NULL) return LR_FAILED;
     sample->lor = lor;
-    for (int64_t k = 0; k < row->count; k++) {
-        lor[sample->num_elements++] = (uint32_t)row->lor[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) lor[sample->num_elements++] = (uint32_t)row->lor[k];
     sample->num_rows++;
     return LR_OK;
 }
 
 /* The rows of small grids are all looked at, those of larger ones in steps. */
-static lr_status sample_rows(const struct lr_backend *backend,
-                             const struct lr_backend_params *params,
+static lr_status sample_rows(const struct lr_backend *backend, const struct lr_backend_params *params,
                              const struct lr_stored_wish *wish, struct sampling *sampling)
 {
     const int64_t num_rows = lr_grid_num_voxels(params->grid);
@@ -183,8 +164,7 @@ static lr_status sample_rows(const struct lr_backend *backend,
         const double share = turns - (double)(int64_t)turns;
         const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
         const struct lr_rows rows = voxel_rows(params, row, row + 1);
-        LR_TRY(lr_progress_filter_say(sampling->progress_filter, "estimating the matrix", (double)k,
-                                      (double)count));
+        LR_TRY(lr_progress_filter_say(sampling->progress_filter, "estimating the matrix", (double)k, (double)count));
         LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
         sampling->start_s = k == 0 ? lr_clock_seconds() : sampling->start_s;
     }
@@ -225,8 +205,8 @@ static lr_status judge(struct generation *generation, int64_t last_row)
         generation->too_slow = true;
         return LR_FAILED;
     }
-    return lr_progress_filter_say(generation->progress_filter, "rendering the matrix",
-                                  (double)(last_row + 1), (double)generation->num_rows);
+    return lr_progress_filter_say(generation->progress_filter, "rendering the matrix", (double)(last_row + 1),
+                                  (double)generation->num_rows);
 }
 
 static lr_status take_row(void *user, const lr_row *row)
@@ -254,8 +234,8 @@ static lr_status generate(const struct lr_backend *backend, struct generation *g
 }
 
 /* The matrix is not kept: an error when it had to be, else information. `what` ends "... needs". */
-static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish,
-                         const char *what, int64_t bytes)
+static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish, const char *what,
+                         int64_t bytes)
 {
     char needed[32], limit[32];
     bytes_in_words(bytes, needed);
@@ -274,19 +254,16 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
 }
 
 /* The matrix would take longer than it saves. */
-static lr_status decline_time(const struct lr_backend_params *params,
-                              const struct lr_stored_wish *wish, double made_s)
+static lr_status decline_time(const struct lr_backend_params *params, const struct lr_stored_wish *wish, double made_s)
 {
-    lr_info(
-        params->log,
-        "the matrix is computed anew in every projection: all of them take about %.2g s so, and "
-        "keeping it at least %.2g s",
-        wish->anew_s, made_s);
+    lr_info(params->log,
+            "the matrix is computed anew in every projection: all of them take about %.2g s so, and "
+            "keeping it at least %.2g s",
+            wish->anew_s, made_s);
     return LR_OK;
 }
 
-static lr_status decline_count(const struct lr_backend_params *params,
-                               const struct lr_stored_wish *wish)
+static lr_status decline_count(const struct lr_backend_params *params, const struct lr_stored_wish *wish)
 {
     const long long count = (long long)params->lors->count;
     if (wish->required) {
@@ -306,9 +283,7 @@ static lr_status put_in_place(struct lr_backend *backend, const struct lr_backen
                               struct lr_matrix *matrix, struct lr_stored_size *size)
 {
     struct stored *stored = lr_alloc(1, sizeof(*stored), "a stored matrix", params->log);
-    if (stored == NULL) {
-        return LR_FAILED;
-    }
+    if (stored == NULL) return LR_FAILED;
     stored->inner = *backend;
     stored->params = params;
     stored->matrix = *matrix;
@@ -337,51 +312,41 @@ double lr_stored_seconds(int64_t bytes, int threads)
 }
 
 /* What projections from a matrix of that size take. */
-static double kept_seconds(const struct lr_backend_params *params,
-                           const struct lr_stored_wish *wish, int64_t bytes)
+static double kept_seconds(const struct lr_backend_params *params, const struct lr_stored_wish *wish, int64_t bytes)
 {
     return wish->projections * lr_stored_seconds(bytes, params->threads);
 }
 
 /* `matrix` is empty and belongs to the caller, who frees what is left in it. */
-static lr_status fill(struct lr_backend *backend, struct generation *generation,
-                      const struct lr_stored_wish *wish, struct lr_stored_size *size)
+static lr_status fill(struct lr_backend *backend, struct generation *generation, const struct lr_stored_wish *wish,
+                      struct lr_stored_size *size)
 {
     const struct lr_backend_params *params = generation->params;
     generation->start_s = lr_clock_seconds();
     const lr_status status = generate(backend, generation);
-    if (generation->too_large) {
-        return decline(params, wish, "storing only a part of it already takes",
-                       generation->matrix->memory_bytes);
-    }
-    if (generation->too_slow) {
-        return decline_time(params, wish, generation->made_s);
-    }
+    if (generation->too_large)
+        return decline(params, wish, "storing only a part of it already takes", generation->matrix->memory_bytes);
+    if (generation->too_slow) return decline_time(params, wish, generation->made_s);
     LR_TRY(status);
     return put_in_place(backend, params, generation->matrix, size);
 }
 
 static lr_status fill_if_it_fits(struct lr_backend *backend, struct lr_matrix *matrix,
-                                 const struct lr_backend_params *params,
-                                 const struct lr_stored_wish *wish,
+                                 const struct lr_backend_params *params, const struct lr_stored_wish *wish,
                                  const struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {
     const int64_t num_rows = lr_grid_num_voxels(params->grid);
     const int64_t estimate = lr_matrix_estimate(matrix, sample, num_rows);
-    if (estimate > memory_limit(params)) {
-        return decline(params, wish, "storing it needs an estimated", estimate);
-    }
+    if (estimate > memory_limit(params)) return decline(params, wish, "storing it needs an estimated", estimate);
     const double kept_s = kept_seconds(params, wish, estimate);
-    if (wish->anew_s > 0.0 && kept_s >= wish->anew_s) {
-        return decline_time(params, wish, kept_s);
-    }
+    if (wish->anew_s > 0.0 && kept_s >= wish->anew_s) return decline_time(params, wish, kept_s);
     struct generation generation = {.matrix = matrix,
                                     .params = params,
                                     .progress_filter = wish->progress_filter,
                                     .num_rows = num_rows,
                                     .limit_bytes = memory_limit(params),
-                                    .num_elements = (double)sample->num_elements *
-                                                    (double)num_rows / (double)sample->num_rows,
+                                    .num_elements =
+                                        (double)sample->num_elements * (double)num_rows / (double)sample->num_rows,
                                     .worth_s = wish->anew_s > 0.0 ? wish->anew_s - kept_s : 0.0};
     return fill(backend, &generation, wish, size);
 }
@@ -407,9 +372,7 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
                          const struct lr_stored_wish *wish, struct lr_stored_size *size)
 {
     *size = (struct lr_stored_size){0};
-    if (params->lors->count >= LR_STORED_MOST_LORS) {
-        return decline_count(params, wish);
-    }
+    if (params->lors->count >= LR_STORED_MOST_LORS) return decline_count(params, wish);
     if (!lr_stored_may_pay(wish)) {
         lr_debug(params->log,
                  "no matrix is kept: all LORs are projected %.3g times, and making it takes longer "
@@ -418,18 +381,16 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
         return LR_OK;
     }
     if (wish->anew_s > 0.0 && wish->anew_s < SHORT_SECONDS) {
-        lr_debug(params->log, "no matrix is kept: all projections take about %.2g s without it",
-                 wish->anew_s);
+        lr_debug(params->log, "no matrix is kept: all projections take about %.2g s without it", wish->anew_s);
         return LR_OK;
     }
     struct sampling sampling = {.progress_filter = wish->progress_filter, .log = params->log};
     wish->progress_filter->is_silent = true;
     lr_status status = sample_rows(backend, params, wish, &sampling);
-    if (status == LR_OK && is_hopeless(&sampling, params, wish)) {
+    if (status == LR_OK && is_hopeless(&sampling, params, wish))
         status = decline_time(params, wish, sampled_seconds(&sampling, params));
-    } else if (status == LR_OK) {
+    else if (status == LR_OK)
         status = wrap_sampled(backend, params, wish, &sampling.sample, size);
-    }
     wish->progress_filter->is_silent = false;
     free(sampling.sample.lor);
     return status;

@@ -14,10 +14,10 @@ struct lr_stored_size {
 };
 
 struct lr_stored_wish {
-    bool required;      /* a matrix that does not fit is an error */
-    double projections; /* forward or back, of all LORs, that are to come; 0 = not known, or no
+    bool required;                              /* a matrix that does not fit is an error */
+    double projections;                         /* forward or back, of all LORs, that are to come; 0 = not known, or no
                              matter; and: */
-    double anew_s;      /* what they take without the matrix; 0 = not known, or no matter */
+    double anew_s;                              /* what they take without the matrix; 0 = not known, or no matter */
     struct lr_progress_filter *progress_filter; /* what params->progress belongs to */
 };
 

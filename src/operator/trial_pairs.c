@@ -15,34 +15,25 @@ static const double tolerance_mm = 1e-3;
 
 /* --- half a turn --- */
 
-static bool is_image(const lr_module *one, const lr_module *other, const double middle_mm[3],
-                     int axis)
+static bool is_image(const lr_module *one, const lr_module *other, const double middle_mm[3], int axis)
 {
     for (int k = 0; k < 3; k++) {
-        const double turned =
-            k == axis ? one->centre_mm[k] : 2.0 * middle_mm[k] - one->centre_mm[k];
-        if (fabs(other->centre_mm[k] - turned) > tolerance_mm) {
-            return false;
-        }
+        const double turned = k == axis ? one->centre_mm[k] : 2.0 * middle_mm[k] - one->centre_mm[k];
+        if (fabs(other->centre_mm[k] - turned) > tolerance_mm) return false;
     }
     return true;
 }
 
 static int find_image(const lr_scanner *scanner, int module, const double middle_mm[3], int axis)
 {
-    for (int m = 0; m < scanner->num_modules; m++) {
-        if (is_image(&scanner->modules[module], &scanner->modules[m], middle_mm, axis)) {
-            return m;
-        }
-    }
+    for (int m = 0; m < scanner->num_modules; m++)
+        if (is_image(&scanner->modules[module], &scanner->modules[m], middle_mm, axis)) return m;
     return -1;
 }
 
 static void find_middle(const lr_grid *grid, double middle_mm[3])
 {
-    for (int k = 0; k < 3; k++) {
-        middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
-    }
+    for (int k = 0; k < 3; k++) middle_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
 /* Fills in the image of every module; false where one has none, or none is looked for. */
@@ -84,17 +75,13 @@ static void sort_out(struct lr_trial_pairs *chosen, const lr_lors *lors)
 }
 
 /* images NULL: none. A pair without an image is by itself. */
-static void take_pairs(struct lr_trial_pairs *chosen, const lr_lors *lors, int64_t step,
-                       const int *images)
+static void take_pairs(struct lr_trial_pairs *chosen, const lr_lors *lors, int64_t step, const int *images)
 {
     for (int64_t pair = 0; pair < lors->num_pairs; pair += step) {
         const int32_t *modules = lors->pairs[pair];
-        const int64_t image =
-            images != NULL ? lr_lors_pair(lors, images[modules[0]], images[modules[1]]) : -1;
+        const int64_t image = images != NULL ? lr_lors_pair(lors, images[modules[0]], images[modules[1]]) : -1;
         chosen->pairs[chosen->count++] = (int32_t)pair;
-        if (image >= 0) {
-            chosen->pairs[chosen->count++] = (int32_t)image;
-        }
+        if (image >= 0) chosen->pairs[chosen->count++] = (int32_t)image;
     }
     sort_out(chosen, lors);
 }
@@ -104,17 +91,12 @@ lr_status lr_trial_pairs_choose(const lr_lors *lors, const lr_grid *grid, int64_
 {
     int *images = lr_alloc(lors->scanner->num_modules, sizeof(*images), "modules of a trial", log);
     *chosen = (struct lr_trial_pairs){0};
-    if (images == NULL) {
-        return LR_FAILED;
-    }
+    if (images == NULL) return LR_FAILED;
     const bool has_images = find_images(lors, grid, images);
     const int64_t once = (lors->count + most_lors - 1) / most_lors;
     const int64_t step = has_images ? 2 * once : once;
-    chosen->pairs = lr_alloc(2 * (lors->num_pairs / step + 1), sizeof(*chosen->pairs),
-                             "module pairs of a trial", log);
-    if (chosen->pairs != NULL) {
-        take_pairs(chosen, lors, step, has_images ? images : NULL);
-    }
+    chosen->pairs = lr_alloc(2 * (lors->num_pairs / step + 1), sizeof(*chosen->pairs), "module pairs of a trial", log);
+    if (chosen->pairs != NULL) take_pairs(chosen, lors, step, has_images ? images : NULL);
     free(images);
     return chosen->pairs != NULL ? LR_OK : LR_FAILED;
 }

@@ -9,8 +9,7 @@
 
 /* The backend, opened for such updates; NULL = it has none, or no room for the data. plan: all but
  * has_factors, which is the operator's. *backend is closed by its owner. */
-lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan,
-                          const struct lr_backend **backend);
+lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, const struct lr_backend **backend);
 
 /* Loads a subset with the operator's factors. data->factors is not read.
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
@@ -25,10 +24,8 @@ struct lr_projection {
 };
 
 /* As lr_operator_forward and lr_operator_back. */
-lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image,
-                             lr_vector *values);
-lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values,
-                          lr_vector *image);
+lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image, lr_vector *values);
+lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
 
 /* What the device has worked on projections since the operator was made, by its own clock. It waits for
  * what is under way. false: the backend knows of its last projection alone (lr_operator_device_seconds). */

@@ -11,8 +11,7 @@ enum { tick_length = 4, space = 3, between_labels = 8 };
 
 static lr_text_style style_of(const struct lr_axes *axes)
 {
-    return (lr_text_style){.colour = axes->ink,
-                           .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
+    return (lr_text_style){.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
 }
 
 static int larger(int a, int b)
@@ -37,9 +36,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
     const struct lr_ticks scaled = lr_ticks_choose(axis->low, axis->high, most);
     const struct lr_ticks ticks = lr_ticks_unscaled(&scaled);
     const double first = ceil(axis->low), last = floor(axis->high);
-    if (!axis->counts || ticks.step >= 1.0 || !(first <= last)) {
-        return ticks;
-    }
+    if (!axis->counts || ticks.step >= 1.0 || !(first <= last)) return ticks;
     return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
 }
 
@@ -50,10 +47,8 @@ static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_st
     int most = larger(axes->size[0] / (3 * style->size_px), 2);
     struct lr_ticks ticks = choose_ticks(axis, most);
     while (most > 2 && ticks.count > 2 &&
-           ticks.step / (axis->high - axis->low) * axes->size[0] <
-               widest_label(&ticks, style) + between_labels) {
+           ticks.step / (axis->high - axis->low) * axes->size[0] < widest_label(&ticks, style) + between_labels)
         ticks = choose_ticks(axis, --most);
-    }
     return ticks;
 }
 
@@ -61,9 +56,7 @@ static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_st
 static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
 {
     const struct lr_axis *axis = &axes->up;
-    if (axes->size[1] >= 2 * line) {
-        return choose_ticks(axis, axes->size[1] / (2 * line));
-    }
+    if (axes->size[1] >= 2 * line) return choose_ticks(axis, axes->size[1] / (2 * line));
     const double middle = 0.5 * (axis->low + axis->high);
     const double at = fabs(middle) < 1e-9 * (axis->high - axis->low) ? 0.0 : middle;
     const struct lr_ticks scaled = lr_ticks_choose(at, at, 1);
@@ -85,8 +78,7 @@ int lr_axes_x(const struct lr_axes *axes, double value)
 
 int lr_axes_y(const struct lr_axes *axes, double value)
 {
-    return axes->corner[1] + axes->size[1] -
-           (int)lround(share_of(&axes->up, value) * axes->size[1]);
+    return axes->corner[1] + axes->size[1] - (int)lround(share_of(&axes->up, value) * axes->size[1]);
 }
 
 static int width_of_name(const struct lr_axis *axis, const lr_text_style *style)
@@ -130,8 +122,7 @@ static void draw_across(lr_picture *picture, const struct lr_axes *axes)
         const struct lr_tick_label label = lr_tick_label(&ticks, n);
         const int width = lr_picture_text_width(label.text, &style);
         if (x - width / 2 >= free_from) {
-            lr_picture_text(picture, (int[2]){x - width / 2, bottom + 1 + tick_length}, label.text,
-                            &style);
+            lr_picture_text(picture, (int[2]){x - width / 2, bottom + 1 + tick_length}, label.text, &style);
             free_from = x + width / 2 + space;
         }
     }
@@ -150,8 +141,7 @@ static void draw_up(lr_picture *picture, const struct lr_axes *axes)
         const struct lr_tick_label label = lr_tick_label(&ticks, n);
         const int width = lr_picture_text_width(label.text, &style);
         if (y + line / 2 <= free_from) {
-            lr_picture_text(picture, (int[2]){right - space - width, y - line / 2}, label.text,
-                            &style);
+            lr_picture_text(picture, (int[2]){right - space - width, y - line / 2}, label.text, &style);
             free_from = y - line / 2;
         }
     }
@@ -173,18 +163,16 @@ static void write_names(lr_picture *picture, const struct lr_axes *axes)
     const int bottom = axes->corner[1] + axes->size[1];
     if (axes->across.name != NULL) {
         const int width = width_of_name(&axes->across, &style);
-        const int first = begin_name(axes->corner[0], axes->size[0], width,
-                                     (const int[2]){margins.left, margins.right});
-        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line},
-                        axes->across.name, &style);
+        const int first =
+            begin_name(axes->corner[0], axes->size[0], width, (const int[2]){margins.left, margins.right});
+        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line}, axes->across.name, &style);
     }
     if (axes->up.name != NULL) {
         const int width = width_of_name(&axes->up, &style);
-        const int first = begin_name(axes->corner[1], axes->size[1], width,
-                                     (const int[2]){margins.top, margins.bottom});
+        const int first =
+            begin_name(axes->corner[1], axes->size[1], width, (const int[2]){margins.top, margins.bottom});
         style.upwards = true;
-        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name,
-                        &style);
+        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name, &style);
     }
 }
 

@@ -11,11 +11,8 @@
 /* The sRGB standard's transfer curve (IEC 61966-2-1), to 8 bits. */
 static uint8_t encode(double linear)
 {
-    if (!(linear > 0.0)) {
-        return 0;
-    }
-    const double value =
-        linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1.0 / 2.4) - 0.055;
+    if (!(linear > 0.0)) return 0;
+    const double value = linear <= 0.0031308 ? 12.92 * linear : 1.055 * pow(linear, 1.0 / 2.4) - 0.055;
     return value >= 1.0 ? 255 : (uint8_t)lround(255.0 * value);
 }
 
@@ -52,20 +49,15 @@ static lr_colour diverging(double t)
 
 lr_colour lr_colour_of(lr_colour_map map, double t)
 {
-    if (isnan(t)) {
-        return (lr_colour){0, 0, 0};
-    }
+    if (isnan(t)) return (lr_colour){0, 0, 0};
     const double within = t < 0.0 ? 0.0 : t > 1.0 ? 1.0 : t;
     const uint8_t grey = (uint8_t)lround(255.0 * within);
     switch (map) {
-    case LR_COLOURS_GREY:
-        break;
+    case LR_COLOURS_GREY: break;
     case LR_COLOURS_INVERSE_GREY:
         return (lr_colour){(uint8_t)(255 - grey), (uint8_t)(255 - grey), (uint8_t)(255 - grey)};
-    case LR_COLOURS_PERCEPTUAL:
-        return perceptual(within);
-    case LR_COLOURS_DIVERGING:
-        return diverging(within);
+    case LR_COLOURS_PERCEPTUAL: return perceptual(within);
+    case LR_COLOURS_DIVERGING: return diverging(within);
     }
     return (lr_colour){grey, grey, grey};
 }

@@ -76,9 +76,7 @@ struct page {
 static double largest_of(const lr_row *row)
 {
     double largest = 0.0;
-    for (int64_t n = 0; n < row->count; n++) {
-        largest = fmax(largest, row->probability[n]);
-    }
+    for (int64_t n = 0; n < row->count; n++) largest = fmax(largest, row->probability[n]);
     return largest;
 }
 
@@ -86,25 +84,19 @@ static double largest_of(const lr_row *row)
 static double round_up(double value)
 {
     static const double steps[] = {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0};
-    if (!(value > 0.0) || !isfinite(value)) {
-        return 1.0;
-    }
+    if (!(value > 0.0) || !isfinite(value)) return 1.0;
     const double power = pow(10.0, floor(log10(value)));
     int n = 0;
-    while (steps[n] < value / power * (1.0 - 1e-12) && steps[n] < 10.0) {
-        n++;
-    }
+    while (steps[n] < value / power * (1.0 - 1e-12) && steps[n] < 10.0) n++;
     return steps[n] * power;
 }
 
 static void find_lors(struct page *page)
 {
     const lr_comparison_params *params = page->params;
-    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays,
-                                           params->pixels};
-    for (int64_t n = 0; n < page->num_pixels; n++) {
+    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays, params->pixels};
+    for (int64_t n = 0; n < page->num_pixels; n++)
         page->lors[n] = lr_pixel_lor(&window, (int)(n % page->panel[0]), (int)(n / page->panel[0]));
-    }
 }
 
 static void find_scales(struct page *page)
@@ -120,8 +112,7 @@ static void find_scales(struct page *page)
 
 /* --- text --- */
 
-static void write_text(const struct page *page, const int corner[2], const char *text,
-                       const lr_text_style *style)
+static void write_text(const struct page *page, const int corner[2], const char *text, const lr_text_style *style)
 {
     lr_text_style within = *style;
     within.most_px = page->size[0] - margin - corner[0];
@@ -141,8 +132,7 @@ static void write_percent(const struct page *page, int *y, const char *what, dou
 {
     char text[32];
     const double percent = 100.0 * ratio;
-    snprintf(text, sizeof(text), fabs(percent) < 0.01 && percent != 0.0 ? "%.1e %%" : "%.2f %%",
-             percent);
+    snprintf(text, sizeof(text), fabs(percent) < 0.01 && percent != 0.0 ? "%.1e %%" : "%.2f %%", percent);
     write_figure(page, y, what, text);
 }
 
@@ -159,8 +149,7 @@ static void write_card(const struct page *page, int top, int k)
     write_percent(page, &y, "law 0.6 / R", LR_SAMPLING_LAW / rays);
     write_percent(page, &y, "error of sum", error->sum_error);
     write_percent(page, &y, "largest error", error->largest_error);
-    snprintf(text, sizeof(text), "%lld of %lld", (long long)error->num_missed,
-             (long long)error->num_elements);
+    snprintf(text, sizeof(text), "%lld of %lld", (long long)error->num_missed, (long long)error->num_elements);
     write_figure(page, &y, "missed", text);
     write_percent(page, &y, "their weight", error->missed_weight);
 }
@@ -173,9 +162,7 @@ static int break_subtitle(const struct page *page, const lr_picture *picture, in
     for (; text != NULL && *text != '\0'; lines++) {
         struct lr_font_text line;
         lr_font_next_line(&text, page->size[0] - 2 * margin, &soft, &line);
-        if (picture != NULL) {
-            write_text(page, (int[2]){margin, top + lines * line_height}, line.text, &soft);
-        }
+        if (picture != NULL) write_text(page, (int[2]){margin, top + lines * line_height}, line.text, &soft);
     }
     return lines;
 }
@@ -211,18 +198,13 @@ static void write_footer(const struct page *page)
 static void cut_crystals(const struct page *page, const int corner[2])
 {
     const int step = page->params->pixel_rays;
-    for (int x = step; x < page->panel[0] && step >= 6; x += step) {
-        lr_picture_fill(page->picture, (int[2]){corner[0] + x, corner[1]},
-                        (int[2]){1, page->panel[1]}, white);
-    }
-    for (int y = step; y < page->panel[1] && step >= 6; y += step) {
-        lr_picture_fill(page->picture, (int[2]){corner[0], corner[1] + y},
-                        (int[2]){page->panel[0], 1}, white);
-    }
+    for (int x = step; x < page->panel[0] && step >= 6; x += step)
+        lr_picture_fill(page->picture, (int[2]){corner[0] + x, corner[1]}, (int[2]){1, page->panel[1]}, white);
+    for (int y = step; y < page->panel[1] && step >= 6; y += step)
+        lr_picture_fill(page->picture, (int[2]){corner[0], corner[1] + y}, (int[2]){page->panel[0], 1}, white);
 }
 
-static void draw_panel(const struct page *page, const int corner[2], lr_colour_map colours,
-                       const double range[2])
+static void draw_panel(const struct page *page, const int corner[2], lr_colour_map colours, const double range[2])
 {
     lr_picture_map(page->picture, corner,
                    &(lr_map_params){.values = page->values,
@@ -260,13 +242,10 @@ static void draw_weights(const struct page *page, int top, const lr_row *row, en
 {
     const int corner[2] = {page->x[column], top};
     const double range[2] = {0.0, page->high};
-    for (int64_t n = 0; n < page->num_pixels; n++) {
+    for (int64_t n = 0; n < page->num_pixels; n++)
         page->values[n] = page->lors[n] >= 0 ? (float)lr_row_element(row, page->lors[n]) : NAN;
-    }
     draw_panel(page, corner, LR_COLOURS_PERCEPTUAL, range);
-    if (column == COLUMN_EXACT) {
-        draw_bar(page, corner, column, page->high);
-    }
+    if (column == COLUMN_EXACT) draw_bar(page, corner, column, page->high);
 }
 
 static double highest_difference(const struct page *page, int k)
@@ -282,9 +261,10 @@ static void draw_difference(const struct page *page, int top, int k)
     const double most = highest_difference(page, k);
     for (int64_t n = 0; n < page->num_pixels; n++) {
         const int64_t lor = page->lors[n];
-        page->values[n] = lor < 0 ? NAN
-                                  : (float)(percent * (lr_row_element(&params->sampled[k], lor) -
-                                                       lr_row_element(params->exact, lor)));
+        page->values[n] =
+            lor < 0
+                ? NAN
+                : (float)(percent * (lr_row_element(&params->sampled[k], lor) - lr_row_element(params->exact, lor)));
     }
     const double range[2] = {-most, most};
     draw_panel(page, corner, LR_COLOURS_DIVERGING, range);
@@ -316,16 +296,14 @@ static void arrange_axes(struct page *page)
                                   .ink = ink,
                                   .text_px = text_px};
     page->margins = lr_axes_margins(&page->axes);
-    page->card_width = lr_picture_text_width("largest error", &soft) + gap +
-                       lr_picture_text_width("10000 of 10000", &plain);
+    page->card_width =
+        lr_picture_text_width("largest error", &soft) + gap + lr_picture_text_width("10000 of 10000", &plain);
 }
 
 /* The widest bar of a column; scales are not known yet, but labels have few digits. */
 static int room_of_bar(const struct page *page, enum column column)
 {
-    if (column == COLUMN_SAMPLED) {
-        return gap;
-    }
+    if (column == COLUMN_SAMPLED) return gap;
     const lr_bar_params widest = bar_of(page, column, column == COLUMN_EXACT ? 1e-4 : 1.2);
     return gap + lr_picture_bar_width(&widest) + gap;
 }
@@ -342,30 +320,24 @@ static void arrange_columns(struct page *page)
         }
     }
     page->size[0] = x + margin;
-    for (int n = 0; n < num_notes; n++) {
+    for (int n = 0; n < num_notes; n++)
         page->size[0] = larger(page->size[0], lr_picture_text_width(notes[n], &soft) + 2 * margin);
-    }
 }
 
 static void arrange(struct page *page)
 {
     const lr_comparison_params *params = page->params;
     const int *crystals = params->lors->scanner->modules[params->module].crystals;
-    for (int k = 0; k < 2; k++) {
-        page->panel[k] = crystals[k] * params->pixel_rays;
-    }
+    for (int k = 0; k < 2; k++) page->panel[k] = crystals[k] * params->pixel_rays;
     page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
     arrange_axes(page);
     arrange_columns(page);
-    page->size[0] =
-        larger(page->size[0], width_within(params->title, &large, widest_line) + 2 * margin);
-    page->size[0] =
-        larger(page->size[0], width_within(params->subtitle, &soft, widest_line) + 2 * margin);
+    page->size[0] = larger(page->size[0], width_within(params->title, &large, widest_line) + 2 * margin);
+    page->size[0] = larger(page->size[0], width_within(params->subtitle, &soft, widest_line) + 2 * margin);
     const int panel = page->panel[1] + page->margins.bottom;
     page->row_height = larger(panel, card_height) + 2 * gap;
-    page->header = margin + (params->title != NULL ? title_height : 0) +
-                   break_subtitle(page, NULL, 0) * line_height + gap + 2 * line_height +
-                   page->margins.top;
+    page->header = margin + (params->title != NULL ? title_height : 0) + break_subtitle(page, NULL, 0) * line_height +
+                   gap + 2 * line_height + page->margins.top;
     page->footer = gap + num_notes * line_height + margin;
     const int chart = params->num_sampled > 1 ? gap + chart_height + gap : 0;
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
@@ -375,15 +347,11 @@ static lr_status prepare(struct page *page)
 {
     const lr_log *log = page->params->log;
     page->picture = lr_picture_create(page->size, log);
-    if (page->picture == NULL) {
-        return LR_FAILED;
-    }
+    if (page->picture == NULL) return LR_FAILED;
     page->lors = lr_alloc(page->num_pixels, sizeof(*page->lors), "a comparison", log);
     page->values = lr_alloc(page->num_pixels, sizeof(*page->values), "a comparison", log);
     page->errors = lr_alloc(page->params->num_sampled, sizeof(*page->errors), "a comparison", log);
-    if (page->lors == NULL || page->values == NULL || page->errors == NULL) {
-        return LR_FAILED;
-    }
+    if (page->lors == NULL || page->values == NULL || page->errors == NULL) return LR_FAILED;
     find_lors(page);
     find_scales(page);
     return LR_OK;
@@ -419,19 +387,16 @@ static void draw_page(const struct page *page)
 static lr_status check_params(const lr_comparison_params *params)
 {
     const lr_log *log = params->log;
-    if (params->pixels == NULL || params->lors == NULL || params->exact == NULL ||
-        params->sampled == NULL || params->rays == NULL || params->num_sampled <= 0) {
-        return lr_error(log, LR_USAGE,
-                        "a comparison needs pixels, LORs, an exact row and a sampled one");
-    }
+    if (params->pixels == NULL || params->lors == NULL || params->exact == NULL || params->sampled == NULL ||
+        params->rays == NULL || params->num_sampled <= 0)
+        return lr_error(log, LR_USAGE, "a comparison needs pixels, LORs, an exact row and a sampled one");
     if (params->num_sampled > most_sampled) {
-        return lr_error(log, LR_USAGE, "%d rows are too many to compare: at most %d",
-                        params->num_sampled, most_sampled);
+        return lr_error(log, LR_USAGE, "%d rows are too many to compare: at most %d", params->num_sampled,
+                        most_sampled);
     }
-    if (params->module < 0 || params->module >= params->lors->scanner->num_modules ||
-        params->pixel_rays <= 0 || params->pixel_rays > most_pixels) {
-        return lr_error(log, LR_USAGE,
-                        "no comparison of module %d with %d pixels a crystal can be drawn",
+    if (params->module < 0 || params->module >= params->lors->scanner->num_modules || params->pixel_rays <= 0 ||
+        params->pixel_rays > most_pixels) {
+        return lr_error(log, LR_USAGE, "no comparison of module %d with %d pixels a crystal can be drawn",
                         params->module, params->pixel_rays);
     }
     for (int k = 0; k < params->num_sampled; k++) {
@@ -447,9 +412,7 @@ static lr_status check_params(const lr_comparison_params *params)
 
 lr_picture *lr_picture_comparison(const lr_comparison_params *params)
 {
-    if (check_params(params) != LR_OK) {
-        return NULL;
-    }
+    if (check_params(params) != LR_OK) return NULL;
     struct page page = {.params = params};
     arrange(&page);
     if (prepare(&page) == LR_OK) {

@@ -20,8 +20,7 @@ static lr_status check_params(const lr_correspondence_params *params)
 {
     if (params->pixels == NULL || params->scanner == NULL || params->module < 0 ||
         params->module >= params->scanner->num_modules || params->rays <= 0) {
-        return lr_error(params->log, LR_USAGE,
-                        "no correspondence image of module %d with %d rays can be drawn",
+        return lr_error(params->log, LR_USAGE, "no correspondence image of module %d with %d rays can be drawn",
                         params->module, params->rays);
     }
     return LR_OK;
@@ -29,9 +28,7 @@ static lr_status check_params(const lr_correspondence_params *params)
 
 static int zoom_of(const lr_correspondence_params *params, const int size[2])
 {
-    if (params->zoom > 0) {
-        return params->zoom;
-    }
+    if (params->zoom > 0) return params->zoom;
     const int zoom = usual_side / (size[0] > size[1] ? size[0] : size[1]);
     return zoom > 1 ? zoom : 1;
 }
@@ -46,9 +43,7 @@ static uint8_t channel(float index, int count)
 static lr_colour crystal_colour(const lr_scanner *scanner, const lr_pixel *pixel)
 {
     const int module = (int)pixel->module;
-    if (!(pixel->module >= 0.0f) || module >= scanner->num_modules || pixel->r < 0.0f) {
-        return black;
-    }
+    if (!(pixel->module >= 0.0f) || module >= scanner->num_modules || pixel->r < 0.0f) return black;
     const int *crystals = scanner->modules[module].crystals;
     return (lr_colour){channel(pixel->r, crystals[0]), channel(pixel->s, crystals[1]), 0};
 }
@@ -56,16 +51,13 @@ static lr_colour crystal_colour(const lr_scanner *scanner, const lr_pixel *pixel
 static double largest_weight(const lr_pixel *pixels, int64_t count)
 {
     double high = 0.0;
-    for (int64_t n = 0; n < count; n++) {
-        high = fmax(high, (double)pixels[n].weight);
-    }
+    for (int64_t n = 0; n < count; n++) high = fmax(high, (double)pixels[n].weight);
     return high > 0.0 ? high : 1.0;
 }
 
 static lr_colour weight_colour(const lr_pixel *pixel, double high)
 {
-    return pixel->weight > 0.0f ? lr_colour_of(LR_COLOURS_PERCEPTUAL, (double)pixel->weight / high)
-                                : black;
+    return pixel->weight > 0.0f ? lr_colour_of(LR_COLOURS_PERCEPTUAL, (double)pixel->weight / high) : black;
 }
 
 /* The image without what stands around it. */
@@ -80,13 +72,11 @@ struct image {
 static struct image make_image(const lr_correspondence_params *params)
 {
     const int *crystals = params->scanner->modules[params->module].crystals;
-    struct image image = {.params = params,
-                          .crystals = crystals,
-                          .size = {params->rays * crystals[0], params->rays * crystals[1]}};
+    struct image image = {
+        .params = params, .crystals = crystals, .size = {params->rays * crystals[0], params->rays * crystals[1]}};
     image.zoom = zoom_of(params, image.size);
-    image.high = params->high > 0.0
-                     ? params->high
-                     : largest_weight(params->pixels, (int64_t)image.size[0] * image.size[1]);
+    image.high =
+        params->high > 0.0 ? params->high : largest_weight(params->pixels, (int64_t)image.size[0] * image.size[1]);
     return image;
 }
 
@@ -97,12 +87,10 @@ static void draw_pixels(lr_picture *picture, const struct image *image)
     for (int row = 0; row < size[1]; row++) {
         for (int column = 0; column < size[0]; column++) {
             const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
-            const lr_colour colour = params->view == LR_VIEW_WEIGHTS
-                                         ? weight_colour(pixel, image->high)
-                                         : crystal_colour(params->scanner, pixel);
+            const lr_colour colour = params->view == LR_VIEW_WEIGHTS ? weight_colour(pixel, image->high)
+                                                                     : crystal_colour(params->scanner, pixel);
             lr_picture_fill(picture,
-                            (int[2]){image->corner[0] + column * zoom,
-                                     image->corner[1] + (size[1] - 1 - row) * zoom},
+                            (int[2]){image->corner[0] + column * zoom, image->corner[1] + (size[1] - 1 - row) * zoom},
                             (int[2]){zoom, zoom}, colour);
         }
     }
@@ -113,16 +101,14 @@ static void draw_grid(lr_picture *picture, const struct image *image)
     const lr_colour grey = {96, 96, 96};
     const int step = image->params->rays * image->zoom;
     const int *corner = image->corner;
-    if (!image->params->crystal_grid || step < least_grid) {
-        return;
-    }
+    if (!image->params->crystal_grid || step < least_grid) return;
     for (int p = 1; p < image->crystals[0]; p++) {
-        lr_picture_fill(picture, (int[2]){corner[0] + p * step, corner[1]},
-                        (int[2]){1, image->size[1] * image->zoom}, grey);
+        lr_picture_fill(picture, (int[2]){corner[0] + p * step, corner[1]}, (int[2]){1, image->size[1] * image->zoom},
+                        grey);
     }
     for (int q = 1; q < image->crystals[1]; q++) {
-        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + q * step},
-                        (int[2]){image->size[0] * image->zoom, 1}, grey);
+        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + q * step}, (int[2]){image->size[0] * image->zoom, 1},
+                        grey);
     }
 }
 
@@ -157,9 +143,7 @@ static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
     static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};
     const int count = scanner->modules[0].crystals[axis];
     bool alike = true;
-    for (int m = 1; m < scanner->num_modules; m++) {
-        alike = alike && scanner->modules[m].crystals[axis] == count;
-    }
+    for (int m = 1; m < scanner->num_modules; m++) alike = alike && scanner->modules[m].crystals[axis] == count;
     return alike ? (struct lr_axis){-0.5, count - 0.5, names[0][axis], true}
                  : (struct lr_axis){0.0, 1.0, names[1][axis], false};
 }
@@ -167,8 +151,7 @@ static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 /* Size of the legend: a line of text, the colours, and a line for black. */
 static void arrange_legend(struct layout *layout, const struct image *image, int size[2])
 {
-    const int line = lr_picture_text_height(&plain),
-              words = swatch + 4 + lr_picture_text_width("none", &plain);
+    const int line = lr_picture_text_height(&plain), words = swatch + 4 + lr_picture_text_width("none", &plain);
     if (image->params->view == LR_VIEW_WEIGHTS) {
         const int height = layout->axes.size[1] - line - 8;
         layout->bar = (lr_bar_params){.size = {0, height > least_bar ? height : least_bar},
@@ -221,8 +204,7 @@ static void draw_key(lr_picture *picture, struct lr_axes *key)
             const double s = key->up.counts ? floor(place[1] * counts[1]) : place[1] * 255.0;
             const lr_colour colour = {channel((float)r, key->across.counts ? (int)counts[0] : 256),
                                       channel((float)s, key->up.counts ? (int)counts[1] : 256), 0};
-            lr_picture_fill(picture, (int[2]){key->corner[0] + x, key->corner[1] + y},
-                            (int[2]){1, 1}, colour);
+            lr_picture_fill(picture, (int[2]){key->corner[0] + x, key->corner[1] + y}, (int[2]){1, 1}, colour);
         }
     }
     lr_axes_draw(picture, key);
@@ -255,21 +237,15 @@ static void draw_labels(lr_picture *picture, const struct image *image, struct l
 
 lr_picture *lr_picture_correspondence(const lr_correspondence_params *params)
 {
-    if (check_params(params) != LR_OK) {
-        return NULL;
-    }
+    if (check_params(params) != LR_OK) return NULL;
     struct image image = make_image(params);
     struct layout layout = arrange(&image);
     lr_picture *picture = lr_picture_create(layout.size, params->log);
-    if (picture == NULL) {
-        return NULL;
-    }
+    if (picture == NULL) return NULL;
     lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
     draw_pixels(picture, &image);
     draw_grid(picture, &image);
-    if (params->labelled) {
-        draw_labels(picture, &image, &layout);
-    }
+    if (params->labelled) draw_labels(picture, &image, &layout);
     lr_font_tell(params->log);
     return picture;
 }

@@ -25,8 +25,8 @@ enum {
     ARCS = 180 /* of a circle */
 };
 
-static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 120, 120},
-                       red = {200, 20, 20}, blue = {40, 90, 190}, green = {20, 130, 60};
+static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 120, 120}, red = {200, 20, 20},
+                       blue = {40, 90, 190}, green = {20, 130, 60};
 
 static const double pi = 3.14159265358979323846;
 
@@ -54,11 +54,8 @@ static void outward_of(const lr_module *module, double outward[3])
 {
     vec_cross(module->u, module->v, outward);
     const double along = outward[0] * module->centre_mm[0] + outward[1] * module->centre_mm[1];
-    if ((fabs(along) > 1e-9 ? along : vec_dot(outward, module->centre_mm)) < 0) {
-        for (int k = 0; k < 3; k++) {
-            outward[k] = -outward[k];
-        }
-    }
+    if ((fabs(along) > 1e-9 ? along : vec_dot(outward, module->centre_mm)) < 0)
+        for (int k = 0; k < 3; k++) outward[k] = -outward[k];
 }
 
 /* Corner `index` of a module's box: bits for u, v and depth. */
@@ -104,8 +101,7 @@ static void place(const struct view *view, const double at[3], int pixel[2])
     pixel[1] = frame->corner[1] + frame->size[1] - (int)lround(fmax(-1e5, fmin(1e5, up)));
 }
 
-static void draw_edge(const struct view *view, const double a[3], const double b[3],
-                      lr_colour colour)
+static void draw_edge(const struct view *view, const double a[3], const double b[3], lr_colour colour)
 {
     int from[2], to[2];
     place(view, a, from);
@@ -147,12 +143,8 @@ static void draw_modules(const struct sheet *sheet, const struct view *view)
     const lr_scanner_params *params = &sheet->params->draft->params;
     for (int pass = 0; pass < 2; pass++) { /* suspected ones on top */
         for (int m = 0; m < params->num_modules; m++) {
-            if (sheet->suspected[m] == (pass == 1)) {
-                draw_box(view, &params->modules[m], pass ? red : grey);
-            }
-            if (pass == 1 && sheet->suspected[m]) {
-                number_module(view, &params->modules[m], m);
-            }
+            if (sheet->suspected[m] == (pass == 1)) draw_box(view, &params->modules[m], pass ? red : grey);
+            if (pass == 1 && sheet->suspected[m]) number_module(view, &params->modules[m], m);
         }
     }
 }
@@ -161,34 +153,26 @@ static void draw_grid(const struct sheet *sheet, const struct view *view)
 {
     const lr_grid *grid = sheet->params->grid;
     double corners[4][3] = {{0}};
-    if (grid == NULL) {
-        return;
-    }
+    if (grid == NULL) return;
     for (int c = 0; c < 4; c++) {
         for (int k = 0; k < 2; k++) {
             const int axis = view->axes[k];
             const bool last = k == 0 ? c == 1 || c == 2 : c >= 2;
-            corners[c][axis] = grid->origin_mm[axis] +
-                               (last ? grid->size[axis] - 0.5 : -0.5) * grid->voxel_mm[axis];
+            corners[c][axis] = grid->origin_mm[axis] + (last ? grid->size[axis] - 0.5 : -0.5) * grid->voxel_mm[axis];
         }
     }
-    for (int c = 0; c < 4; c++) {
-        draw_edge(view, corners[c], corners[(c + 1) % 4], green);
-    }
+    for (int c = 0; c < 4; c++) draw_edge(view, corners[c], corners[(c + 1) % 4], green);
 }
 
 /* A text over lines stands on white, within its view. */
-static void write_over(const struct view *view, const int middle[2], const char *text,
-                       lr_colour colour)
+static void write_over(const struct view *view, const int middle[2], const char *text, lr_colour colour)
 {
     const lr_text_style style = {.colour = colour, .size_px = lr_font_small};
     const int size[2] = {lr_picture_text_width(text, &style) + 4, lr_picture_text_height(&style)};
     const int top = view->frame.corner[1] + 2;
     const int bottom = view->frame.corner[1] + view->frame.size[1] - size[1] - 2;
     const int above = middle[1] - size[1] / 2;
-    const int corner[2] = {middle[0] - size[0] / 2, above < top      ? top
-                                                    : above > bottom ? bottom
-                                                                     : above};
+    const int corner[2] = {middle[0] - size[0] / 2, above < top ? top : above > bottom ? bottom : above};
     lr_picture_fill(view->picture, corner, size, white);
     lr_picture_text(view->picture, (int[2]){corner[0] + 2, corner[1]}, text, &style);
 }
@@ -207,8 +191,8 @@ static void draw_field(const struct sheet *sheet, const struct view *view)
         int at[2];
         place(view, (double[]){0, radius, 0}, at);
         const int *corner = view->frame.corner, *size = view->frame.size;
-        const bool is_inside = at[0] > corner[0] && at[0] < corner[0] + size[0] &&
-                               at[1] > corner[1] && at[1] < corner[1] + size[1];
+        const bool is_inside =
+            at[0] > corner[0] && at[0] < corner[0] + size[0] && at[1] > corner[1] && at[1] < corner[1] + size[1];
         snprintf(text, sizeof(text), "field of view, %.4g mm across", 2 * radius);
         at[0] = is_inside ? at[0] : corner[0] + size[0] / 2;
         at[1] = is_inside ? at[1] - lr_font_small : corner[1] + size[1] / 2;
@@ -224,13 +208,12 @@ static void label_grid(const struct sheet *sheet, const struct view *view)
         int at[2];
         double below[3] = {0};
         const int right = view->axes[0], up = view->axes[1];
-        below[right] =
-            grid->origin_mm[right] + 0.5 * (grid->size[right] - 1) * grid->voxel_mm[right];
+        below[right] = grid->origin_mm[right] + 0.5 * (grid->size[right] - 1) * grid->voxel_mm[right];
         below[up] = grid->origin_mm[up] - 0.5 * grid->voxel_mm[up];
         place(view, below, at);
         at[1] += lr_font_small;
-        snprintf(text, sizeof(text), "grid, %.4g x %.4g mm",
-                 grid->size[right] * grid->voxel_mm[right], grid->size[up] * grid->voxel_mm[up]);
+        snprintf(text, sizeof(text), "grid, %.4g x %.4g mm", grid->size[right] * grid->voxel_mm[right],
+                 grid->size[up] * grid->voxel_mm[up]);
         write_over(view, at, text, green);
     }
 }
@@ -251,8 +234,7 @@ static void arrange_view(const struct sheet *sheet, int column, struct view *vie
     view->scale = (SIDE - 2 * AIR) / widest;
     for (int k = 0; k < 2; k++) {
         const double half = 0.5 * SIDE / view->scale;
-        *drawn[k] =
-            (struct lr_axis){middle[k] - half, middle[k] + half, names[view->axes[k]], false};
+        *drawn[k] = (struct lr_axis){middle[k] - half, middle[k] + half, names[view->axes[k]], false};
         frame->size[k] = SIDE;
     }
     frame->ink = grey;
@@ -270,9 +252,7 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
     draw_grid(sheet, &view);
     draw_modules(sheet, &view);
     label_grid(sheet, &view);
-    if (!side) {
-        draw_field(sheet, &view);
-    }
+    if (!side) draw_field(sheet, &view);
 }
 
 static void write_title(const struct sheet *sheet)
@@ -303,19 +283,12 @@ static void write_legend(const struct sheet *sheet)
 {
     int x = MARGIN;
     bool any = false;
-    for (int m = 0; m < sheet->params->draft->params.num_modules; m++) {
-        any = any || sheet->suspected[m];
-    }
+    for (int m = 0; m < sheet->params->draft->params.num_modules; m++) any = any || sheet->suspected[m];
     x = write_entry(sheet->picture, x, "modules", grey);
-    if (any) {
-        x = write_entry(sheet->picture, x, "modules that look wrong, by number", red);
-    }
-    if (sheet->params->draft->params.coincidence.field_of_view_mm > 0) {
+    if (any) x = write_entry(sheet->picture, x, "modules that look wrong, by number", red);
+    if (sheet->params->draft->params.coincidence.field_of_view_mm > 0)
         x = write_entry(sheet->picture, x, "field of view", blue);
-    }
-    if (sheet->params->grid != NULL) {
-        (void)write_entry(sheet->picture, x, "grid", green);
-    }
+    if (sheet->params->grid != NULL) (void)write_entry(sheet->picture, x, "grid", green);
 }
 
 /* --- findings --- */
@@ -344,9 +317,8 @@ static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
         const lr_finding *finding = &diagnosis->findings[k];
         const bool suspect = finding->severity == LR_SUSPECT;
         char text[2048];
-        snprintf(text, sizeof(text), "%s %s: %s%s%s", suspect ? "suspect" : "note",
-                 lr_finding_kind_name(finding->kind), finding->sentence,
-                 finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
+        snprintf(text, sizeof(text), "%s %s: %s%s%s", suspect ? "suspect" : "note", lr_finding_kind_name(finding->kind),
+                 finding->sentence, finding->remedy[0] != '\0' ? "; " : "", finding->remedy);
         line += write_lines(picture, line, text, suspect ? red : black);
     }
     return line;
@@ -365,11 +337,8 @@ static void mark_suspected(struct sheet *sheet)
     const int count = sheet->params->draft->params.num_modules;
     for (int k = 0; k < diagnosis->num_findings; k++) {
         const lr_finding *finding = &diagnosis->findings[k];
-        for (int n = 0; n < 2 && finding->severity == LR_SUSPECT; n++) {
-            if (finding->modules[n] >= 0 && finding->modules[n] < count) {
-                sheet->suspected[finding->modules[n]] = true;
-            }
-        }
+        for (int n = 0; n < 2 && finding->severity == LR_SUSPECT; n++)
+            if (finding->modules[n] >= 0 && finding->modules[n] < count) sheet->suspected[finding->modules[n]] = true;
     }
 }
 
@@ -378,8 +347,7 @@ lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
     struct sheet sheet = {.params = params};
     const int size[2] = {WIDTH, FINDINGS + findings_height(params->diagnosis) + MARGIN};
     static const int top_left[2] = {0, 0};
-    sheet.suspected = lr_alloc(params->draft->params.num_modules, sizeof(*sheet.suspected),
-                               "a picture", params->log);
+    sheet.suspected = lr_alloc(params->draft->params.num_modules, sizeof(*sheet.suspected), "a picture", params->log);
     sheet.picture = sheet.suspected != NULL ? lr_picture_create(size, params->log) : NULL;
     if (sheet.picture != NULL) {
         lr_picture_fill(sheet.picture, top_left, size, white);

@@ -33,9 +33,7 @@ struct panel {
 static double highest(const struct panel *panel)
 {
     double high = 0;
-    for (int k = 0; k < panel->size[0] * panel->size[1]; k++) {
-        high = fmax(high, (double)panel->values[k]);
-    }
+    for (int k = 0; k < panel->size[0] * panel->size[1]; k++) high = fmax(high, (double)panel->values[k]);
     return high > 0 ? high : 1;
 }
 
@@ -45,8 +43,7 @@ static lr_picture *draw_map(const struct sheet *sheet, const struct panel *panel
     const int *size = panel->size;
     const int longer = size[0] > size[1] ? size[0] : size[1];
     const int zoom = longer >= PANEL ? 1 : PANEL / longer;
-    struct lr_axes axes = {
-        .size = {zoom * size[0], zoom * size[1]}, .across = panel->across, .up = panel->up};
+    struct lr_axes axes = {.size = {zoom * size[0], zoom * size[1]}, .across = panel->across, .up = panel->up};
     const struct lr_margins margins = lr_axes_margins(&axes);
     const lr_bar_params bar = {.size = {0, axes.size[1] > LEAST_BAR ? axes.size[1] : LEAST_BAR},
                                .high = highest(panel),
@@ -56,9 +53,7 @@ static lr_picture *draw_map(const struct sheet *sheet, const struct panel *panel
     const int below = margins.bottom > margins.top ? margins.bottom : margins.top;
     const int whole[2] = {right + lr_picture_bar_width(&bar), margins.top + bar.size[1] + below};
     lr_picture *picture = lr_picture_create(whole, sheet->log);
-    if (picture == NULL) {
-        return NULL;
-    }
+    if (picture == NULL) return NULL;
     axes.corner[0] = margins.left;
     axes.corner[1] = margins.top;
     lr_picture_fill(picture, (const int[2]){0, 0}, picture->size, (lr_colour){255, 255, 255});
@@ -108,9 +103,7 @@ static bool add_lor_map(struct sheet *sheet)
     const int *size = grid->size;
     const int64_t count = (int64_t)size[0] * size[1];
     float *values = lr_alloc(count, sizeof(*values), "a picture", sheet->log);
-    for (int64_t k = 0; values != NULL && k < count; k++) {
-        values[k] = (float)lr_direct_tables_map(sheet->tables)[k];
-    }
+    for (int64_t k = 0; values != NULL && k < count; k++) values[k] = (float)lr_direct_tables_map(sheet->tables)[k];
     snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", sheet->info->num_kernels,
              sheet->info->epsilon_mm);
     const struct panel panel = {.values = values,
@@ -133,19 +126,17 @@ static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
     float *values = lr_alloc((int64_t)size[0] * size[1], sizeof(*values), "a picture", sheet->log);
     for (int64_t i = 0; values != NULL && i < sheet->info->num_offsets; i++) {
         float *value = &values[offsets[i][0] + half[0] + size[0] * (offsets[i][up] + half[up])];
-        if (kernel == NULL) {
+        if (kernel == NULL)
             *value += 1;
-        } else if (offsets[i][2] == 0) {
+        else if (offsets[i][2] == 0)
             *value += (float)kernel[i];
-        }
     }
-    const struct panel panel = {
-        .values = values,
-        .size = {size[0], size[1]},
-        .across = offset_axis(sheet->info, 0, "x (mm)"),
-        .up = offset_axis(sheet->info, up, up == 1 ? "y (mm)" : "z (mm)"),
-        .colours = kernel != NULL ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
-        .unit = kernel != NULL ? "weight of an offset" : "offsets in a column"};
+    const struct panel panel = {.values = values,
+                                .size = {size[0], size[1]},
+                                .across = offset_axis(sheet->info, 0, "x (mm)"),
+                                .up = offset_axis(sheet->info, up, up == 1 ? "y (mm)" : "z (mm)"),
+                                .colours = kernel != NULL ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
+                                .unit = kernel != NULL ? "weight of an offset" : "offsets in a column"};
     const bool done = values != NULL && add_map(sheet, &panel);
     free(values);
     return done;
@@ -162,14 +153,9 @@ static bool add_all(struct sheet *sheet)
 {
     const lr_direct_tables_info *info = sheet->info;
     const int last = info->num_identifiers - 1;
-    if (!add_lor_map(sheet)) {
-        return false;
-    }
-    snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets",
-             (long long)info->num_offsets);
-    if (!add_offsets(sheet, 1, NULL)) {
-        return false;
-    }
+    if (!add_lor_map(sheet)) return false;
+    snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets", (long long)info->num_offsets);
+    if (!add_offsets(sheet, 1, NULL)) return false;
     snprintf(next_caption(sheet), 96, "mSR seen along y");
     return add_offsets(sheet, 2, NULL) && add_kernel(sheet, 0) && add_kernel(sheet, last / 2) &&
            add_kernel(sheet, last);
@@ -179,25 +165,18 @@ lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_lo
 {
     struct sheet *sheet = lr_alloc(1, sizeof(*sheet), "a picture", log);
     lr_picture *picture = NULL;
-    if (sheet == NULL) {
-        return NULL;
-    }
+    if (sheet == NULL) return NULL;
     sheet->tables = tables;
     sheet->info = lr_direct_tables_get_info(tables);
     sheet->log = log;
     if (add_all(sheet)) {
         char title[96];
-        snprintf(title, sizeof(title), "Look-up tables: azimuth %g°, tilt %g°",
-                 sheet->info->view.azimuth_deg, sheet->info->view.tilt_deg);
-        picture = lr_picture_mosaic(&(lr_mosaic_params){.tiles = sheet->tiles,
-                                                        .num_tiles = sheet->num_tiles,
-                                                        .columns = 3,
-                                                        .title = title,
-                                                        .log = log});
+        snprintf(title, sizeof(title), "Look-up tables: azimuth %g°, tilt %g°", sheet->info->view.azimuth_deg,
+                 sheet->info->view.tilt_deg);
+        picture = lr_picture_mosaic(&(lr_mosaic_params){
+            .tiles = sheet->tiles, .num_tiles = sheet->num_tiles, .columns = 3, .title = title, .log = log});
     }
-    for (int k = 0; k < sheet->num_tiles; k++) {
-        lr_picture_destroy((lr_picture *)(uintptr_t)sheet->tiles[k].picture);
-    }
+    for (int k = 0; k < sheet->num_tiles; k++) lr_picture_destroy((lr_picture *)(uintptr_t)sheet->tiles[k].picture);
     free(sheet);
     return picture;
 }

@@ -17,8 +17,7 @@ static const lr_colour ink = {38, 38, 38}, rule = {222, 222, 222}, law_grey = {1
  */
 enum curve { CURVE_L2, CURVE_SUM, CURVE_MISSED, NUM_CURVES };
 static const lr_colour curve_colours[NUM_CURVES] = {{0, 90, 160}, {204, 85, 0}, {0, 140, 105}};
-static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|",
-                                                    "weight missed"};
+static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|", "weight missed"};
 static const char law_name[] = "law 0.6 / R";
 
 /* The frame of the curves, and its axes in powers of 2 and 10. */
@@ -32,12 +31,9 @@ struct axes {
 static double value_of(const lr_row_error *error, enum curve curve)
 {
     switch (curve) {
-    case CURVE_L2:
-        return error->relative_l2;
-    case CURVE_SUM:
-        return fabs(error->sum_error);
-    default:
-        return error->missed_weight;
+    case CURVE_L2: return error->relative_l2;
+    case CURVE_SUM: return fabs(error->sum_error);
+    default: return error->missed_weight;
     }
 }
 
@@ -88,15 +84,12 @@ static int left_room(const struct axes *axes)
 static int legend_room(void)
 {
     int widest = lr_picture_text_width(law_name, &plain);
-    for (int n = 0; n < NUM_CURVES; n++) {
-        widest = larger(widest, lr_picture_text_width(curve_names[n], &plain));
-    }
+    for (int n = 0; n < NUM_CURVES; n++) widest = larger(widest, lr_picture_text_width(curve_names[n], &plain));
     return 3 * space + line_length + widest;
 }
 
 /* From the decade of the least error, at most five below 100 %, to the decade above the largest. */
-static struct axes make_axes(lr_picture *picture, const int corner[2],
-                             const struct lr_error_chart *chart)
+static struct axes make_axes(lr_picture *picture, const int corner[2], const struct lr_error_chart *chart)
 {
     double least = 0.1, most = 1.0;
     for (int n = 0; n < chart->count; n++) {
@@ -130,8 +123,7 @@ static void draw_decades(const struct axes *axes)
         const struct percent percent = percent_of(power);
         const int width = lr_picture_text_width(percent.text, &plain);
         const int above = y - lr_picture_text_height(&plain) / 2;
-        lr_picture_text(axes->picture, (int[2]){axes->corner[0] - width - space, above},
-                        percent.text, &plain);
+        lr_picture_text(axes->picture, (int[2]){axes->corner[0] - width - space, above}, percent.text, &plain);
     }
 }
 
@@ -159,22 +151,19 @@ static void write_names(const struct axes *axes)
     const int line = lr_picture_text_height(&style), below = axes->corner[1] + axes->size[1];
     const int width = lr_picture_text_width(across, &style);
     const int height = lr_picture_text_width(up, &style);
-    lr_picture_text(axes->picture,
-                    (int[2]){axes->corner[0] + (axes->size[0] - width) / 2, below + space + line},
+    lr_picture_text(axes->picture, (int[2]){axes->corner[0] + (axes->size[0] - width) / 2, below + space + line},
                     across, &style);
     style.upwards = true;
-    lr_picture_text(
-        axes->picture,
-        (int[2]){axes->corner[0] - left_room(axes), axes->corner[1] + (axes->size[1] - height) / 2},
-        up, &style);
+    lr_picture_text(axes->picture,
+                    (int[2]){axes->corner[0] - left_room(axes), axes->corner[1] + (axes->size[1] - height) / 2}, up,
+                    &style);
 }
 
 static void draw_thick(lr_picture *picture, const int from[2], const int to[2], lr_colour colour)
 {
     for (int n = 0; n < 4; n++) {
         const int dx = n & 1, dy = n >> 1;
-        lr_picture_line(picture, (int[2]){from[0] + dx, from[1] + dy},
-                        (int[2]){to[0] + dx, to[1] + dy}, colour);
+        lr_picture_line(picture, (int[2]){from[0] + dx, from[1] + dy}, (int[2]){to[0] + dx, to[1] + dy}, colour);
     }
 }
 
@@ -184,11 +173,8 @@ static void draw_dashes(lr_picture *picture, const int from[2], const int to[2])
     for (double at = 0.0; at < length; at += 14.0) {
         const double ends[2] = {at / length, fmin(at + 8.0, length) / length};
         int dash[2][2];
-        for (int e = 0; e < 2; e++) {
-            for (int k = 0; k < 2; k++) {
-                dash[e][k] = from[k] + (int)lround(ends[e] * (to[k] - from[k]));
-            }
-        }
+        for (int e = 0; e < 2; e++)
+            for (int k = 0; k < 2; k++) dash[e][k] = from[k] + (int)lround(ends[e] * (to[k] - from[k]));
         draw_thick(picture, dash[0], dash[1], law_grey);
     }
 }
@@ -224,8 +210,7 @@ static void draw_law(const struct axes *axes, const struct lr_error_chart *chart
     }
 }
 
-static void draw_curve(const struct axes *axes, const struct lr_error_chart *chart,
-                       enum curve curve)
+static void draw_curve(const struct axes *axes, const struct lr_error_chart *chart, enum curve curve)
 {
     int before[2] = {0};
     bool joined = false;
@@ -234,9 +219,7 @@ static void draw_curve(const struct axes *axes, const struct lr_error_chart *cha
         const bool shown = is_shown(axes, value);
         if (shown) {
             const int at[2] = {x_of(axes, chart->rays[n]), y_of(axes, value)};
-            if (joined) {
-                draw_thick(axes->picture, before, at, curve_colours[curve]);
-            }
+            if (joined) draw_thick(axes->picture, before, at, curve_colours[curve]);
             draw_marker(axes->picture, at, curve);
             before[0] = at[0];
             before[1] = at[1];
@@ -264,8 +247,7 @@ static void draw_legend(const struct axes *axes)
     }
 }
 
-void lr_draw_error_chart(lr_picture *picture, const int corner[2],
-                         const struct lr_error_chart *chart)
+void lr_draw_error_chart(lr_picture *picture, const int corner[2], const struct lr_error_chart *chart)
 {
     const struct axes axes = make_axes(picture, corner, chart);
     draw_decades(&axes);
@@ -273,8 +255,6 @@ void lr_draw_error_chart(lr_picture *picture, const int corner[2],
     write_names(&axes);
     lr_picture_frame(picture, axes.corner, axes.size, ink);
     draw_law(&axes, chart);
-    for (int curve = NUM_CURVES - 1; curve >= 0; curve--) {
-        draw_curve(&axes, chart, (enum curve)curve);
-    }
+    for (int curve = NUM_CURVES - 1; curve >= 0; curve--) draw_curve(&axes, chart, (enum curve)curve);
     draw_legend(&axes);
 }

@@ -18,7 +18,6 @@ struct lr_error_chart {
     int count;
 };
 
-void lr_draw_error_chart(lr_picture *picture, const int corner[2],
-                         const struct lr_error_chart *chart);
+void lr_draw_error_chart(lr_picture *picture, const int corner[2], const struct lr_error_chart *chart);
 
 #endif

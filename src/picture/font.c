@@ -23,12 +23,8 @@ static atomic_bool lacks_font, lacks_memory, has_told;
 
 void lr_font_tell(const lr_log *log)
 {
-    if (!atomic_load(&lacks_font) && !atomic_load(&lacks_memory)) {
-        return;
-    }
-    if (log == NULL || atomic_exchange(&has_told, true)) {
-        return;
-    }
+    if (!atomic_load(&lacks_font) && !atomic_load(&lacks_memory)) return;
+    if (log == NULL || atomic_exchange(&has_told, true)) return;
     if (atomic_load(&lacks_memory)) {
         lr_warn(log, "no memory for letters: some text is missing in pictures");
     } else {
@@ -56,9 +52,8 @@ static cairo_scaled_font_t *open_family(const char *name, const lr_text_style *s
     cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
     cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_SLIGHT);
     cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_ON);
-    cairo_font_face_t *face =
-        cairo_toy_font_face_create(name, CAIRO_FONT_SLANT_NORMAL,
-                                   style->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_font_face_t *face = cairo_toy_font_face_create(
+        name, CAIRO_FONT_SLANT_NORMAL, style->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
     cairo_scaled_font_t *font = cairo_scaled_font_create(face, &scale, &same, options);
     cairo_font_face_destroy(face);
     cairo_font_options_destroy(options);
@@ -73,13 +68,10 @@ static bool has_letters(cairo_scaled_font_t *font, const char *text)
     if (cairo_scaled_font_status(font) != CAIRO_STATUS_SUCCESS ||
         cairo_scaled_font_get_type(font) == CAIRO_FONT_TYPE_USER ||
         cairo_scaled_font_text_to_glyphs(font, 0, 0, text, -1, &glyphs, &count, NULL, NULL, NULL) !=
-            CAIRO_STATUS_SUCCESS) {
+            CAIRO_STATUS_SUCCESS)
         return false;
-    }
     bool complete = count > 0;
-    for (int n = 0; n < count; n++) {
-        complete = complete && glyphs[n].index != 0;
-    }
+    for (int n = 0; n < count; n++) complete = complete && glyphs[n].index != 0;
     cairo_glyph_free(glyphs);
     return complete;
 }
@@ -95,9 +87,7 @@ static cairo_scaled_font_t *open_font(const lr_text_style *style)
         atomic_store(&lacks_font, true);
         font = open_family(strokes, style);
     }
-    if (cairo_scaled_font_status(font) != CAIRO_STATUS_SUCCESS) {
-        atomic_store(&lacks_memory, true);
-    }
+    if (cairo_scaled_font_status(font) != CAIRO_STATUS_SUCCESS) atomic_store(&lacks_memory, true);
     return font;
 }
 
@@ -133,9 +123,7 @@ void lr_font_clean(const char *text, struct lr_font_text *clean)
     size_t length = strlen(text);
     if (length >= sizeof(clean->text)) {
         length = sizeof(clean->text) - 1;
-        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
-            length--;
-        }
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) length--;
     }
     memcpy(clean->text, text, length);
     clean->text[length] = '\0';
@@ -151,22 +139,17 @@ static size_t fitting_bytes(cairo_scaled_font_t *font, const char *text, int roo
     size_t fits = 0, too_long = strlen(text) + 1;
     while (too_long - fits > 1) {
         size_t middle = fits + (too_long - fits) / 2;
-        while (middle > fits && ((unsigned char)text[middle] & 0xc0) == 0x80) {
-            middle--;
-        }
+        while (middle > fits && ((unsigned char)text[middle] & 0xc0) == 0x80) middle--;
         if (middle == fits) { /* all between belongs to one character */
             middle = fits + lr_character_bytes((const unsigned char *)text + fits);
-            if (middle >= too_long) {
-                break;
-            }
+            if (middle >= too_long) break;
         }
         memcpy(part.text, text, middle);
         part.text[middle] = '\0';
-        if (width_of(font, part.text) <= left) {
+        if (width_of(font, part.text) <= left)
             fits = middle;
-        } else {
+        else
             too_long = middle;
-        }
     }
     return fits;
 }
@@ -174,24 +157,17 @@ static size_t fitting_bytes(cairo_scaled_font_t *font, const char *text, int roo
 /* Cuts a text that is wider than `room` and ends it with an ellipsis, or makes it empty. */
 static void shorten(cairo_scaled_font_t *font, struct lr_font_text *line, int room)
 {
-    if (width_of(font, line->text) <= room) {
-        return;
-    }
+    if (width_of(font, line->text) <= room) return;
     const char *ellipsis = has_letters(font, "\xe2\x80\xa6") ? "\xe2\x80\xa6" : "...";
     line->text[sizeof(line->text) - 1 - strlen(ellipsis)] = '\0';
     lr_clean_text(line->text); /* a character may be cut now */
     size_t length = fitting_bytes(font, line->text, room, ellipsis);
-    while (length > 0 && line->text[length - 1] == ' ') {
-        length--;
-    }
+    while (length > 0 && line->text[length - 1] == ' ') length--;
     line->text[length] = '\0';
-    if (length > 0 || width_of(font, ellipsis) <= room) {
-        strcat(line->text, ellipsis);
-    }
+    if (length > 0 || width_of(font, ellipsis) <= room) strcat(line->text, ellipsis);
 }
 
-void lr_font_next_line(const char **text, int width_px, const lr_text_style *style,
-                       struct lr_font_text *line)
+void lr_font_next_line(const char **text, int width_px, const lr_text_style *style, struct lr_font_text *line)
 {
     cairo_scaled_font_t *font = open_font(style);
     struct lr_font_text whole;
@@ -200,14 +176,10 @@ void lr_font_next_line(const char **text, int width_px, const lr_text_style *sty
     cairo_scaled_font_destroy(font);
     if (whole.text[length] != '\0') {
         size_t blank = length;
-        while (blank > 0 && whole.text[blank] != ' ') {
-            blank--;
-        }
+        while (blank > 0 && whole.text[blank] != ' ') blank--;
         length = blank > 0 ? blank : length;
     }
-    if (length == 0 && whole.text[0] != '\0') {
-        length = lr_character_bytes((const unsigned char *)whole.text);
-    }
+    if (length == 0 && whole.text[0] != '\0') length = lr_character_bytes((const unsigned char *)whole.text);
     memcpy(line->text, whole.text, length);
     line->text[length] = '\0';
     *text += length;
@@ -259,8 +231,7 @@ static void cover_pixel(lr_picture *picture, const int64_t at[2], lr_colour colo
     }
 }
 
-static void apply_mask(lr_picture *picture, const int corner[2], const struct mask *mask,
-                       const lr_text_style *style)
+static void apply_mask(lr_picture *picture, const int corner[2], const struct mask *mask, const lr_text_style *style)
 {
     const unsigned char *rows = cairo_image_surface_get_data(mask->surface);
     const int stride = cairo_image_surface_get_stride(mask->surface);
@@ -270,11 +241,8 @@ static void apply_mask(lr_picture *picture, const int corner[2], const struct ma
             const int along = x - mask->border, down = y - mask->border;
             const int length = mask->size[0] - 2 * mask->border;
             const int64_t at[2] = {(int64_t)corner[0] + (style->upwards ? down : along),
-                                   (int64_t)corner[1] +
-                                       (style->upwards ? length - 1 - along : down)};
-            if (share > 0) {
-                cover_pixel(picture, at, style->colour, share);
-            }
+                                   (int64_t)corner[1] + (style->upwards ? length - 1 - along : down)};
+            if (share > 0) cover_pixel(picture, at, style->colour, share);
         }
     }
 }
@@ -288,8 +256,7 @@ static int room_of(const lr_picture *picture, const int corner[2], const lr_text
     return (int)(asked < 0 ? 0 : asked < most_room ? asked : most_room);
 }
 
-void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
-                     const lr_text_style *style)
+void lr_picture_text(lr_picture *picture, const int corner[2], const char *text, const lr_text_style *style)
 {
     struct lr_font_text line;
     struct mask mask;

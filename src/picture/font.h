@@ -30,7 +30,6 @@ void lr_font_clean(const char *text, struct lr_font_text *clean);
 /* The first line of a clean text that is broken into lines of at most that width in pixels, at
  * blanks where it can be; *text moves on to the next one, "" at the end. A line has at least one
  * character. */
-void lr_font_next_line(const char **text, int width_px, const lr_text_style *style,
-                       struct lr_font_text *line);
+void lr_font_next_line(const char **text, int width_px, const lr_text_style *style, struct lr_font_text *line);
 
 #endif

@@ -7,14 +7,7 @@
 
 #include <math.h>
 
-enum {
-    num_colours = 256,
-    usual_width = 12,
-    usual_height = 100,
-    most_ticks = 9,
-    tick_length = 4,
-    space = 3
-};
+enum { num_colours = 256, usual_width = 12, usual_height = 100, most_ticks = 9, tick_length = 4, space = 3 };
 
 /* An array to be drawn, its defaults filled in. */
 struct map {
@@ -49,26 +42,19 @@ static struct map prepare(const lr_map_params *params)
 {
     struct map map = {.params = *params};
     lr_map_params *full = &map.params;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 2; k++)
         full->drawn_size[k] = params->drawn_size[k] > 0 ? params->drawn_size[k] : params->size[k];
-    }
     full->stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
     full->stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
-    if (params->low == 0.0 && params->high == 0.0) {
-        find_range(full);
-    }
-    for (int n = 0; n < num_colours; n++) {
-        map.colours[n] = lr_colour_of(params->colours, n / (num_colours - 1.0));
-    }
+    if (params->low == 0.0 && params->high == 0.0) find_range(full);
+    for (int n = 0; n < num_colours; n++) map.colours[n] = lr_colour_of(params->colours, n / (num_colours - 1.0));
     map.scale = full->high != full->low ? (num_colours - 1.0) / (full->high - full->low) : 0.0;
     return map;
 }
 
 static lr_colour colour_of(const struct map *map, double value)
 {
-    if (isnan(value)) {
-        return map->params.not_a_number;
-    }
+    if (isnan(value)) return map->params.not_a_number;
     const double place = (value - map->params.low) * map->scale;
     const double within = !(place > 0.0) ? 0.0 : fmin(place, num_colours - 1.0);
     return map->colours[(int)(within + 0.5)];
@@ -76,9 +62,7 @@ static lr_colour colour_of(const struct map *map, double value)
 
 void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params)
 {
-    if (params->size[0] <= 0 || params->size[1] <= 0) {
-        return;
-    }
+    if (params->size[0] <= 0 || params->size[1] <= 0) return;
     const struct map map = prepare(params);
     const int *size = params->size, *drawn = map.params.drawn_size;
     for (int y = 0; y < drawn[1]; y++) {
@@ -87,8 +71,7 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
         for (int x = 0; x < drawn[0]; x++) {
             const int column = (int)((int64_t)x * size[0] / drawn[0]);
             const lr_colour colour = colour_of(&map, value_at(&map.params, column, row));
-            lr_picture_fill(picture, (int[2]){corner[0] + x, corner[1] + y}, (int[2]){1, 1},
-                            colour);
+            lr_picture_fill(picture, (int[2]){corner[0] + x, corner[1] + y}, (int[2]){1, 1}, colour);
         }
     }
 }
@@ -105,10 +88,10 @@ struct bar {
 
 static struct bar make_bar(const lr_bar_params *params)
 {
-    struct bar bar = {.size = {params->size[0] > 0 ? params->size[0] : usual_width,
-                               params->size[1] > 0 ? params->size[1] : usual_height},
-                      .style = {.colour = params->text,
-                                .size_px = params->text_px > 0 ? params->text_px : lr_font_small}};
+    struct bar bar = {
+        .size = {params->size[0] > 0 ? params->size[0] : usual_width,
+                 params->size[1] > 0 ? params->size[1] : usual_height},
+        .style = {.colour = params->text, .size_px = params->text_px > 0 ? params->text_px : lr_font_small}};
     bar.line = lr_picture_text_height(&bar.style);
     const int most = 2 * bar.size[1] / (3 * bar.line);
     bar.ticks = lr_ticks_choose(params->low, params->high, most < most_ticks ? most : most_ticks);
@@ -134,8 +117,7 @@ int lr_picture_bar_width(const lr_bar_params *params)
     return find_unit(&bar) + (bar.unit.text[0] != '\0' ? bar.line : 0);
 }
 
-static void draw_colours(lr_picture *picture, const int corner[2], const struct bar *bar,
-                         lr_colour_map colours)
+static void draw_colours(lr_picture *picture, const int corner[2], const struct bar *bar, lr_colour_map colours)
 {
     for (int y = 0; y < bar->size[1]; y++) {
         const double t = bar->size[1] > 1 ? 1.0 - y / (bar->size[1] - 1.0) : 1.0;
@@ -146,8 +128,7 @@ static void draw_colours(lr_picture *picture, const int corner[2], const struct 
 }
 
 /* A label stands beside its tick, but within the picture. */
-static void draw_ticks(lr_picture *picture, const int corner[2], const struct bar *bar,
-                       const double range[2])
+static void draw_ticks(lr_picture *picture, const int corner[2], const struct bar *bar, const double range[2])
 {
     const double span = range[1] - range[0];
     const int right = corner[0] + bar->size[0], last = picture->size[1] - bar->line;
@@ -172,8 +153,7 @@ static void write_unit(lr_picture *picture, const int corner[2], const struct ba
     const int width = lr_picture_text_width(bar->unit.text, &style);
     const int middle = corner[1] + (bar->size[1] - width) / 2;
     style.upwards = true;
-    lr_picture_text(picture, (int[2]){corner[0] + find_unit(bar), middle > 0 ? middle : 0},
-                    bar->unit.text, &style);
+    lr_picture_text(picture, (int[2]){corner[0] + find_unit(bar), middle > 0 ? middle : 0}, bar->unit.text, &style);
 }
 
 void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params)

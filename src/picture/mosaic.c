@@ -56,8 +56,7 @@ static int width_within(const char *text, const lr_text_style *style, int most)
 }
 
 /* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
-static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement,
-                          const char *text, int top)
+static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement, const char *text, int top)
 {
     const int room = (int)(arrangement->width - 2 * arrangement->gap);
     int lines = 0;
@@ -92,9 +91,8 @@ static int64_t page_width(const struct arrangement *arrangement, const lr_mosaic
 
 static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
 {
-    const int columns = params->columns > 0 && params->columns < params->num_tiles
-                            ? params->columns
-                            : params->num_tiles;
+    const int columns =
+        params->columns > 0 && params->columns < params->num_tiles ? params->columns : params->num_tiles;
     *arrangement = (struct arrangement){.columns = columns,
                                         .rows = (params->num_tiles - 1) / columns + 1,
                                         .gap = params->gap > 0 ? params->gap : usual_gap};
@@ -109,8 +107,7 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     }
     for (int n = 0; n < params->num_tiles; n++) {
         const lr_tile *tile = &params->tiles[n];
-        make_room(&arrangement->x[n % columns],
-                  width_within(tile->caption, &caption_style, widest_caption));
+        make_room(&arrangement->x[n % columns], width_within(tile->caption, &caption_style, widest_caption));
         if (tile->picture != NULL) {
             make_room(&arrangement->x[n % columns], tile->picture->size[0]);
             make_room(&arrangement->y[n / columns], tile->picture->size[1]);
@@ -124,40 +121,30 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     return LR_OK;
 }
 
-static void draw_tile(lr_picture *picture, const struct arrangement *arrangement,
-                      const lr_tile *tile, int n)
+static void draw_tile(lr_picture *picture, const struct arrangement *arrangement, const lr_tile *tile, int n)
 {
     const int column = n % arrangement->columns;
-    const int corner[2] = {(int)arrangement->x[column],
-                           (int)arrangement->y[n / arrangement->columns]};
-    if (tile->picture != NULL) {
-        lr_picture_paste(picture, corner, tile->picture);
-    }
+    const int corner[2] = {(int)arrangement->x[column], (int)arrangement->y[n / arrangement->columns]};
+    if (tile->picture != NULL) lr_picture_paste(picture, corner, tile->picture);
     if (tile->caption != NULL) {
         const int64_t next = arrangement->x[column + 1] - arrangement->gap;
         lr_text_style style = caption_style;
         style.most_px = (int)(next - arrangement->x[column]);
-        lr_picture_text(picture, (int[2]){corner[0], corner[1] - arrangement->caption_height},
-                        tile->caption, &style);
+        lr_picture_text(picture, (int[2]){corner[0], corner[1] - arrangement->caption_height}, tile->caption, &style);
     }
 }
 
-static lr_picture *create_page(const struct arrangement *arrangement,
-                               const lr_mosaic_params *params)
+static lr_picture *create_page(const struct arrangement *arrangement, const lr_mosaic_params *params)
 {
     const int64_t width = arrangement->width;
     const int64_t height = arrangement->y[arrangement->rows] - arrangement->caption_height;
-    const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX),
-                         (int)(height < INT32_MAX ? height : INT32_MAX)};
+    const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX), (int)(height < INT32_MAX ? height : INT32_MAX)};
     lr_picture *page = lr_picture_create(size, params->log);
-    if (page != NULL) {
-        lr_picture_fill(page, (int[2]){0, 0}, size, white);
-    }
+    if (page != NULL) lr_picture_fill(page, (int[2]){0, 0}, size, white);
     return page;
 }
 
-static void draw_heading(lr_picture *page, const struct arrangement *arrangement,
-                         const lr_mosaic_params *params)
+static void draw_heading(lr_picture *page, const struct arrangement *arrangement, const lr_mosaic_params *params)
 {
     const int top = arrangement->gap;
     if (params->title != NULL) {
@@ -165,8 +152,7 @@ static void draw_heading(lr_picture *page, const struct arrangement *arrangement
         style.most_px = (int)arrangement->width - 2 * arrangement->gap;
         lr_picture_text(page, (int[2]){arrangement->gap, top}, params->title, &style);
     }
-    break_subtitle(page, arrangement, params->subtitle,
-                   top + (params->title != NULL ? arrangement->title_height : 0));
+    break_subtitle(page, arrangement, params->subtitle, top + (params->title != NULL ? arrangement->title_height : 0));
 }
 
 lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
@@ -176,16 +162,10 @@ lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
         return NULL;
     }
     struct arrangement arrangement;
-    if (arrange(&arrangement, params) != LR_OK) {
-        return NULL;
-    }
+    if (arrange(&arrangement, params) != LR_OK) return NULL;
     lr_picture *page = create_page(&arrangement, params);
-    if (page != NULL) {
-        draw_heading(page, &arrangement, params);
-    }
-    for (int n = 0; page != NULL && n < params->num_tiles; n++) {
-        draw_tile(page, &arrangement, &params->tiles[n], n);
-    }
+    if (page != NULL) draw_heading(page, &arrangement, params);
+    for (int n = 0; page != NULL && n < params->num_tiles; n++) draw_tile(page, &arrangement, &params->tiles[n], n);
     release(&arrangement);
     lr_font_tell(params->log);
     return page;

@@ -13,14 +13,12 @@ enum { max_side = 65536 };
 lr_picture *lr_picture_create(const int size[2], const lr_log *log)
 {
     if (size[0] <= 0 || size[1] <= 0 || size[0] > max_side || size[1] > max_side) {
-        (void)lr_error(log, LR_USAGE, "a picture of %d x %d pixels is not between 1 and %d a side",
-                       size[0], size[1], max_side);
+        (void)lr_error(log, LR_USAGE, "a picture of %d x %d pixels is not between 1 and %d a side", size[0], size[1],
+                       max_side);
         return NULL;
     }
     lr_picture *picture = lr_alloc(1, sizeof(*picture), "a picture", log);
-    if (picture == NULL) {
-        return NULL;
-    }
+    if (picture == NULL) return NULL;
     picture->size[0] = size[0];
     picture->size[1] = size[1];
     picture->rgb = lr_alloc((int64_t)size[0] * size[1], 3, "a picture", log);
@@ -67,18 +65,13 @@ void lr_picture_fill(lr_picture *picture, const int corner[2], const int size[2]
     int x[2], y[2];
     cut(corner[0], size[0], picture->size[0], x);
     cut(corner[1], size[1], picture->size[1], y);
-    for (int row = y[0]; row < y[1]; row++) {
-        for (int column = x[0]; column < x[1]; column++) {
-            set_pixel(picture, column, row, colour);
-        }
-    }
+    for (int row = y[0]; row < y[1]; row++)
+        for (int column = x[0]; column < x[1]; column++) set_pixel(picture, column, row, colour);
 }
 
 void lr_picture_frame(lr_picture *picture, const int corner[2], const int size[2], lr_colour colour)
 {
-    if (size[0] <= 0 || size[1] <= 0) {
-        return;
-    }
+    if (size[0] <= 0 || size[1] <= 0) return;
     const int far[2] = {corner[0] + size[0] - 1, corner[1] + size[1] - 1};
     const int across[2] = {size[0], 1}, down[2] = {1, size[1]};
     lr_picture_fill(picture, corner, across, colour);
@@ -94,8 +87,7 @@ void lr_picture_line(lr_picture *picture, const int from[2], const int to[2], lr
     for (int64_t n = 0; n <= steps; n++) {
         const double t = steps == 0 ? 0.0 : (double)n / (double)steps;
         const double x = from[0] + t * (double)dx, y = from[1] + t * (double)dy;
-        set_pixel(picture, (int64_t)(x + (x < 0.0 ? -0.5 : 0.5)),
-                  (int64_t)(y + (y < 0.0 ? -0.5 : 0.5)), colour);
+        set_pixel(picture, (int64_t)(x + (x < 0.0 ? -0.5 : 0.5)), (int64_t)(y + (y < 0.0 ? -0.5 : 0.5)), colour);
     }
 }
 
@@ -105,8 +97,7 @@ void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture
     cut(corner[0], source->size[0], picture->size[0], x);
     cut(corner[1], source->size[1], picture->size[1], y);
     for (int row = y[0]; row < y[1] && x[0] < x[1]; row++) {
-        const size_t from =
-            (size_t)(row - corner[1]) * (size_t)source->size[0] + (size_t)(x[0] - corner[0]);
+        const size_t from = (size_t)(row - corner[1]) * (size_t)source->size[0] + (size_t)(x[0] - corner[0]);
         memcpy(pixel_at(picture, x[0], row), source->rgb + 3 * from, 3 * (size_t)(x[1] - x[0]));
     }
 }

@@ -74,8 +74,7 @@ static struct view make_view(const lr_slice_params *params)
     struct view view = {.stride = {1, grid->size[0], (int64_t)grid->size[0] * grid->size[1]}};
     choose_axes(&view, params->plane);
     view.slice = nearest_slice(grid, view.normal, params->position_mm);
-    view.pixels_per_mm =
-        params->pixels_per_mm > 0.0 ? params->pixels_per_mm : usual_scale(&view, grid);
+    view.pixels_per_mm = params->pixels_per_mm > 0.0 ? params->pixels_per_mm : usual_scale(&view, grid);
     const int axes[2] = {view.across, view.up};
     view.map.values = params->image->values + view.slice * view.stride[view.normal];
     view.map.colours = params->colours;
@@ -84,12 +83,9 @@ static struct view make_view(const lr_slice_params *params)
     for (int k = 0; k < 2; k++) {
         view.map.size[k] = grid->size[axes[k]];
         view.map.stride[k] = view.stride[axes[k]];
-        view.map.drawn_size[k] =
-            drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
+        view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
     }
-    if (params->low == 0.0 && params->high == 0.0) {
-        choose_range(&view.map);
-    }
+    if (params->low == 0.0 && params->high == 0.0) choose_range(&view.map);
     return view;
 }
 
@@ -118,8 +114,7 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-static void arrange_axes(struct layout *layout, const struct view *view,
-                         const lr_slice_params *params)
+static void arrange_axes(struct layout *layout, const struct view *view, const lr_slice_params *params)
 {
     static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
     const lr_grid *grid = &params->image->grid;
@@ -127,8 +122,8 @@ static void arrange_axes(struct layout *layout, const struct view *view,
     struct lr_axis drawn[2];
     for (int k = 0; k < 2; k++) {
         const double first = grid->origin_mm[axes[k]] - 0.5 * grid->voxel_mm[axes[k]];
-        drawn[k] = (struct lr_axis){first, first + grid->size[axes[k]] * grid->voxel_mm[axes[k]],
-                                    names[axes[k]], false};
+        drawn[k] =
+            (struct lr_axis){first, first + grid->size[axes[k]] * grid->voxel_mm[axes[k]], names[axes[k]], false};
         layout->axes.size[k] = view->map.drawn_size[k];
     }
     layout->axes.across = drawn[0];
@@ -136,8 +131,7 @@ static void arrange_axes(struct layout *layout, const struct view *view,
     layout->axes.ink = black;
 }
 
-static void arrange_bar(struct layout *layout, const struct view *view,
-                        const lr_slice_params *params)
+static void arrange_bar(struct layout *layout, const struct view *view, const lr_slice_params *params)
 {
     const lr_text_style style = {.size_px = lr_font_small};
     const int unit = params->unit != NULL ? lr_picture_text_width(params->unit, &style) : 0;
@@ -156,8 +150,8 @@ static void arrange_strip(struct layout *layout, const struct view *view)
     const lr_text_style style = {.size_px = lr_font_small};
     layout->length_mm = round_length(0.4 * view->map.drawn_size[0] / view->pixels_per_mm);
     snprintf(layout->length, sizeof(layout->length), "%g mm", layout->length_mm);
-    const int words = drawn_pixels(layout->length_mm, view->pixels_per_mm) + space +
-                      lr_picture_text_width(layout->length, &style);
+    const int words =
+        drawn_pixels(layout->length_mm, view->pixels_per_mm) + space + lr_picture_text_width(layout->length, &style);
     layout->strip = layout->size[1];
     layout->size[0] = larger(layout->size[0], layout->corner[0] + words);
     layout->size[1] += strip_height;
@@ -178,47 +172,34 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     layout.size[1] = margins.top + drawn[1] + margins.bottom;
     if (params->colour_bar) {
         arrange_bar(&layout, view, params);
-        layout.size[0] = larger(layout.size[0], margins.left + drawn[0] + space +
-                                                    lr_picture_bar_width(&layout.bar));
+        layout.size[0] = larger(layout.size[0], margins.left + drawn[0] + space + lr_picture_bar_width(&layout.bar));
         layout.size[1] = larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
-    if (params->scale_bar) {
-        arrange_strip(&layout, view);
-    }
+    if (params->scale_bar) arrange_strip(&layout, view);
     return layout;
 }
 
-static void draw_scale_bar(lr_picture *picture, const struct layout *layout,
-                           const struct view *view)
+static void draw_scale_bar(lr_picture *picture, const struct layout *layout, const struct view *view)
 {
     const lr_text_style style = {.colour = black, .size_px = lr_font_small};
     const int length = drawn_pixels(layout->length_mm, view->pixels_per_mm);
     const int left = layout->corner[0], y = layout->strip + strip_height / 2;
     lr_picture_fill(picture, (int[2]){left, y - 1}, (int[2]){length, 3}, black);
-    lr_picture_text(picture,
-                    (int[2]){left + length + space, y - lr_picture_text_height(&style) / 2},
-                    layout->length, &style);
+    lr_picture_text(picture, (int[2]){left + length + space, y - lr_picture_text_height(&style) / 2}, layout->length,
+                    &style);
 }
 
 lr_picture *lr_picture_slice(const lr_slice_params *params)
 {
-    if (params->image == NULL || lr_grid_check(&params->image->grid, params->log) != LR_OK) {
-        return NULL;
-    }
+    if (params->image == NULL || lr_grid_check(&params->image->grid, params->log) != LR_OK) return NULL;
     const struct view view = make_view(params);
     const struct layout layout = arrange(&view, params);
     lr_picture *picture = lr_picture_create(layout.size, params->log);
-    if (picture == NULL) {
-        return NULL;
-    }
+    if (picture == NULL) return NULL;
     lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
     lr_picture_map(picture, layout.corner, &view.map);
-    if (params->axes) {
-        lr_axes_draw(picture, &layout.axes);
-    }
-    if (params->scale_bar) {
-        draw_scale_bar(picture, &layout, &view);
-    }
+    if (params->axes) lr_axes_draw(picture, &layout.axes);
+    if (params->scale_bar) draw_scale_bar(picture, &layout, &view);
     if (params->colour_bar) {
         const int right = layout.corner[0] + view.map.drawn_size[0];
         lr_picture_bar(picture, (int[2]){right + space, layout.corner[1]}, &layout.bar);

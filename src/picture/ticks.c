@@ -67,19 +67,12 @@ static struct lr_ticks single_tick(double value)
 struct lr_ticks lr_ticks_choose(double low, double high, int most)
 {
     const double span = high - low;
-    if (!(span > 0.0) || !isfinite(span) || !(span > 1e-12 * fmax(fabs(low), fabs(high)))) {
-        return single_tick(low);
-    }
+    if (!(span > 0.0) || !isfinite(span) || !(span > 1e-12 * fmax(fabs(low), fabs(high)))) return single_tick(low);
     double step = round_step(span / (most > 1 ? most : 1));
-    while (count_ticks(low, high, step) > fmax(most, 2)) {
-        step = round_step(2.0 * step);
-    }
-    while (count_ticks(low, high, step) < 2.0) {
-        step = smaller_step(step);
-    }
-    struct lr_ticks ticks = {.first = step * ceil(low / step - tolerance),
-                             .step = step,
-                             .count = (int)count_ticks(low, high, step)};
+    while (count_ticks(low, high, step) > fmax(most, 2)) step = round_step(2.0 * step);
+    while (count_ticks(low, high, step) < 2.0) step = smaller_step(step);
+    struct lr_ticks ticks = {
+        .first = step * ceil(low / step - tolerance), .step = step, .count = (int)count_ticks(low, high, step)};
     ticks.power = common_power(ticks.first, lr_tick_value(&ticks, ticks.count - 1));
     ticks.decimals = decimals_of(&ticks);
     return ticks;
@@ -103,11 +96,10 @@ struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n)
 {
     struct lr_tick_label label;
     const double value = lr_tick_value(ticks, n) / pow(10.0, ticks->power);
-    if (fabs(value) < 1e9) {
+    if (fabs(value) < 1e9)
         snprintf(label.text, sizeof(label.text), "%.*f", ticks->decimals, value);
-    } else {
+    else
         snprintf(label.text, sizeof(label.text), "%.9g", value);
-    }
     return label;
 }
 
@@ -130,17 +122,13 @@ static void add_power(struct lr_tick_unit *unit, int power)
     }
     snprintf(digits, sizeof(digits), "%d", power < 0 ? -power : power);
     add(unit, power < 0 ? "10⁻" : "10");
-    for (const char *digit = digits; *digit != '\0'; digit++) {
-        add(unit, raised[*digit - '0']);
-    }
+    for (const char *digit = digits; *digit != '\0'; digit++) add(unit, raised[*digit - '0']);
 }
 
 struct lr_tick_unit lr_tick_unit(const struct lr_ticks *ticks, const char *unit)
 {
     struct lr_tick_unit all = {""};
-    if (ticks->power != 0) {
-        add_power(&all, ticks->power);
-    }
+    if (ticks->power != 0) add_power(&all, ticks->power);
     if (unit != NULL && unit[0] != '\0') {
         add(&all, all.text[0] != '\0' ? " " : "");
         add(&all, unit);

@@ -20,8 +20,7 @@ struct lr_listmode_backend_params;
 struct lr_listmode_events;
 struct lr_place_fns;
 
-typedef lr_status lr_backend_create(const struct lr_backend_params *params,
-                                    struct lr_backend *backend);
+typedef lr_status lr_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
                                            struct lr_direct_backend *backend);
 typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,

@@ -34,15 +34,12 @@ static void gather(const struct lr_subset *subset, const lr_lor_data *data, floa
             continue;
         }
         struct lr_lor_cursor cursor = lr_lor_cursor_at(data, runs[n].first);
-        for (int64_t k = 0; k < runs[n].count; k++) {
-            values[k] = (float)lr_lor_cursor_read(&cursor, runs[n].first + k);
-        }
+        for (int64_t k = 0; k < runs[n].count; k++) values[k] = (float)lr_lor_cursor_read(&cursor, runs[n].first + k);
     }
 }
 
 /* Negative values would turn into missing LORs. */
-static lr_status read_source(const struct lr_compared *compared, const struct lr_subset *subset,
-                             float *to)
+static lr_status read_source(const struct lr_compared *compared, const struct lr_subset *subset, float *to)
 {
     const lr_osem_params *params = compared->subsets->params;
     const struct lr_lor_run all = {0, 0, subset->num_values};
@@ -54,16 +51,15 @@ static lr_status read_source(const struct lr_compared *compared, const struct lr
         LR_TRY(params->additive_source.get(params->additive_source.user, &span, values));
         for (int64_t k = 0; k < span.count; k++) {
             if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
-                return lr_lor_report_value(compared->subsets->lors, span.first + k, values[k],
-                                           "additive term", params->log);
+                return lr_lor_report_value(compared->subsets->lors, span.first + k, values[k], "additive term",
+                                           params->log);
             }
         }
     }
     return LR_OK;
 }
 
-static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset,
-                               int which, float *to)
+static lr_status gather_values(const struct lr_compared *compared, const struct lr_subset *subset, int which, float *to)
 {
     const lr_osem_params *params = compared->subsets->params;
     const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
@@ -73,30 +69,23 @@ static lr_status gather_values(const struct lr_compared *compared, const struct 
         return LR_OK;
     }
     LR_TRY(data == NULL ? read_source(compared, subset, to) : LR_OK);
-    if (data != NULL) {
-        gather(subset, data, to);
-    }
-    if (which == MEASURED) { /* LORs between those of the subset explain nothing and add nothing */
+    if (data != NULL) gather(subset, data, to);
+    if (which == MEASURED) /* LORs between those of the subset explain nothing and add nothing */
         lr_selection_blank(compared->subsets->lors, &subset->pairs, to);
-    }
     return LR_OK;
 }
 
 /* --- values that are held --- */
 
 /* An array that is there already, in the subset's order, on the host; or NULL. */
-static const float *find_array(const struct lr_compared *compared, const struct lr_subset *subset,
-                               int which)
+static const float *find_array(const struct lr_compared *compared, const struct lr_subset *subset, int which)
 {
     const lr_osem_params *params = compared->subsets->params;
     const lr_lor_data *data = which == MEASURED ? params->data : params->additive;
-    if (compared->subsets->is_sparse) {
-        return which == MEASURED ? subset->measured : subset->additive;
-    }
+    if (compared->subsets->is_sparse) return which == MEASURED ? subset->measured : subset->additive;
     if (data == NULL || data->index != NULL || (subset->runs != NULL && subset->num_runs != 1) ||
-        (which == MEASURED && compared->subsets->interleave > 1)) {
+        (which == MEASURED && compared->subsets->interleave > 1))
         return NULL;
-    }
     return data->values + (subset->runs != NULL ? subset->runs[0].first : 0);
 }
 
@@ -111,15 +100,9 @@ static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
     const float *values = uniform->values, first = values[0];
     int any = 0;
     (void)worker;
-    if (atomic_load(&uniform->is_broken)) {
-        return;
-    }
-    for (int64_t k = begin; k < end; k++) {
-        any |= values[k] != first;
-    }
-    if (any) {
-        atomic_store(&uniform->is_broken, true);
-    }
+    if (atomic_load(&uniform->is_broken)) return;
+    for (int64_t k = begin; k < end; k++) any |= values[k] != first;
+    if (any) atomic_store(&uniform->is_broken, true);
 }
 
 /* As counts of list mode are, each of which is 1: a device has these without their crossing to it. */
@@ -127,15 +110,11 @@ static bool is_uniform(const float *values, int64_t count, int threads)
 {
     struct uniform uniform = {.values = values};
     atomic_init(&uniform.is_broken, false);
-    if (count > 0) {
-        lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share,
-                        &uniform);
-    }
+    if (count > 0) lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share, &uniform);
     return count > 0 && !atomic_load(&uniform.is_broken);
 }
 
-static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which,
-                      lr_vector *held)
+static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *held)
 {
     const float *array = find_array(compared, subset, which);
     lr_vector host = lr_vector_of_floats(array, subset->num_values);
@@ -154,44 +133,35 @@ static lr_status hold(struct lr_compared *compared, const struct lr_subset *subs
                             held));
     const float *values = host.values;
     const int threads = lr_operator_get_info(compared->subsets->params->op)->threads;
-    return is_uniform(values, host.count, threads) ? lr_vector_fill(held, values[0])
-                                                   : lr_vector_copy(&host, held);
+    return is_uniform(values, host.count, threads) ? lr_vector_fill(held, values[0]) : lr_vector_copy(&host, held);
 }
 
 static lr_status make_scratch(struct lr_compared *compared, int which)
 {
     const struct lr_subsets *subsets = compared->subsets;
     bool is_needed = false;
-    for (int k = 0; k < subsets->count; k++) {
+    for (int k = 0; k < subsets->count; k++)
         is_needed = is_needed || find_array(compared, &subsets->list[k], which) == NULL;
-    }
-    if (!is_needed) {
-        return LR_OK;
-    }
-    return lr_vector_create(&(lr_vector_params){.count = subsets->most_values,
-                                                .name = names[which],
-                                                .log = subsets->params->log},
-                            &compared->scratch[which]);
+    if (!is_needed) return LR_OK;
+    return lr_vector_create(
+        &(lr_vector_params){.count = subsets->most_values, .name = names[which], .log = subsets->params->log},
+        &compared->scratch[which]);
 }
 
-lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets,
-                           lr_place *place)
+lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place)
 {
     const lr_osem_params *params = subsets->params;
     *compared = (struct lr_compared){.subsets = subsets, .place = place};
     compared->has_additive = params->additive != NULL || params->additive_source.get != NULL;
     compared->measured = lr_alloc(subsets->count, sizeof(lr_vector), names[0], params->log);
     compared->additive = lr_alloc(subsets->count, sizeof(lr_vector), names[1], params->log);
-    if (compared->measured == NULL || compared->additive == NULL) {
-        return LR_FAILED;
-    }
+    if (compared->measured == NULL || compared->additive == NULL) return LR_FAILED;
     LR_TRY(make_scratch(compared, MEASURED));
     LR_TRY(compared->has_additive ? make_scratch(compared, ADDITIVE) : LR_OK);
     for (int k = 0; k < subsets->count; k++) {
         const struct lr_subset *subset = &subsets->list[k];
         LR_TRY(hold(compared, subset, MEASURED, &compared->measured[k]));
-        LR_TRY(compared->has_additive ? hold(compared, subset, ADDITIVE, &compared->additive[k])
-                                      : LR_OK);
+        LR_TRY(compared->has_additive ? hold(compared, subset, ADDITIVE, &compared->additive[k]) : LR_OK);
     }
     if (place != NULL) {
         lr_vector_destroy(&compared->scratch[MEASURED]);
@@ -204,9 +174,7 @@ void lr_compared_finish(struct lr_compared *compared)
 {
     for (int which = 0; which < 2; which++) {
         lr_vector *held = which == MEASURED ? compared->measured : compared->additive;
-        for (int k = 0; held != NULL && k < compared->subsets->count; k++) {
-            lr_vector_destroy(&held[k]);
-        }
+        for (int k = 0; held != NULL && k < compared->subsets->count; k++) lr_vector_destroy(&held[k]);
         free(held);
         lr_vector_destroy(&compared->scratch[which]);
     }
@@ -222,9 +190,7 @@ static lr_status get(struct lr_compared *compared, int k, int which, lr_vector *
 {
     const struct lr_subset *subset = &compared->subsets->list[k];
     *vector = which == MEASURED ? compared->measured[k] : compared->additive[k];
-    if (is_held(vector)) {
-        return LR_OK;
-    }
+    if (is_held(vector)) return LR_OK;
     *vector = lr_vector_part(&compared->scratch[which], 0, subset->num_values);
     return gather_values(compared, subset, which, vector->values);
 }

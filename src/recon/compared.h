@@ -20,8 +20,7 @@ struct lr_compared {
 /* Sparse data, and all data at a device, are held; dense data on the host are the caller's where a subset's
  * values stand in one piece, else gathered when asked for. errors: LR_FAILED without memory; LR_BAD_INPUT for an
  * additive value that is negative or not finite. Finish in any case. */
-lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets,
-                           lr_place *place);
+lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
 void lr_compared_finish(struct lr_compared *compared);
 
 /* Of subset k, until the next call; additive is zero where there is none. */

@@ -69,15 +69,11 @@ static const lr_lors *lors_of(const lr_recon_params *of)
 }
 
 /* The pairs from `begin` on; at least one. */
-static struct window cut_window(const struct compose *compose, const lr_recon_params *of,
-                                int64_t begin)
+static struct window cut_window(const struct compose *compose, const lr_recon_params *of, int64_t begin)
 {
     const lr_lors *lors = lors_of(of);
     int64_t end = begin + 1;
-    while (end < lors->num_pairs &&
-           lors->offsets[end + 1] - lors->offsets[begin] <= most_at_once(compose)) {
-        end++;
-    }
+    while (end < lors->num_pairs && lors->offsets[end + 1] - lors->offsets[begin] <= most_at_once(compose)) end++;
     return (struct window){.of = of,
                            .part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
                            .is_all = begin == 0 && end == lors->num_pairs,
@@ -102,9 +98,7 @@ static int64_t find_longest(const struct compose *compose)
 static void read_data(const lr_lor_data *data, const struct window *window, float *to)
 {
     struct lr_lor_cursor cursor = lr_lor_cursor_at(data, window->first);
-    for (int64_t k = 0; k < window->count; k++) {
-        to[k] = (float)lr_lor_cursor_read(&cursor, window->first + k);
-    }
+    for (int64_t k = 0; k < window->count; k++) to[k] = (float)lr_lor_cursor_read(&cursor, window->first + k);
 }
 
 static lr_status read_window(struct compose *compose, const struct window *window)
@@ -112,16 +106,14 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     const lr_recon_params *of = window->of;
     const lr_lor_span span = {.first = window->first, .count = window->count};
     read_data(of->data, window, compose->measured);
-    if (of->additive_source.get != NULL) {
+    if (of->additive_source.get != NULL)
         return of->additive_source.get(of->additive_source.user, &span, compose->additive);
-    }
     read_data(of->additive, window, compose->additive);
     return LR_OK;
 }
 
 /* Of all pairs there is no selection, as in iterations, so that a device needs no other programs. */
-static lr_status project(const struct compose *compose, const struct window *window,
-                         const float *image, float *values)
+static lr_status project(const struct compose *compose, const struct window *window, const float *image, float *values)
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
     lr_vector to = lr_vector_of_floats(values, window->count);
@@ -133,9 +125,7 @@ static lr_status project(const struct compose *compose, const struct window *win
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * b[k];
     return sum;
 }
 
@@ -144,16 +134,13 @@ static lr_status add_window(struct compose *compose, const struct window *window
     const int size = compose->size;
     double *with = compose->sums + size * size;
     LR_TRY(read_window(compose, window));
-    for (int64_t k = 0; k < window->count; k++) {
-        compose->measured[k] -= compose->additive[k];
-    }
+    for (int64_t k = 0; k < window->count; k++) compose->measured[k] -= compose->additive[k];
     for (int g = 0; g < size; g++) {
         const float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
         float *values = compose->values + (int64_t)g * compose->longest;
         LR_TRY(project(compose, window, guess, values));
         for (int k = 0; k <= g; k++) {
-            const double sum =
-                dot(values, compose->values + (int64_t)k * compose->longest, window->count);
+            const double sum = dot(values, compose->values + (int64_t)k * compose->longest, window->count);
             compose->sums[g * size + k] += sum;
             compose->sums[k * size + g] += k != g ? sum : 0.0;
         }
@@ -169,8 +156,8 @@ static lr_status add_pairs(struct compose *compose, int k)
     const int64_t num_pairs = lors_of(of)->num_pairs;
     for (int64_t begin = 0; begin < num_pairs;) {
         const struct window window = cut_window(compose, of, begin);
-        LR_TRY(lr_progress_report(of->progress, "projecting the guesses",
-                                  k + (double)begin / (double)num_pairs, compose->num_own));
+        LR_TRY(lr_progress_report(of->progress, "projecting the guesses", k + (double)begin / (double)num_pairs,
+                                  compose->num_own));
         LR_TRY(add_window(compose, &window));
         begin += window.part.num_pairs;
     }
@@ -181,17 +168,14 @@ static lr_status add_up(struct compose *compose)
 {
     const int count = compose->size * compose->size + compose->size + 1;
     memset(compose->sums, 0, (size_t)count * sizeof(*compose->sums));
-    for (int k = 0; k < compose->num_own; k++) {
-        LR_TRY(add_pairs(compose, k));
-    }
+    for (int k = 0; k < compose->num_own; k++) LR_TRY(add_pairs(compose, k));
     return lr_comm_sum_numbers(compose->comm, compose->sums, count);
 }
 
 static lr_status share_guesses(struct compose *compose)
 {
     for (int g = 0; g < compose->size; g++) {
-        lr_vector guess = lr_vector_of_floats(compose->guesses + (int64_t)g * compose->num_voxels,
-                                              compose->num_voxels);
+        lr_vector guess = lr_vector_of_floats(compose->guesses + (int64_t)g * compose->num_voxels, compose->num_voxels);
         LR_TRY(lr_comm_broadcast(compose->comm, g / compose->num_own, &guess));
     }
     return LR_OK;
@@ -203,9 +187,8 @@ static void mix(struct compose *compose, lr_composition *done)
 {
     for (int64_t v = 0; v < compose->num_voxels; v++) {
         double sum = 0.0;
-        for (int g = 0; g < compose->size; g++) {
+        for (int g = 0; g < compose->size; g++)
             sum += compose->weights[g] * compose->guesses[g * compose->num_voxels + v];
-        }
         done->negative_voxels += sum < 0.0;
         done->negative_sum += sum < 0.0 ? sum : 0.0;
         compose->image[v] = sum > 0.0 ? (float)sum : 0.0f;
@@ -217,14 +200,12 @@ static void restart(struct compose *compose)
 {
     for (int g = 0; g < compose->size; g++) {
         float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
-        for (int64_t v = 0; v < compose->num_voxels; v++) {
+        for (int64_t v = 0; v < compose->num_voxels; v++)
             guess[v] = compose->image[v] > 0.0f ? compose->image[v] : guess[v];
-        }
     }
 }
 
-static lr_status fit_window(struct compose *compose, const struct window *window, double *square,
-                            lr_poisson_fit *fit)
+static lr_status fit_window(struct compose *compose, const struct window *window, double *square, lr_poisson_fit *fit)
 {
     lr_poisson_fit found;
     lr_vector values = lr_vector_of_floats(compose->values, window->count);
@@ -233,8 +214,7 @@ static lr_status fit_window(struct compose *compose, const struct window *window
     LR_TRY(read_window(compose, window));
     LR_TRY(project(compose, window, compose->image, compose->values));
     for (int64_t k = 0; k < window->count; k++) {
-        const double left =
-            (double)compose->measured[k] - compose->additive[k] - compose->values[k];
+        const double left = (double)compose->measured[k] - compose->additive[k] - compose->values[k];
         *square += left * left;
     }
     LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
@@ -243,8 +223,7 @@ static lr_status fit_window(struct compose *compose, const struct window *window
 }
 
 /* Of the image, negative voxels set to 0. */
-static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks,
-                          lr_composition *done)
+static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks, lr_composition *done)
 {
     for (int k = 0; k < compose->num_own; k++) {
         const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
@@ -296,9 +275,7 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     done.compose_seconds = lr_clock_seconds() - begin;
     done.seconds = lr_clock_seconds() - compose->begin_s;
     done.sent_bytes = lr_comm_get_info(compose->comm).sent_bytes - sent;
-    return compose->params->composed != NULL
-               ? compose->params->composed(compose->params->user, &done)
-               : LR_OK;
+    return compose->params->composed != NULL ? compose->params->composed(compose->params->user, &done) : LR_OK;
 }
 
 /* --- what is kept to go on from --- */
@@ -332,9 +309,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     struct compose *compose = user;
     const lr_recon_params *own = &compose->own[0];
     LR_TRY(own->iteration != NULL ? own->iteration(own->user, done) : LR_OK);
-    if (done->number == compose->block_end || !is_due(compose, done->number)) {
-        return LR_OK;
-    }
+    if (done->number == compose->block_end || !is_due(compose, done->number)) return LR_OK;
     lr_vector guess = lr_vector_of_floats(own_guess(compose, 0), compose->num_voxels);
     LR_TRY(lr_vector_copy(done->image, &guess));
     LR_TRY(share_guesses(compose));
@@ -380,12 +355,8 @@ static lr_status allocate(struct compose *compose)
     const lr_log *log = compose->log;
     const int64_t size = compose->size, voxels = compose->num_voxels, pairs = most_pairs(compose);
     compose->pairs = lr_alloc(pairs, sizeof(*compose->pairs), what, log);
-    if (compose->pairs == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < pairs; k++) {
-        compose->pairs[k] = (int32_t)k;
-    }
+    if (compose->pairs == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < pairs; k++) compose->pairs[k] = (int32_t)k;
     compose->longest = find_longest(compose);
     compose->guesses = lr_alloc(size * voxels, sizeof(float), what, log);
     compose->start = lr_alloc(voxels, sizeof(float), what, log);
@@ -396,10 +367,9 @@ static lr_status allocate(struct compose *compose)
     compose->sums = lr_alloc(size * size + size + 1, sizeof(double), what, log);
     compose->weights = lr_alloc(size, sizeof(double), what, log);
     compose->residuals = lr_alloc(size, sizeof(double), what, log);
-    const bool has_all =
-        compose->guesses != NULL && compose->start != NULL && compose->image != NULL &&
-        compose->values != NULL && compose->measured != NULL && compose->additive != NULL &&
-        compose->sums != NULL && compose->weights != NULL && compose->residuals != NULL;
+    const bool has_all = compose->guesses != NULL && compose->start != NULL && compose->image != NULL &&
+                         compose->values != NULL && compose->measured != NULL && compose->additive != NULL &&
+                         compose->sums != NULL && compose->weights != NULL && compose->residuals != NULL;
     return has_all ? LR_OK : LR_FAILED;
 }
 
@@ -424,9 +394,7 @@ static lr_status run_blocks(struct compose *compose, int all, int each)
     while (compose->done < end) {
         const int next = compose->block_begin + each;
         compose->block_end = next < end ? next : end;
-        for (int k = 0; k < compose->num_own; k++) {
-            LR_TRY(guess(compose, k));
-        }
+        for (int k = 0; k < compose->num_own; k++) LR_TRY(guess(compose, k));
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
         restart(compose);
         compose->done = compose->block_begin = compose->block_end;
@@ -451,9 +419,7 @@ static lr_status run(struct compose *compose)
 static lr_status hand_image_over(const struct compose *compose, lr_status status, lr_vector *image)
 {
     const bool is_stopped = status == LR_CANCELLED;
-    if (!compose->has_image || (status != LR_OK && !is_stopped)) {
-        return status;
-    }
+    if (!compose->has_image || (status != LR_OK && !is_stopped)) return status;
     const lr_vector found = lr_vector_of_floats(compose->image, compose->num_voxels);
     const lr_status copied = lr_vector_copy(&found, image);
     return copied != LR_OK ? copied : status;
@@ -461,9 +427,8 @@ static lr_status hand_image_over(const struct compose *compose, lr_status status
 
 static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params *first)
 {
-    if (guess->op == NULL || guess->data == NULL) {
+    if (guess->op == NULL || guess->data == NULL)
         return lr_error(first->log, LR_USAGE, "a guess needs an operator and data");
-    }
     const lr_operator_info *info = lr_operator_get_info(guess->op);
     if (info->of_events) {
         return lr_error(first->log, LR_USAGE,
@@ -471,9 +436,8 @@ static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params
                         "those of events: take histograms");
     }
     if (info->num_voxels != lr_operator_get_info(first->op)->num_voxels) {
-        return lr_error(
-            first->log, LR_USAGE, "guesses of %lld and %lld voxels: all are of one grid",
-            (long long)lr_operator_get_info(first->op)->num_voxels, (long long)info->num_voxels);
+        return lr_error(first->log, LR_USAGE, "guesses of %lld and %lld voxels: all are of one grid",
+                        (long long)lr_operator_get_info(first->op)->num_voxels, (long long)info->num_voxels);
     }
     return LR_OK;
 }
@@ -481,20 +445,16 @@ static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params
 static lr_status check(const struct compose *compose, const lr_vector *image)
 {
     const lr_compose_params *params = compose->params;
-    if (image == NULL || params->local_iterations < 0 || params->num_guesses < 0 ||
-        params->guess_iterations < 0) {
+    if (image == NULL || params->local_iterations < 0 || params->num_guesses < 0 || params->guess_iterations < 0) {
         return lr_error(compose->log, LR_USAGE,
                         "a composition needs an image to go to, and numbers of guesses and local "
                         "iterations that are not negative");
     }
     if (params->num_guesses > 0 && lr_comm_get_info(params->comm).size > 1) {
-        return lr_error(compose->log, LR_USAGE,
-                        "%d guesses of each of %d ranks: a rank makes one, or one process all",
+        return lr_error(compose->log, LR_USAGE, "%d guesses of each of %d ranks: a rank makes one, or one process all",
                         params->num_guesses, lr_comm_get_info(params->comm).size);
     }
-    for (int k = 0; k < compose->num_own; k++) {
-        LR_TRY(check_guess(&compose->own[k], &compose->own[0]));
-    }
+    for (int k = 0; k < compose->num_own; k++) LR_TRY(check_guess(&compose->own[k], &compose->own[0]));
     return LR_OK;
 }
 

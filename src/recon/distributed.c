@@ -125,11 +125,8 @@ static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 /* image <- image max(0, factors) */
 static lr_status multiply(struct distributed *d, lr_vector *image, const lr_vector *factors)
 {
-    return lr_vector_update_ramla(&(lr_ramla_update){.x = image,
-                                                     .correction = factors,
-                                                     .sensitivity = &d->images[SEEN],
-                                                     .lambda = 1.0,
-                                                     .next = image});
+    return lr_vector_update_ramla(&(lr_ramla_update){
+        .x = image, .correction = factors, .sensitivity = &d->images[SEEN], .lambda = 1.0, .next = image});
 }
 
 /* R and what ML-EM makes of the image, from the ratios of forward(). */
@@ -140,8 +137,7 @@ static lr_status exchange_ratios(struct distributed *d)
     LR_TRY(lr_vector_copy(&images[OWN_RATIOS], &images[RATIOS]));
     LR_TRY(lr_comm_sum(d->ranks.comm, &images[RATIOS]));
     LR_TRY(lr_vector_copy(&images[IMAGE], &images[BEFORE]));
-    return lr_vector_update_em(
-        &(lr_em_update){&images[IMAGE], &images[RATIOS], &images[SENSITIVITY], &images[OF_EM]});
+    return lr_vector_update_em(&(lr_em_update){&images[IMAGE], &images[RATIOS], &images[SENSITIVITY], &images[OF_EM]});
 }
 
 static lr_status iterate_locally(struct distributed *d)
@@ -162,8 +158,7 @@ static lr_status iterate_locally(struct distributed *d)
 static lr_status join(struct distributed *d)
 {
     lr_vector *images = d->images;
-    const double share =
-        d->subsets.counts > 0.0 ? d->own_counts / d->subsets.counts : 1.0 / d->ranks.size;
+    const double share = d->subsets.counts > 0.0 ? d->own_counts / d->subsets.counts : 1.0 / d->ranks.size;
     LR_TRY(lr_vector_fill(&images[IMAGE], 0.0));
     LR_TRY(lr_vector_add_scaled(&images[IMAGE], (1.0 - share_of_em) * share, &images[LOCAL]));
     LR_TRY(lr_vector_add_scaled(&images[IMAGE], share_of_em * share, &images[OF_EM]));
@@ -262,18 +257,14 @@ static lr_status run_round(struct distributed *d)
 static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_vector *vector)
 {
     return lr_vector_create(
-        &(lr_vector_params){
-            .place = place, .count = count, .name = "images of a rank", .log = d->params->log},
-        vector);
+        &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
 }
 
 static lr_status allocate(struct distributed *d)
 {
     const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
     lr_place *of_values = d->subsets.is_sparse ? NULL : d->place;
-    for (int k = 0; k < NUM_IMAGES; k++) {
-        LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
-    }
+    for (int k = 0; k < NUM_IMAGES; k++) LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
     LR_TRY(make(d, of_values, d->subsets.most_values, &d->values));
     return lr_compared_init(&d->compared, &d->subsets, of_values);
 }
@@ -319,9 +310,7 @@ static lr_status fill(struct distributed *d, lr_vector *host)
 static lr_status take_state(struct distributed *d)
 {
     const lr_distributed_state *from = d->from;
-    if (from == NULL) {
-        return LR_OK;
-    }
+    if (from == NULL) return LR_OK;
     LR_TRY(lr_vector_copy(from->image, &d->images[IMAGE]));
     LR_TRY(lr_vector_copy(from->image, &d->images[BEFORE]));
     LR_TRY(lr_vector_copy(from->of_em, &d->images[OF_EM]));
@@ -349,9 +338,7 @@ static lr_status run(struct distributed *d)
     d->own_counts = d->subsets.own_counts;
     LR_TRY(allocate(d));
     LR_TRY(start(d));
-    while (d->done < d->wanted) {
-        LR_TRY(run_round(d));
-    }
+    while (d->done < d->wanted) LR_TRY(run_round(d));
     lr_info(d->params->log,
             "%d iterations with %d exchanges; %d of them gave up the ranks' images for that of "
             "ML-EM",
@@ -361,9 +348,7 @@ static lr_status run(struct distributed *d)
 
 static void finish(struct distributed *d)
 {
-    for (int k = 0; k < NUM_IMAGES; k++) {
-        lr_vector_destroy(&d->images[k]);
-    }
+    for (int k = 0; k < NUM_IMAGES; k++) lr_vector_destroy(&d->images[k]);
     lr_vector_destroy(&d->values);
     lr_compared_finish(&d->compared);
     lr_subsets_finish(&d->subsets);
@@ -381,17 +366,15 @@ static lr_status check_params(const lr_distributed_params *params, const lr_vect
     }
     const lr_distributed_state *from = params->from;
     const int64_t num_voxels = lr_operator_get_info(recon->op)->num_voxels;
-    if (from != NULL && (from->image->count != num_voxels || from->of_em->count != num_voxels ||
-                         from->local_iterations < 1)) {
+    if (from != NULL &&
+        (from->image->count != num_voxels || from->of_em->count != num_voxels || from->local_iterations < 1)) {
         return lr_error(recon->log, LR_USAGE,
                         "distributed ML-EM goes on from two images of the operator's voxels, and "
                         "at least one local iteration");
     }
-    const bool is_mlem =
-        recon->algorithm == LR_ALGORITHM_OSEM && recon->subsets <= 1 && recon->prior == NULL;
+    const bool is_mlem = recon->algorithm == LR_ALGORITHM_OSEM && recon->subsets <= 1 && recon->prior == NULL;
     return is_mlem ? LR_OK
-                   : lr_error(recon->log, LR_USAGE,
-                              "distributed ML-EM has neither subsets, nor steps, nor a prior");
+                   : lr_error(recon->log, LR_USAGE, "distributed ML-EM has neither subsets, nor steps, nor a prior");
 }
 
 lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *image)
@@ -405,8 +388,7 @@ lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *i
                             .from = params->from,
                             .keep = params->keep,
                             .local = 1, /* one more in each round, as long as that is no worse */
-                            .most = params->local_iterations > 0 ? params->local_iterations
-                                                                 : DEFAULT_LOCAL,
+                            .most = params->local_iterations > 0 ? params->local_iterations : DEFAULT_LOCAL,
                             .wanted = recon.iterations > 0 ? recon.iterations : DEFAULT_ITERATIONS};
     lr_status status = run(&d);
     if (d.has_image && (status == LR_OK || status == LR_CANCELLED)) {

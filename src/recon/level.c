@@ -12,9 +12,7 @@ static lr_status sum_additive(struct lr_compared *compared, double *sum)
     const struct lr_subsets *subsets = compared->subsets;
     const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
     *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
-    if (subsets->is_sparse || subsets->interleave > 1 || of_events) {
-        return LR_OK;
-    }
+    if (subsets->is_sparse || subsets->interleave > 1 || of_events) return LR_OK;
     for (int k = 0; k < subsets->count; k++) {
         struct lr_compared_values with;
         lr_vector_sums sums;
@@ -45,8 +43,6 @@ lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double
         LR_TRY(sum_additive(compared, &additive));
         check_against_counts(compared->subsets, additive);
     }
-    if (counts > 0.0 && seen_counts > 0.0) {
-        *level = fmax(counts - additive, least * counts) / seen_counts;
-    }
+    if (counts > 0.0 && seen_counts > 0.0) *level = fmax(counts - additive, least * counts) / seen_counts;
     return LR_OK;
 }

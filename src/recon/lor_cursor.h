@@ -20,11 +20,10 @@ static inline struct lr_lor_cursor lr_lor_cursor_at(const lr_lor_data *data, int
     int64_t end = data != NULL && data->index != NULL ? data->count : 0;
     while (cursor.next < end) {
         const int64_t middle = cursor.next + (end - cursor.next) / 2;
-        if (data->index[middle] < lor) {
+        if (data->index[middle] < lor)
             cursor.next = middle + 1;
-        } else {
+        else
             end = middle;
-        }
     }
     return cursor;
 }
@@ -32,15 +31,9 @@ static inline struct lr_lor_cursor lr_lor_cursor_at(const lr_lor_data *data, int
 static inline double lr_lor_cursor_read(struct lr_lor_cursor *cursor, int64_t lor)
 {
     const lr_lor_data *data = cursor->data;
-    if (data == NULL) {
-        return 0.0;
-    }
-    if (data->index == NULL) {
-        return data->values[lor];
-    }
-    while (cursor->next < data->count && data->index[cursor->next] < lor) {
-        cursor->next++;
-    }
+    if (data == NULL) return 0.0;
+    if (data->index == NULL) return data->values[lor];
+    while (cursor->next < data->count && data->index[cursor->next] < lor) cursor->next++;
     const bool is_listed = cursor->next < data->count && data->index[cursor->next] == lor;
     return is_listed ? data->values[cursor->next] : 0.0;
 }

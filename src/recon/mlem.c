@@ -13,8 +13,7 @@ lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image)
                                 .data = params->data,
                                 .additive = params->additive,
                                 .initial = params->initial,
-                                .iterations = params->iterations != 0 ? params->iterations
-                                                                      : DEFAULT_ITERATIONS,
+                                .iterations = params->iterations != 0 ? params->iterations : DEFAULT_ITERATIONS,
                                 .subsets = 1,
                                 .iteration = params->iteration,
                                 .user = params->user,

@@ -19,8 +19,7 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
     static const char *const names[3] = {"beta", "gamma", "epsilon"};
     for (int k = 0; k < 3; k++) {
         if (!isfinite(numbers[k]) || numbers[k] < 0.0) {
-            return lr_error(log, LR_USAGE,
-                            "%s of the prior is %g: it must be finite and at least 0", names[k],
+            return lr_error(log, LR_USAGE, "%s of the prior is %g: it must be finite and at least 0", names[k],
                             numbers[k]);
         }
     }
@@ -39,26 +38,19 @@ lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *lo
 static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid)
 {
     lr_relative_differences differences = {.gamma = prior->gamma, .epsilon = prior->epsilon};
-    for (int axis = 0; axis < 3; axis++) {
-        differences.size[axis] = grid->size[axis];
-    }
+    for (int axis = 0; axis < 3; axis++) differences.size[axis] = grid->size[axis];
     for (int k = 1; k < 8; k++) {
         double square = 0.0;
-        for (int axis = 0; axis < 3; axis++) {
-            square += (k >> axis & 1) * grid->voxel_mm[axis] * grid->voxel_mm[axis];
-        }
+        for (int axis = 0; axis < 3; axis++) square += (k >> axis & 1) * grid->voxel_mm[axis] * grid->voxel_mm[axis];
         differences.weights[k] = grid->voxel_mm[0] / sqrt(square);
     }
     return differences;
 }
 
-static lr_status put_kappa(const lr_rdp *prior, const lr_vector *like, const lr_log *log,
-                           lr_vector *kappa)
+static lr_status put_kappa(const lr_rdp *prior, const lr_vector *like, const lr_log *log, lr_vector *kappa)
 {
     *kappa = (lr_vector){0};
-    if (prior->kappa == NULL) {
-        return LR_OK;
-    }
+    if (prior->kappa == NULL) return LR_OK;
     const lr_vector host = lr_vector_of_floats(prior->kappa, like->count);
     LR_TRY(lr_vector_create(&(lr_vector_params){.place = like->place,
                                                 .count = like->count,
@@ -90,17 +82,15 @@ static lr_status add_shares(const lr_vector *shares, double *sum)
     return LR_OK;
 }
 
-lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
-                       double *value)
+lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, double *value)
 {
     lr_relative_differences differences = describe(prior, grid);
     lr_vector shares;
     LR_TRY(lr_rdp_check(prior, image->count, NULL));
-    LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
-                                                .count = image->count,
-                                                .precision = image->precision,
-                                                .name = "the prior's shares"},
-                            &shares));
+    LR_TRY(lr_vector_create(
+        &(lr_vector_params){
+            .place = image->place, .count = image->count, .precision = image->precision, .name = "the prior's shares"},
+        &shares));
     differences.what = LR_DIFFERENCES_VALUE;
     differences.x = image;
     lr_status status = find(prior, &differences, &shares);
@@ -109,8 +99,7 @@ lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector
     return status;
 }
 
-lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
-                          lr_vector *gradient)
+lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image, lr_vector *gradient)
 {
     lr_relative_differences differences = describe(prior, grid);
     LR_TRY(lr_rdp_check(prior, image->count, NULL));
@@ -123,25 +112,19 @@ lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vec
 
 /* --- the penalty of a reconstruction --- */
 
-static lr_status make(const struct lr_penalty *penalty, lr_place *place, int64_t count,
-                      lr_vector *vector)
+static lr_status make(const struct lr_penalty *penalty, lr_place *place, int64_t count, lr_vector *vector)
 {
     return lr_vector_create(
-        &(lr_vector_params){
-            .place = place, .count = count, .name = "the preconditioner", .log = penalty->log},
-        vector);
+        &(lr_vector_params){.place = place, .count = count, .name = "the preconditioner", .log = penalty->log}, vector);
 }
 
-lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params,
-                          lr_place *place)
+lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place)
 {
     const lr_operator_info *info = lr_operator_get_info(params->op);
     *penalty = (struct lr_penalty){.prior = params->prior, .log = params->log};
     LR_TRY(make(penalty, NULL, info->num_voxels, &penalty->sensitivity));
     LR_TRY(make(penalty, place, info->num_voxels, &penalty->scale));
-    if (params->prior == NULL) {
-        return LR_OK;
-    }
+    if (params->prior == NULL) return LR_OK;
     penalty->differences = describe(params->prior, info->grid);
     return put_kappa(params->prior, &penalty->scale, params->log, &penalty->kappa);
 }
@@ -191,9 +174,8 @@ static lr_status find_scale(struct lr_penalty *penalty, int num_subsets)
 lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level)
 {
     penalty->floor = share_of_floor * level;
-    if (penalty->prior != NULL && !(penalty->prior->epsilon > 0.0)) {
+    if (penalty->prior != NULL && !(penalty->prior->epsilon > 0.0))
         penalty->differences.epsilon = share_of_epsilon * level;
-    }
     LR_TRY(find_scale(penalty, num_subsets));
     lr_vector_destroy(&penalty->sensitivity);
     return LR_OK;
@@ -207,15 +189,12 @@ static lr_status work_out(const struct lr_penalty *penalty, lr_relative_differen
     return lr_vector_relative_differences(differences);
 }
 
-lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image,
-                           lr_vector *scratch, double *value)
+lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value)
 {
     lr_relative_differences differences = penalty->differences;
     double sum;
     *value = 0.0;
-    if (penalty->prior == NULL) {
-        return LR_OK;
-    }
+    if (penalty->prior == NULL) return LR_OK;
     differences.what = LR_DIFFERENCES_VALUE;
     differences.x = image;
     differences.y = scratch;
@@ -225,13 +204,11 @@ lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *im
     return LR_OK;
 }
 
-lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image,
-                              double share, lr_vector *gradient)
+lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
+                              lr_vector *gradient)
 {
     lr_relative_differences differences = penalty->differences;
-    if (penalty->prior == NULL) {
-        return LR_OK;
-    }
+    if (penalty->prior == NULL) return LR_OK;
     differences.what = LR_DIFFERENCES_GRADIENT;
     differences.scale = -share * penalty->prior->beta;
     differences.x = image;

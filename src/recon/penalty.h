@@ -18,14 +18,12 @@ struct lr_penalty {
     lr_relative_differences differences; /* but for what is found, and of what */
     lr_vector sensitivity;               /* [num_voxels] on the host: of all subsets */
     lr_vector kappa;                     /* [num_voxels]; zero where there is none */
-    lr_vector
-        scale;    /* [num_voxels] subsets / (sensitivity + the prior's share); 0 where none sees */
-    double floor; /* of what voxels count for in the preconditioner */
+    lr_vector scale; /* [num_voxels] subsets / (sensitivity + the prior's share); 0 where none sees */
+    double floor;    /* of what voxels count for in the preconditioner */
 };
 
 /* Of params that are checked. Finish in any case. errors: LR_FAILED without memory. */
-lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params,
-                          lr_place *place);
+lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
 /* sensitivity: of a subset, on the host. */
@@ -35,12 +33,11 @@ lr_status lr_penalty_add(struct lr_penalty *penalty, const lr_vector *sensitivit
 lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level);
 
 /* beta R of the image; scratch, of the same place, is overwritten. */
-lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image,
-                           lr_vector *scratch, double *value);
+lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image, lr_vector *scratch, double *value);
 
 /* gradient - share beta dR / dx of the image. */
-lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image,
-                              double share, lr_vector *gradient);
+lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image, double share,
+                              lr_vector *gradient);
 
 /* errors: LR_USAGE for numbers that are negative or not finite. */
 lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log);

@@ -7,16 +7,12 @@
 
 #include <stdlib.h>
 
-lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels,
-                        const lr_log *log)
+lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log)
 {
     const lr_comm_info info = lr_comm_get_info(comm);
     *ranks = (struct lr_ranks){.comm = comm, .size = info.size, .has_slabs = info.size > 1};
-    ranks->offsets =
-        lr_alloc((int64_t)info.size + 1, sizeof(*ranks->offsets), "shares of ranks", log);
-    if (ranks->offsets == NULL) {
-        return LR_FAILED;
-    }
+    ranks->offsets = lr_alloc((int64_t)info.size + 1, sizeof(*ranks->offsets), "shares of ranks", log);
+    if (ranks->offsets == NULL) return LR_FAILED;
     lr_comm_shares(comm, num_voxels, ranks->offsets);
     ranks->begin = ranks->offsets[info.rank];
     ranks->end = ranks->offsets[info.rank + 1];
@@ -43,8 +39,7 @@ lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image)
 
 lr_status lr_ranks_sum(const struct lr_ranks *ranks, lr_vector *image)
 {
-    return ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, image)
-                            : lr_comm_sum(ranks->comm, image);
+    return ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, image) : lr_comm_sum(ranks->comm, image);
 }
 
 lr_status lr_ranks_gather(const struct lr_ranks *ranks, lr_vector *image)
@@ -86,8 +81,8 @@ lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit)
     return LR_OK;
 }
 
-lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit,
-                              lr_vector_sums *before, lr_vector_sums *after)
+lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
+                              lr_vector_sums *after)
 {
     double numbers[NUM_OF_FIT + NUM_OF_SUMS];
     double *const sums = numbers + NUM_OF_FIT;
@@ -96,8 +91,7 @@ lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit,
     sums[1] = after->sum;
     sums[2] = after->product;
     sums[3] = (double)after->not_finite;
-    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers,
-                               ranks->has_slabs ? NUM_OF_FIT + NUM_OF_SUMS : NUM_OF_FIT));
+    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, ranks->has_slabs ? NUM_OF_FIT + NUM_OF_SUMS : NUM_OF_FIT));
     get_fit(numbers, fit);
     before->product = sums[0];
     after->sum = sums[1];

@@ -17,8 +17,7 @@ struct lr_ranks {
 };
 
 /* errors: LR_FAILED without memory. Finish in any case. */
-lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels,
-                        const lr_log *log);
+lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels, const lr_log *log);
 void lr_ranks_finish(struct lr_ranks *ranks);
 
 /* Every rank has all voxels from now on. */
@@ -40,7 +39,7 @@ lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int cou
 lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit);
 
 /* The same in one message with what an update found of the ranks' slabs, before and after it. */
-lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit,
-                              lr_vector_sums *before, lr_vector_sums *after);
+lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit, lr_vector_sums *before,
+                              lr_vector_sums *after);
 
 #endif

@@ -65,7 +65,7 @@ struct recon {
     double seen_counts;             /* what an image of ones gives, by the sensitivities */
     double level;                   /* of the uniform image to start from */
     bool has_image;                 /* whether `image` is one already */
-    bool has_clock; /* the backend tells what the device took for all projections so far */
+    bool has_clock;                 /* the backend tells what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
 };
 
@@ -89,9 +89,8 @@ static double bytes_held(const struct recon *recon, bool with_values)
     double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + more);
     if (with_values) {
         numbers += (double)subsets->most_values;
-        for (int k = 0; k < subsets->count; k++) {
+        for (int k = 0; k < subsets->count; k++)
             numbers += (double)subsets->list[k].num_values * (has_additive(recon->params) ? 2 : 1);
-        }
     }
     return numbers * sizeof(float);
 }
@@ -109,37 +108,29 @@ static double find_room(const struct recon *recon, const lr_place *place)
  * pass through the host in any case, and those of whole updates go from there to the backend once. */
 static lr_status choose_places(struct recon *recon)
 {
-    recon->host = lr_place_open(&(lr_place_params){
-        .kind = LR_PLACE_HOST, .threads = recon->info->threads, .log = recon->params->log});
-    if (recon->host == NULL) {
-        return LR_FAILED;
-    }
+    recon->host = lr_place_open(
+        &(lr_place_params){.kind = LR_PLACE_HOST, .threads = recon->info->threads, .log = recon->params->log});
+    if (recon->host == NULL) return LR_FAILED;
     recon->place = recon->host;
     recon->value_place = recon->host;
     lr_place *place = lr_operator_place(recon->params->op);
-    if (place == NULL) {
-        return LR_OK;
-    }
+    if (place == NULL) return LR_OK;
     const double room = find_room(recon, place);
     if (bytes_held(recon, false) <= room) {
         const bool may_hold_values = recon->whole == NULL && !recon->subsets.is_sparse;
         recon->place = place;
-        recon->value_place =
-            may_hold_values && bytes_held(recon, true) <= room ? place : recon->host;
+        recon->value_place = may_hold_values && bytes_held(recon, true) <= room ? place : recon->host;
         const double image = (double)recon->info->num_voxels * sizeof(float);
-        recon->runs_ahead = recon->value_place == place && recon->subsets.count > 1 &&
-                            recon->ranks.size == 1 && bytes_held(recon, true) + image <= room;
+        recon->runs_ahead = recon->value_place == place && recon->subsets.count > 1 && recon->ranks.size == 1 &&
+                            bytes_held(recon, true) + image <= room;
     }
     return LR_OK;
 }
 
-static lr_status make_vector(const struct recon *recon, const char *name, int64_t count,
-                             lr_vector *vector)
+static lr_status make_vector(const struct recon *recon, const char *name, int64_t count, lr_vector *vector)
 {
     return lr_vector_create(
-        &(lr_vector_params){
-            .place = recon->place, .count = count, .name = name, .log = recon->params->log},
-        vector);
+        &(lr_vector_params){.place = recon->place, .count = count, .name = name, .log = recon->params->log}, vector);
 }
 
 /* What the loop works on itself, where no backend does whole updates. */
@@ -147,51 +138,38 @@ static lr_status allocate_steps(struct recon *recon)
 {
     const lr_log *log = recon->params->log;
     const int count = recon->subsets.count;
-    recon->sensitivity =
-        lr_alloc(count, sizeof(lr_vector), "the sensitivities of the subsets", log);
-    if (recon->sensitivity == NULL) {
-        return LR_FAILED;
-    }
+    recon->sensitivity = lr_alloc(count, sizeof(lr_vector), "the sensitivities of the subsets", log);
+    if (recon->sensitivity == NULL) return LR_FAILED;
     for (int k = 0; k < count; k++) {
-        LR_TRY(make_vector(recon, "the sensitivities of the subsets",
-                           recon->ranks.end - recon->ranks.begin, &recon->sensitivity[k]));
+        LR_TRY(make_vector(recon, "the sensitivities of the subsets", recon->ranks.end - recon->ranks.begin,
+                           &recon->sensitivity[k]));
     }
     LR_TRY(has_own_steps(recon)
-               ? make_vector(recon, "the steps of the voxels",
-                             recon->ranks.end - recon->ranks.begin, &recon->own_scale)
+               ? make_vector(recon, "the steps of the voxels", recon->ranks.end - recon->ranks.begin, &recon->own_scale)
                : LR_OK);
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
-    LR_TRY(recon->runs_ahead
-               ? make_vector(recon, "the image before", recon->info->num_voxels, &recon->former)
-               : LR_OK);
-    return lr_vector_create(&(lr_vector_params){.place = recon->value_place,
-                                                .count = recon->subsets.most_values,
-                                                .name = "the estimated data",
-                                                .log = log},
-                            &recon->values);
+    LR_TRY(recon->runs_ahead ? make_vector(recon, "the image before", recon->info->num_voxels, &recon->former) : LR_OK);
+    return lr_vector_create(
+        &(lr_vector_params){
+            .place = recon->value_place, .count = recon->subsets.most_values, .name = "the estimated data", .log = log},
+        &recon->values);
 }
 
 static lr_status allocate(struct recon *recon)
 {
-    recon->scale = lr_alloc(recon->subsets.count, sizeof(*recon->scale), "the steps of the subsets",
-                            recon->params->log);
-    if (recon->scale == NULL) {
-        return LR_FAILED;
-    }
+    recon->scale =
+        lr_alloc(recon->subsets.count, sizeof(*recon->scale), "the steps of the subsets", recon->params->log);
+    if (recon->scale == NULL) return LR_FAILED;
     LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
     LR_TRY(recon->whole == NULL ? allocate_steps(recon) : LR_OK);
-    return recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place)
-                                     : LR_OK;
+    return recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK;
 }
 
 static void finish(struct recon *recon)
 {
-    for (int k = 0; recon->sensitivity != NULL && k < recon->subsets.count; k++) {
+    for (int k = 0; recon->sensitivity != NULL && k < recon->subsets.count; k++)
         lr_vector_destroy(&recon->sensitivity[k]);
-    }
-    if (recon->whole != NULL) {
-        recon->whole->fns->updates->close(recon->whole->self);
-    }
+    if (recon->whole != NULL) recon->whole->fns->updates->close(recon->whole->self);
     free(recon->sensitivity);
     free(recon->scale);
     lr_vector_destroy(&recon->own_scale);
@@ -212,18 +190,14 @@ static lr_status share_sensitivity(struct recon *recon, int k, lr_vector *host)
     const double share = recon->subsets.list[k].share;
     lr_vector *all = &recon->all_sensitivity;
     if (all->values == NULL) {
-        LR_TRY(lr_vector_create(&(lr_vector_params){.count = host->count,
-                                                    .name = "the sensitivity",
-                                                    .log = recon->params->log},
-                                all));
+        LR_TRY(lr_vector_create(
+            &(lr_vector_params){.count = host->count, .name = "the sensitivity", .log = recon->params->log}, all));
         LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
         LR_TRY(lr_comm_sum(recon->ranks.comm, all));
     }
     float *values = host->values;
     const float *whole = all->values;
-    for (int64_t v = 0; v < host->count; v++) {
-        values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
-    }
+    for (int64_t v = 0; v < host->count; v++) values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
     return LR_OK;
 }
 
@@ -233,9 +207,7 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
-    if (recon->info->of_events && recon->ranks.size > 1) {
-        return share_sensitivity(recon, k, host);
-    }
+    if (recon->info->of_events && recon->ranks.size > 1) return share_sensitivity(recon, k, host);
     LR_TRY(lr_operator_sensitivity(op, pairs, host));
     return lr_comm_sum(recon->ranks.comm, host);
 }
@@ -244,9 +216,7 @@ static void note_largest(struct recon *recon, const lr_vector *host)
 {
     const float *values = host->values;
     float *largest = recon->largest.values;
-    for (int64_t v = 0; largest != NULL && v < host->count; v++) {
-        largest[v] = fmaxf(largest[v], values[v]);
-    }
+    for (int64_t v = 0; largest != NULL && v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
 }
 
 /* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
@@ -260,9 +230,7 @@ static lr_status settle_own_steps(struct recon *recon)
         scale[v] = isfinite(scale[v]) ? scale[v] : 0.0f;
         largest = fmax(largest, (double)scale[v]);
     }
-    for (int k = 0; k < recon->subsets.count; k++) {
-        recon->scale[k] = largest;
-    }
+    for (int k = 0; k < recon->subsets.count; k++) recon->scale[k] = largest;
     const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
     return lr_vector_copy(&slab, &recon->own_scale);
 }
@@ -271,8 +239,7 @@ static lr_status settle_own_steps(struct recon *recon)
 static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, bool *seen)
 {
     const struct lr_backend *whole = recon->whole;
-    LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
-                         : sum_sensitivity(recon, k, host));
+    LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host) : sum_sensitivity(recon, k, host));
     const bool is_in_part = whole != NULL || recon->ranks.has_slabs;
     recon->seen_counts += lr_seen_note(host, seen, recon->info->threads);
     if (whole == NULL) {
@@ -281,9 +248,8 @@ static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, b
     }
     LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
     note_largest(recon, host);
-    return recon->rule->start != NULL
-               ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
-               : LR_OK;
+    return recon->rule->start != NULL ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
+                                      : LR_OK;
 }
 
 static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *seen)
@@ -291,9 +257,7 @@ static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *
     const int count = recon->subsets.count;
     for (int k = 0; k < count; k++) {
         char what[64] = "sensitivity";
-        if (count > 1) {
-            snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
-        }
+        if (count > 1) snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
         LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
         LR_TRY(find_sensitivity(recon, k, host, seen));
     }
@@ -333,9 +297,7 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     LR_TRY(find_sensitivities(recon, host, seen));
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
-    if (recon->rule->is_penalised) {
-        LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
-    }
+    if (recon->rule->is_penalised) LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
     return start_image(recon, host, seen);
 }
 
@@ -344,17 +306,15 @@ static lr_status start(struct recon *recon)
     const lr_log *log = recon->params->log;
     bool *seen = lr_alloc(recon->info->num_voxels, sizeof(*seen), "voxels that are seen", log);
     lr_vector host = {0};
-    lr_status status = seen != NULL
-                           ? lr_vector_create(&(lr_vector_params){.count = recon->info->num_voxels,
-                                                                  .name = "the image",
-                                                                  .log = log},
-                                              &host)
-                           : LR_FAILED;
+    lr_status status =
+        seen != NULL
+            ? lr_vector_create(&(lr_vector_params){.count = recon->info->num_voxels, .name = "the image", .log = log},
+                               &host)
+            : LR_FAILED;
     if (status == LR_OK && has_own_steps(recon)) {
-        status = lr_vector_create(&(lr_vector_params){.count = recon->info->num_voxels,
-                                                      .name = "the steps of the voxels",
-                                                      .log = log},
-                                  &recon->largest);
+        status = lr_vector_create(
+            &(lr_vector_params){.count = recon->info->num_voxels, .name = "the steps of the voxels", .log = log},
+            &recon->largest);
     }
     status = status == LR_OK ? start_with(recon, &host, seen) : status;
     recon->has_image = status == LR_OK;
@@ -371,22 +331,19 @@ static lr_status load_subset(struct recon *recon, int k)
 {
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
-    return lr_updates_load(
-        recon->params->op, k,
-        &(struct lr_update_data){.part = &recon->subsets.list[k].projected,
-                                 .measured = &with.measured,
-                                 .additive = recon->compared.has_additive ? &with.additive : NULL});
+    return lr_updates_load(recon->params->op, k,
+                           &(struct lr_update_data){.part = &recon->subsets.list[k].projected,
+                                                    .measured = &with.measured,
+                                                    .additive = recon->compared.has_additive ? &with.additive : NULL});
 }
 
 /* A device holds the data of whole views, not those of single LORs. */
 static lr_status open_whole(struct recon *recon)
 {
     const lr_recon_params *params = recon->params;
-    const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
-                                        .algorithm = params->algorithm,
-                                        .has_additive = has_additive(params)};
-    const bool is_whole =
-        params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
+    const struct lr_update_plan plan = {
+        .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};
+    const bool is_whole = params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
     return is_whole && !recon->rule->is_penalised && !has_own_steps(recon)
                ? lr_updates_open(params->op, &plan, &recon->whole)
                : LR_OK;
@@ -394,16 +351,13 @@ static lr_status open_whole(struct recon *recon)
 
 static lr_status load_whole(struct recon *recon)
 {
-    for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) {
-        LR_TRY(load_subset(recon, k));
-    }
+    for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) LR_TRY(load_subset(recon, k));
     return LR_OK;
 }
 
 static lr_status report_growth(const struct recon *recon, int64_t voxels)
 {
-    return lr_error(recon->params->log, LR_FAILED,
-                    "%lld voxels grew beyond the largest number in an update of %s: %s",
+    return lr_error(recon->params->log, LR_FAILED, "%lld voxels grew beyond the largest number in an update of %s: %s",
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
@@ -421,8 +375,8 @@ static lr_status check_sum(struct recon *recon, double sum)
     return lr_error(recon->params->log, LR_FAILED,
                     "the image explodes in iteration %d: its sum is %.3g, and %g counts explain "
                     "%.3g at most with a step of %s: %s",
-                    recon->iteration + 1, sum, recon->subsets.counts, recon->most,
-                    recon->rule->name, recon->rule->remedy);
+                    recon->iteration + 1, sum, recon->subsets.counts, recon->most, recon->rule->name,
+                    recon->rule->remedy);
 }
 
 static lr_status fetch_image(struct recon *recon)
@@ -430,9 +384,7 @@ static lr_status fetch_image(struct recon *recon)
     lr_vector_sums sums;
     LR_TRY(recon->whole->fns->updates->get_image(recon->whole->self, &recon->image));
     LR_TRY(lr_vector_add_up(&recon->image, NULL, &sums));
-    if (sums.not_finite > 0) {
-        return report_growth(recon, sums.not_finite);
-    }
+    if (sums.not_finite > 0) return report_growth(recon, sums.not_finite);
     LR_TRY(check_sum(recon, sums.sum));
     return sums.sum > 0.0 || !(recon->subsets.counts > 0.0)
                ? LR_OK
@@ -497,14 +449,11 @@ static struct lr_update_step describe_step(const struct recon *recon, int k)
 static void expect_growth(struct recon *recon, int k, const struct lr_update_step *step)
 {
     const struct lr_update_rule *rule = recon->rule;
-    if (rule->most != NULL) {
-        recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
-    }
+    if (rule->most != NULL) recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
 }
 
 /* The image after the update, in the correction's place, and its sums. A rank updates its slab. */
-static lr_status correct(struct recon *recon, int k, const lr_vector *values,
-                         struct outcome *outcome)
+static lr_status correct(struct recon *recon, int k, const lr_vector *values, struct outcome *outcome)
 {
     const struct lr_projection back = {recon->params->op, &recon->subsets.list[k].projected, true};
     struct lr_update_step step = describe_step(recon, k);
@@ -528,9 +477,7 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values,
 static lr_status check_update(struct recon *recon, int k, const lr_vector_sums *sums)
 {
     const struct lr_update_step step = describe_step(recon, k);
-    if (sums->not_finite > 0) {
-        return report_growth(recon, sums->not_finite);
-    }
+    if (sums->not_finite > 0) return report_growth(recon, sums->not_finite);
     expect_growth(recon, k, &step);
     return check_sum(recon, sums->sum);
 }
@@ -540,9 +487,7 @@ static lr_status check_update(struct recon *recon, int k, const lr_vector_sums *
  * explain in any. */
 static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
 {
-    if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) {
-        return false;
-    }
+    if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) return false;
     if (recon->subsets.count > 1 && !recon->has_warned_of_passing) {
         recon->has_warned_of_passing = true;
         lr_warn(recon->params->log,
@@ -558,11 +503,8 @@ static lr_status visit_whole(struct recon *recon, int k)
     const lr_poisson_fit measured = {.measured_counts = recon->subsets.list[k].counts};
     const struct lr_update_rule *rule = recon->rule;
     const struct lr_update_step step = describe_step(recon, k);
-    const struct lr_update next = {.subset = k,
-                                   .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
-    if (is_passed_over(recon, &measured)) {
-        return LR_OK;
-    }
+    const struct lr_update next = {.subset = k, .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
+    if (is_passed_over(recon, &measured)) return LR_OK;
     expect_growth(recon, k, &step);
     return recon->whole->fns->updates->run(recon->whole->self, &next);
 }
@@ -576,9 +518,7 @@ struct found {
 /* Where the backend has no clock of all projections. */
 static void add_device_seconds(const struct recon *recon, struct found *sum)
 {
-    if (!recon->has_clock) {
-        sum->device_seconds += lr_operator_device_seconds(recon->params->op);
-    }
+    if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
 }
 
 static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
@@ -594,14 +534,12 @@ static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
 /* Of one process, whose fit is known before the update where LOR values are on the host. */
 static bool is_known_to_fail(struct recon *recon, const struct outcome *outcome)
 {
-    return recon->ranks.size == 1 && outcome->fit.place == NULL &&
-           is_passed_over(recon, &outcome->fit.fit);
+    return recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
 }
 
 static lr_status project(struct recon *recon, int k, lr_vector *values)
 {
-    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected,
-                                          true};
+    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected, true};
     const double begin = lr_clock_seconds();
     LR_TRY(lr_project_forward(&forward, &recon->image, values));
     recon->project_s += lr_clock_seconds() - begin;
@@ -640,9 +578,7 @@ static lr_status judge(struct recon *recon, int k, struct found *sum, bool *is_l
     LR_TRY(find_out(recon, outcome));
     lr_poisson_fit_add(&sum->fit, &outcome->fit.fit);
     *is_left_out = is_passed_over(recon, &outcome->fit.fit);
-    if (*is_left_out) {
-        return LR_OK;
-    }
+    if (*is_left_out) return LR_OK;
     sum->sensitive += outcome->after.sums.product;
     return check_update(recon, k, &outcome->after.sums);
 }
@@ -652,17 +588,11 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
 {
     const int k = recon->under_way;
     *is_left_out = false;
-    if (k < 0) {
-        return LR_OK;
-    }
+    if (k < 0) return LR_OK;
     recon->under_way = -1;
     const lr_status status = judge(recon, k, sum, is_left_out);
-    if (status != LR_OK || *is_left_out) {
-        swap(&recon->image, &recon->former);
-    }
-    if (!recon->runs_ahead) {
-        swap(&recon->correction, &recon->former);
-    }
+    if (status != LR_OK || *is_left_out) swap(&recon->image, &recon->former);
+    if (!recon->runs_ahead) swap(&recon->correction, &recon->former);
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
@@ -680,9 +610,7 @@ static void advance(struct recon *recon, int k)
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
-    if (recon->whole != NULL) {
-        return visit_whole(recon, k);
-    }
+    if (recon->whole != NULL) return visit_whole(recon, k);
     LR_TRY(tell(recon, k, sum, &has_failed));
     LR_TRY(settle(recon, sum, &is_left_out));
     LR_TRY(is_left_out ? tell(recon, k, sum, &has_failed) : LR_OK);
@@ -702,33 +630,27 @@ static const double harmless_share = 1e-3;
 
 static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
 {
-    if (found->left_out_lors == 0 || recon->has_warned) {
-        return;
-    }
+    if (found->left_out_lors == 0 || recon->has_warned) return;
     recon->has_warned = true;
     const double share = found->left_out_counts / (found->left_out_counts + found->measured_counts);
     if (share <= harmless_share) {
-        lr_info(recon->params->log,
-                "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them",
+        lr_info(recon->params->log, "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them",
                 (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
         return;
     }
-    lr_warn(
-        recon->params->log,
-        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about "
-        "as much: no active voxel of the grid reaches these LORs. Likely causes: activity "
-        "outside of the grid (take a larger one), a grid or scanner that is not that of the data "
-        "(loraster scanner check), scatter and randoms without --additive or --randoms, sampled "
-        "lines that miss LORs (--mode exact, more --rays or --samples), voxels that start at 0; "
-        "where none of these holds, compare with --backend cpu",
-        (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
+    lr_warn(recon->params->log,
+            "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about "
+            "as much: no active voxel of the grid reaches these LORs. Likely causes: activity "
+            "outside of the grid (take a larger one), a grid or scanner that is not that of the data "
+            "(loraster scanner check), scatter and randoms without --additive or --randoms, sampled "
+            "lines that miss LORs (--mode exact, more --rays or --samples), voxels that start at 0; "
+            "where none of these holds, compare with --backend cpu",
+            (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
 }
 
 static lr_status check_reached(const struct recon *recon, const lr_poisson_fit *found)
 {
-    if (found->left_out_lors == 0 || found->measured_counts > 0.0) {
-        return LR_OK;
-    }
+    if (found->left_out_lors == 0 || found->measured_counts > 0.0) return LR_OK;
     return lr_error(recon->params->log, LR_BAD_INPUT,
                     "none of the %g counts lies in a LOR that an active voxel reaches: check that "
                     "grid and data belong together",
@@ -746,13 +668,9 @@ static lr_status report(const struct recon *recon, int number, int k)
 {
     char what[96];
     const int count = recon->subsets.count, shown = k < count ? k + 1 : count;
-    const int length =
-        snprintf(what, sizeof(what), "iteration %d of %d", number, recon->iterations);
-    if (count > 1) {
-        snprintf(what + length, sizeof(what) - (size_t)length, ", subset %d of %d", shown, count);
-    }
-    return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count,
-                              recon->iterations);
+    const int length = snprintf(what, sizeof(what), "iteration %d of %d", number, recon->iterations);
+    if (count > 1) snprintf(what + length, sizeof(what) - (size_t)length, ", subset %d of %d", shown, count);
+    return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count, recon->iterations);
 }
 
 static void describe_fit(const struct recon *recon, const struct found *found, lr_iteration *done)
@@ -797,8 +715,7 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
     return status;
 }
 
-static void describe_ranks(const struct recon *recon, const lr_comm_info *before,
-                           lr_iteration *done)
+static void describe_ranks(const struct recon *recon, const lr_comm_info *before, lr_iteration *done)
 {
     const lr_comm_info now = lr_comm_get_info(recon->ranks.comm);
     done->exchange_seconds = now.moving_s - before->moving_s;
@@ -806,12 +723,11 @@ static void describe_ranks(const struct recon *recon, const lr_comm_info *before
     done->sent_bytes = now.sent_bytes - before->sent_bytes;
 }
 
-static void describe_traffic(const struct recon *recon, const lr_traffic *before,
-                             lr_iteration *done)
+static void describe_traffic(const struct recon *recon, const lr_traffic *before, lr_iteration *done)
 {
     const lr_traffic now = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
-    done->traffic = (lr_traffic){.to_device = now.to_device - before->to_device,
-                                 .to_host = now.to_host - before->to_host};
+    done->traffic =
+        (lr_traffic){.to_device = now.to_device - before->to_device, .to_host = now.to_host - before->to_host};
 }
 
 static lr_status iterate(struct recon *recon, int number)
@@ -834,8 +750,7 @@ static lr_status iterate(struct recon *recon, int number)
         warn_left_out(recon, &found.fit);
         describe_fit(recon, &found, &done);
     }
-    done.device_seconds =
-        whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
+    done.device_seconds = whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
     describe_ranks(recon, &comm, &done);
     describe_traffic(recon, &crossed, &done);
@@ -850,9 +765,7 @@ static lr_status run(struct recon *recon)
     const int64_t num_voxels = recon->info->num_voxels;
     LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
-    if (recon->rule->is_penalised) {
-        lr_ranks_share_nothing(&recon->ranks, num_voxels);
-    }
+    if (recon->rule->is_penalised) lr_ranks_share_nothing(&recon->ranks, num_voxels);
     LR_TRY(open_whole(recon));
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
@@ -860,12 +773,8 @@ static lr_status run(struct recon *recon)
     LR_TRY(load_whole(recon));
     LR_TRY(allocate(recon));
     LR_TRY(start(recon));
-    if (recon->whole != NULL) {
-        (void)recon->whole->fns->updates->seconds(recon->whole->self); /* the clock begins here */
-    }
-    for (int number = 1; number <= recon->iterations; number++) {
-        LR_TRY(iterate(recon, number));
-    }
+    if (recon->whole != NULL) (void)recon->whole->fns->updates->seconds(recon->whole->self); /* the clock begins here */
+    for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
     /* Too late to be stopped. */
     (void)report(recon, recon->iterations, recon->subsets.count);
     return LR_OK;
@@ -878,8 +787,7 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
                           .rule = lr_recon_rule(params->algorithm),
                           .info = lr_operator_get_info(params->op),
                           .under_way = -1,
-                          .iterations =
-                              params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
+                          .iterations = params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
     LR_TRY(lr_comm_fail(params->comm, lr_recon_check_initial(params, recon.info->num_voxels)));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {

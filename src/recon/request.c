@@ -26,19 +26,13 @@ const struct lr_update_rule *lr_recon_rule(lr_recon_algorithm algorithm)
 static lr_status check_rule(const lr_recon_params *params)
 {
     const int algorithm = (int)params->algorithm;
-    if (algorithm < 0 || algorithm >= NUM_RULES) {
-        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d",
-                        algorithm, NUM_RULES - 1);
-    }
+    if (algorithm < 0 || algorithm >= NUM_RULES)
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
     LR_TRY(rules[algorithm]->check(params));
-    if (params->prior == NULL) {
-        return LR_OK;
-    }
+    if (params->prior == NULL) return LR_OK;
     return rules[algorithm]->is_penalised
-               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels,
-                              params->log)
-               : lr_error(params->log, LR_USAGE,
-                          "a prior belongs to BSREM: %s maximises the likelihood alone",
+               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels, params->log)
+               : lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
                           rules[algorithm]->name);
 }
 
@@ -46,12 +40,12 @@ static lr_status check_iterations(const lr_recon_params *params)
 {
     const int before = params->iterations_before;
     if (params->iterations < 0 || params->iterations > MAX_ITERATIONS) {
-        return lr_error(params->log, LR_USAGE, "%d iterations: give 1 to %d, or 0 for the default",
-                        params->iterations, MAX_ITERATIONS);
+        return lr_error(params->log, LR_USAGE, "%d iterations: give 1 to %d, or 0 for the default", params->iterations,
+                        MAX_ITERATIONS);
     }
     if (before < 0 || before > INT_MAX - MAX_ITERATIONS) {
-        return lr_error(params->log, LR_USAGE, "%d iterations before the first one: give 0 to %d",
-                        before, INT_MAX - MAX_ITERATIONS);
+        return lr_error(params->log, LR_USAGE, "%d iterations before the first one: give 0 to %d", before,
+                        INT_MAX - MAX_ITERATIONS);
     }
     return LR_OK;
 }
@@ -77,13 +71,11 @@ static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lor
                                                 : "LORs of module pairs",
                         (long long)lors->num_pairs);
     }
-    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) ||
-        (interleave > 0 && subsets % interleave != 0)) {
-        return lr_error(
-            params->log, LR_USAGE,
-            "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
-            "for histo-images",
-            subsets, interleave);
+    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
+                        "for histo-images",
+                        subsets, interleave);
     }
     return LR_OK;
 }
@@ -100,23 +92,18 @@ static lr_status check_additive(const lr_recon_params *params, const lr_lors *lo
                         "or 0 for having it summed",
                         params->additive_sum);
     }
-    return params->additive != NULL
-               ? lr_lor_data_check(params->additive, lors, "additive term", params->log)
-               : LR_OK;
+    return params->additive != NULL ? lr_lor_data_check(params->additive, lors, "additive term", params->log) : LR_OK;
 }
 
 lr_status lr_recon_check(const lr_recon_params *params, const lr_vector *image)
 {
     const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
-    if (params->op == NULL || params->data == NULL || !has_image) {
-        return lr_error(params->log, LR_USAGE,
-                        "a reconstruction needs an operator, data and an image to go to");
-    }
+    if (params->op == NULL || params->data == NULL || !has_image)
+        return lr_error(params->log, LR_USAGE, "a reconstruction needs an operator, data and an image to go to");
     LR_TRY(check_iterations(params));
     const lr_operator_info *info = lr_operator_get_info(params->op);
     if (image->count != info->num_voxels) {
-        return lr_error(params->log, LR_USAGE,
-                        "the image has %lld voxels where the operator has %lld",
+        return lr_error(params->log, LR_USAGE, "the image has %lld voxels where the operator has %lld",
                         (long long)image->count, (long long)info->num_voxels);
     }
     const lr_lors *lors = info->lors;

@@ -22,9 +22,8 @@ struct lr_update_step {
 };
 
 struct lr_update_rule {
-    const char *name; /* in sentences */
-    bool
-        is_penalised; /* needs a penalty, which the loop makes; no backend does its updates whole */
+    const char *name;   /* in sentences */
+    bool is_penalised;  /* needs a penalty, which the loop makes; no backend does its updates whole */
     const char *remedy; /* what to do where voxels grow beyond the largest number */
     /* errors: LR_USAGE for params that the rule has not, or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);

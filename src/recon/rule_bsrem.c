@@ -12,9 +12,7 @@
 static lr_status check(const lr_recon_params *params)
 {
     const double first = params->relaxation, fall = params->relaxation_fall;
-    if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) {
-        return LR_OK;
-    }
+    if (isfinite(first) && isfinite(fall) && first >= 0.0 && fall >= 0.0) return LR_OK;
     return lr_error(params->log, LR_USAGE,
                     "a relaxation of %g that falls by %g: both must be finite, and neither may be "
                     "negative",

@@ -9,9 +9,7 @@
 
 static lr_status check(const lr_recon_params *params)
 {
-    if (params->relaxation == 0.0 && params->relaxation_fall == 0.0) {
-        return LR_OK;
-    }
+    if (params->relaxation == 0.0 && params->relaxation_fall == 0.0) return LR_OK;
     return lr_error(params->log, LR_USAGE,
                     "a relaxation of %g that falls by %g belongs to RAMLA and BSREM: ML-EM and "
                     "OSEM have none",
@@ -20,8 +18,7 @@ static lr_status check(const lr_recon_params *params)
 
 static lr_status update(const struct lr_update_step *step)
 {
-    return lr_vector_update_em(
-        &(lr_em_update){step->image, step->ratios, step->sensitivity, step->next});
+    return lr_vector_update_em(&(lr_em_update){step->image, step->ratios, step->sensitivity, step->next});
 }
 
 const struct lr_update_rule lr_rule_em = {

@@ -80,9 +80,7 @@ static lr_status update_by_own_steps(const struct lr_update_step *step)
 
 static lr_status update(const struct lr_update_step *step)
 {
-    if (step->own_scale != NULL) {
-        return update_by_own_steps(step);
-    }
+    if (step->own_scale != NULL) return update_by_own_steps(step);
     return lr_vector_update_ramla(&(lr_ramla_update){.x = step->image,
                                                      .correction = step->ratios,
                                                      .sensitivity = step->sensitivity,

@@ -27,15 +27,10 @@ static void note_share(void *user, int64_t begin, int64_t end, int worker)
 
 double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
 {
-    struct noting noting = {.values = sensitivity->values,
-                            .voxels = voxels,
-                            .grain = (sensitivity->count + SHARES - 1) / SHARES};
+    struct noting noting = {
+        .values = sensitivity->values, .voxels = voxels, .grain = (sensitivity->count + SHARES - 1) / SHARES};
     double sum = 0.0;
-    if (sensitivity->count > 0) {
-        lr_parallel_for(threads, sensitivity->count, noting.grain, note_share, &noting);
-    }
-    for (int share = 0; share < SHARES; share++) {
-        sum += noting.sums[share];
-    }
+    if (sensitivity->count > 0) lr_parallel_for(threads, sensitivity->count, noting.grain, note_share, &noting);
+    for (int share = 0; share < SHARES; share++) sum += noting.sums[share];
     return sum;
 }

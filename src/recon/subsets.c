@@ -28,16 +28,11 @@ static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, 
 static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *group_of)
 {
     const int64_t num_pairs = subsets->lors->num_pairs;
-    for (int64_t pair = 0; pair < num_pairs; pair++) {
-        subset_at(subsets, group_of[pair], 0)->pairs.num_pairs++;
-    }
+    for (int64_t pair = 0; pair < num_pairs; pair++) subset_at(subsets, group_of[pair], 0)->pairs.num_pairs++;
     for (int k = 0; k < subsets->count; k += subsets->interleave) {
         struct lr_subset *subset = &subsets->list[k];
-        subset->pair_list = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->pair_list), what,
-                                     subsets->params->log);
-        if (subset->pair_list == NULL) {
-            return LR_FAILED;
-        }
+        subset->pair_list = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->pair_list), what, subsets->params->log);
+        if (subset->pair_list == NULL) return LR_FAILED;
         subset->pairs.num_pairs = 0;
     }
     for (int64_t pair = 0; pair < num_pairs; pair++) {
@@ -68,9 +63,7 @@ void lr_osem_visits(int count, int32_t *order)
         const bool is_nearer = fabs(k - golden * count) < fabs(step - golden * count);
         step = is_nearer && common_divisor(count, k) == 1 ? k : step;
     }
-    for (int n = 0; n < count; n++) {
-        order[n] = (int32_t)((int64_t)n * step % count);
-    }
+    for (int n = 0; n < count; n++) order[n] = (int32_t)((int64_t)n * step % count);
 }
 
 /* --- dense data: every LOR of the pairs --- */
@@ -130,11 +123,8 @@ static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *s
 static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
     subset->projected = subset->pairs;
-    subset->runs =
-        lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, subsets->params->log);
-    if (subset->runs == NULL) {
-        return LR_FAILED;
-    }
+    subset->runs = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, subsets->params->log);
+    if (subset->runs == NULL) return LR_FAILED;
     fill_runs(subsets->lors, subset);
     return sum_dense(subsets, subset);
 }
@@ -148,14 +138,10 @@ static void for_each_count(const struct lr_subsets *subsets, const int32_t *grou
     const lr_lor_data *data = subsets->params->data;
     int64_t pair = 0;
     for (int64_t k = 0; k < data->count; k++) {
-        while (data->index[k] >= subsets->lors->offsets[pair + 1]) {
-            pair++;
-        }
+        while (data->index[k] >= subsets->lors->offsets[pair + 1]) pair++;
         if (data->values[k] > 0.0f) {
             const int turn =
-                subsets->interleave > 1
-                    ? lr_lors_angle(subsets->lors, data->index[k]) % subsets->interleave
-                    : 0;
+                subsets->interleave > 1 ? lr_lors_angle(subsets->lors, data->index[k]) % subsets->interleave : 0;
             body(subset_at(subsets, group_of[pair], turn), data->index[k], data->values[k]);
         }
     }
@@ -182,11 +168,8 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
         struct lr_subset *subset = &subsets->list[k];
         subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
         subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
-        if (subset->lor_list == NULL || subset->measured == NULL) {
-            return LR_FAILED;
-        }
-        subset->projected =
-            (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
+        if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
+        subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
         subset->num_values = 0; /* counted again as they come */
     }
     for_each_count(subsets, group_of, take_entry);
@@ -195,14 +178,12 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 
 /* --- additive term of LORs that are not all compared --- */
 
-static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span,
-                              const float *values)
+static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span, const float *values)
 {
     for (int64_t k = 0; k < span->count; k++) {
         if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
             const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-            return lr_lor_report_value(subsets->lors, lor, values[k], "additive term",
-                                       subsets->params->log);
+            return lr_lor_report_value(subsets->lors, lor, values[k], "additive term", subsets->params->log);
         }
     }
     return LR_OK;
@@ -214,17 +195,13 @@ static lr_status read_additive(const struct lr_subsets *subsets, struct lr_subse
     const lr_lor_source *source = &params->additive_source;
     const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
     subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
-    if (subset->additive == NULL) {
-        return LR_FAILED;
-    }
+    if (subset->additive == NULL) return LR_FAILED;
     if (params->additive == NULL) {
         LR_TRY(source->get(source->user, &span, subset->additive));
         return check_values(subsets, &span, subset->additive);
     }
     struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
-    for (int64_t k = 0; k < span.count; k++) {
-        subset->additive[k] = (float)lr_lor_cursor_read(&cursor, span.numbers[k]);
-    }
+    for (int64_t k = 0; k < span.count; k++) subset->additive[k] = (float)lr_lor_cursor_read(&cursor, span.numbers[k]);
     return LR_OK;
 }
 
@@ -239,9 +216,7 @@ static lr_status sum_source(const struct lr_subsets *subsets, double *sum)
         const lr_lor_span span = {.first = first, .count = left < CHUNK ? left : CHUNK};
         status = source->get(source->user, &span, values);
         status = status == LR_OK ? check_values(subsets, &span, values) : status;
-        for (int64_t k = 0; status == LR_OK && k < span.count; k++) {
-            *sum += values[k];
-        }
+        for (int64_t k = 0; status == LR_OK && k < span.count; k++) *sum += values[k];
     }
     free(values);
     return status;
@@ -250,18 +225,11 @@ static lr_status sum_source(const struct lr_subsets *subsets, double *sum)
 static lr_status add_additive(struct lr_subsets *subsets)
 {
     const lr_recon_params *params = subsets->params;
-    if (params->additive == NULL && params->additive_source.get == NULL) {
-        return LR_OK;
-    }
-    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) {
-        LR_TRY(read_additive(subsets, &subsets->list[k]));
-    }
-    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++) {
+    if (params->additive == NULL && params->additive_source.get == NULL) return LR_OK;
+    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) LR_TRY(read_additive(subsets, &subsets->list[k]));
+    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++)
         subsets->additive_counts += params->additive->values[k];
-    }
-    if (params->additive != NULL) {
-        return LR_OK;
-    }
+    if (params->additive != NULL) return LR_OK;
     subsets->additive_counts = params->additive_sum;
     return params->additive_sum > 0.0 ? LR_OK : sum_source(subsets, &subsets->additive_counts);
 }
@@ -272,9 +240,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
 static void join_all(struct lr_subsets *subsets)
 {
     struct lr_subset *subset = &subsets->list[0];
-    if (subsets->count > 1) {
-        return;
-    }
+    if (subsets->count > 1) return;
     subset->pairs = (lr_selection){0};
     if (!subsets->is_sparse) {
         subset->projected = (lr_selection){0};
@@ -290,15 +256,15 @@ static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_o
     const int num_groups = subsets->count / subsets->interleave;
     for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
         if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
-            return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d",
-                            (long long)pair, (int)group_of[pair], num_groups - 1);
+            return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d", (long long)pair,
+                            (int)group_of[pair], num_groups - 1);
         }
     }
     LR_TRY(list_pairs(subsets, group_of));
     for (int k = 0; k < subsets->count; k++) {
         if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
-            return lr_error(params->log, LR_USAGE,
-                            "no pair belongs to subset %d of %d: leave it out", k, subsets->count);
+            return lr_error(params->log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
+                            subsets->count);
         }
     }
     return LR_OK;
@@ -311,29 +277,19 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
         LR_TRY(take_subsets(subsets, group_of));
     } else {
-        LR_TRY(lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of,
-                               params->log));
+        LR_TRY(lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of, params->log));
         LR_TRY(list_pairs(subsets, group_of));
     }
     lr_osem_visits(subsets->count, subsets->order);
-    for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count;
-         k++) {
+    for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count; k++)
         subsets->order[k] = k;
-    }
-    if (subsets->is_sparse) {
-        LR_TRY(cut_sparse(subsets, group_of));
-    }
-    if (subsets->is_sparse || subsets->interleave > 1) {
-        LR_TRY(add_additive(subsets));
-    }
+    if (subsets->is_sparse) LR_TRY(cut_sparse(subsets, group_of));
+    if (subsets->is_sparse || subsets->interleave > 1) LR_TRY(add_additive(subsets));
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
-        if (!subsets->is_sparse) {
-            LR_TRY(cut_dense(subsets, subset));
-        }
+        if (!subsets->is_sparse) LR_TRY(cut_dense(subsets, subset));
         subsets->counts += subset->counts;
-        subsets->most_values =
-            subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
+        subsets->most_values = subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
     }
     join_all(subsets);
     return LR_OK;
@@ -358,9 +314,7 @@ static lr_status sum_ranks(struct lr_subsets *subsets)
     LR_TRY(lr_comm_sum_numbers(comm, sums, 3));
     subsets->counts = sums[0];
     subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
-    for (int k = 0; k < subsets->count; k++) {
-        subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
-    }
+    for (int k = 0; k < subsets->count; k++) subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
     return LR_OK;
 }
 
@@ -375,13 +329,9 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
                                    .additive_counts = info->of_events ? params->additive_sum : 0.0};
     subsets->list = lr_alloc(subsets->count, sizeof(*subsets->list), what, log);
     subsets->order = lr_alloc(subsets->count, sizeof(*subsets->order), what, log);
-    if (subsets->list == NULL || subsets->order == NULL) {
-        return LR_FAILED;
-    }
+    if (subsets->list == NULL || subsets->order == NULL) return LR_FAILED;
     subsets->interleave = params->interleave > 0 ? params->interleave : 1;
-    if (params->subset_of == NULL) {
-        LR_TRY(lr_osem_interleave(info->lors, subsets->count, &subsets->interleave, log));
-    }
+    if (params->subset_of == NULL) LR_TRY(lr_osem_interleave(info->lors, subsets->count, &subsets->interleave, log));
     int32_t *group_of = lr_alloc(info->lors->num_pairs, sizeof(*group_of), what, log);
     const lr_status status = group_of != NULL ? cut(subsets, group_of) : LR_FAILED;
     free(group_of);

@@ -13,8 +13,7 @@ struct lr_lor_run {
 };
 
 struct lr_subset {
-    lr_selection
-        pairs; /* its module pairs, and which of their LORs where these are interleaved; all
+    lr_selection pairs;      /* its module pairs, and which of their LORs where these are interleaved; all
                                 zero where it is the only subset */
     lr_selection projected;  /* the LORs that are projected: those with counts where data is sparse,
                                 else those of the pairs */
@@ -32,7 +31,7 @@ struct lr_subset {
 struct lr_subsets {
     const lr_recon_params *params; /* checked */
     const lr_lors *lors;
-    int count, interleave; /* subset k is part k % interleave of the LORs of group k / interleave */
+    int count, interleave;  /* subset k is part k % interleave of the LORs of group k / interleave */
     struct lr_subset *list; /* [count] */
     int32_t *order;         /* [count] the order in which they are visited */
     bool is_sparse;         /* whether data is */

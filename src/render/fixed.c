@@ -24,9 +24,9 @@ enum { PIECE = 1 << 16 };
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent)
 {
     *fixed = (struct lr_fixed){.count = count, .exponent = exponent};
-    fixed->buffer = gl_buffer_create(
-        ctx, &(struct gl_buffer_params){.label = "sums in fixed point",
-                                        .size_bytes = HEAD_BYTES + count * LR_FIXED_BYTES});
+    fixed->buffer =
+        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "sums in fixed point",
+                                                         .size_bytes = HEAD_BYTES + count * LR_FIXED_BYTES});
     return fixed->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -57,16 +57,13 @@ double lr_fixed_unit(const struct lr_fixed *fixed)
 
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values)
 {
-    uint32_t(*words)[2] =
-        lr_alloc(PIECE, sizeof(*words), "sums in fixed point", gl_context_log(fixed->buffer->ctx));
+    uint32_t(*words)[2] = lr_alloc(PIECE, sizeof(*words), "sums in fixed point", gl_context_log(fixed->buffer->ctx));
     lr_status status = words != NULL ? LR_OK : LR_FAILED;
     for (int64_t begin = 0; status == LR_OK && begin < fixed->count; begin += PIECE) {
         const int64_t here = fixed->count - begin < PIECE ? fixed->count - begin : PIECE;
-        status = gl_buffer_read(fixed->buffer, HEAD_BYTES + begin * LR_FIXED_BYTES,
-                                here * LR_FIXED_BYTES, words);
-        for (int64_t k = 0; status == LR_OK && k < here; k++) {
+        status = gl_buffer_read(fixed->buffer, HEAD_BYTES + begin * LR_FIXED_BYTES, here * LR_FIXED_BYTES, words);
+        for (int64_t k = 0; status == LR_OK && k < here; k++)
             values[begin + k] = (float)ldexp(to_double(words[k]), fixed->exponent - BITS);
-        }
     }
     free(words);
     return status;
@@ -76,9 +73,7 @@ int lr_fixed_exponent(const float *values, int64_t count)
 {
     float largest = 0.0f;
     int exponent = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fabsf(values[k]) > largest ? fabsf(values[k]) : largest;
-    }
+    for (int64_t k = 0; k < count; k++) largest = fabsf(values[k]) > largest ? fabsf(values[k]) : largest;
     frexpf(largest, &exponent);
     return exponent;
 }
@@ -118,9 +113,7 @@ int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *i
     const double part = largest_face(params->scanner) / (6.283185307179586 * half_way * half_way);
     double sum = 0.0;
     int exponent = 0;
-    for (int64_t k = 0; k < num_voxels; k++) {
-        sum += fabs((double)image[k]);
-    }
+    for (int64_t k = 0; k < num_voxels; k++) sum += fabs((double)image[k]);
     frexp(sum * fmin(1.0, guess_margin * part), &exponent);
     return exponent;
 }

@@ -23,8 +23,7 @@ enum { LR_FIXED_BYTES = 8, LR_FIXED_STEP = 8 };
 int64_t lr_fixed_most(int64_t floats);
 
 /* Zero sums. errors: LR_FAILED; *fixed is then empty. */
-lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count,
-                        int exponent);
+lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
 void lr_fixed_finish(struct lr_fixed *fixed);
 
 /* Whether a sum was too large, so that all are to be worked out anew with a larger exponent. */

@@ -43,17 +43,13 @@ struct lr_method {
 
     /* image: on the host; NULL, where the method has `take_image`: with the method, where it stays.
      * values: of the list's pairs, on the host or at the backend's place; NULL in back: 1 each. */
-    lr_status (*forward)(void *self, const struct lr_pair_list *list, const float *image,
-                         lr_vector *values);
-    lr_status (*back)(void *self, const struct lr_pair_list *list, const lr_vector *values,
-                      float *image);
+    lr_status (*forward)(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
+    lr_status (*back)(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 
     /* The same for single LORs; values: [count], on the host. NULL: there are no parts, and vectors
      * are on the host. */
-    lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image,
-                              float *values);
-    lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values,
-                           float *image);
+    lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image, float *values);
+    lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values, float *image);
 
     /* An image at the backend's place to where the method keeps it, and from there. */
     lr_status (*take_image)(void *self, const lr_vector *image);

@@ -15,9 +15,7 @@ static const double rounding = 1e-9;
 static uint32_t gap_strata(const lr_module *module, int axis, int rays)
 {
     const double gap = module->pitch_mm[axis] - module->face_mm[axis];
-    if (gap <= rounding * module->pitch_mm[axis]) {
-        return 0;
-    }
+    if (gap <= rounding * module->pitch_mm[axis]) return 0;
     return (uint32_t)ceil(rays * gap / module->face_mm[axis] - rounding);
 }
 
@@ -35,17 +33,14 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
 {
     struct lr_penetration_box *boxes =
         lr_alloc(scanner->num_modules, sizeof(*boxes), "the modules' boxes", gl_context_log(ctx));
-    if (boxes == NULL) {
-        return NULL;
-    }
+    if (boxes == NULL) return NULL;
     for (int m = 0; m < scanner->num_modules; m++) {
         boxes[m] = box_of(&scanner->modules[m], rays);
         boxes[m].mu_per_mm = (float)lr_module_mu_per_mm(scanner, m);
     }
     struct gl_buffer *buffer =
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "boxes of modules",
-                                                         .size_bytes = scanner->num_modules *
-                                                                       (int64_t)sizeof(*boxes),
+                                                         .size_bytes = scanner->num_modules * (int64_t)sizeof(*boxes),
                                                          .data = boxes});
     free(boxes);
     return buffer;

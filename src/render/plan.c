@@ -30,19 +30,17 @@ static const double tie_tolerance = 1e-9;
 static double box_radius(const lr_module *module, double middle_mm[3])
 {
     vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle_mm);
-    const double edges[3] = {module->crystals[0] * module->pitch_mm[0],
-                             module->crystals[1] * module->pitch_mm[1], module->depth_mm};
+    const double edges[3] = {module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1],
+                             module->depth_mm};
     return 0.5 * vec_length(edges);
 }
 
 static double bounding_radius(const lr_module *module)
 {
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0],
-                       module->crystals[1] * module->pitch_mm[1]);
+    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
-static void see_module(const lr_scanner *scanner, int index, const double point_mm[3],
-                       struct lr_plan_sight *sight)
+static void see_module(const lr_scanner *scanner, int index, const double point_mm[3], struct lr_plan_sight *sight)
 {
     const lr_module *module = &scanner->modules[index];
     double centre[3];
@@ -62,8 +60,7 @@ static void see_module(const lr_scanner *scanner, int index, const double point_
 }
 
 /* With penetration modules stop photons from any side. */
-static void see_box(const lr_scanner *scanner, int index, const double point_mm[3],
-                    struct lr_plan_sight *sight)
+static void see_box(const lr_scanner *scanner, int index, const double point_mm[3], struct lr_plan_sight *sight)
 {
     double middle[3], offset[3];
     const double radius = box_radius(&scanner->modules[index], middle);
@@ -89,24 +86,19 @@ static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
  * (side -1) on opposite ones. */
 static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_sight *b, int side)
 {
-    if (a->inside || b->inside) {
-        return true;
-    }
+    if (a->inside || b->inside) return true;
     const double cosine = side * vec_dot(a->towards, b->towards);
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3],
-                                       int primary, int slot)
+static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3], int primary, int slot)
 {
     struct lr_plan_image image = {.primary = primary};
     if (plan->columns > 0) {
         image.tile_x = slot % plan->columns * plan->tile[0];
         image.tile_y = slot / plan->columns * plan->tile[1];
     }
-    for (int k = 0; k < 3; k++) {
-        lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
-    }
+    for (int k = 0; k < 3; k++) lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
     return image;
 }
 
@@ -117,8 +109,8 @@ struct lr_plan_subject {
 
 /* Adds the image of one primary and a layer when it shows a pair of the window. All modules of the
  * layer that the primary may see are drawn, those out of coincidence too: they stop lines. */
-static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
-                         struct lr_batch *batch, struct lr_plan_subject subject)
+static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
+                         struct lr_plan_subject subject)
 {
     const int primary = subject.primary;
     const struct lr_plan_sight *sights = plan->sights;
@@ -126,47 +118,33 @@ static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
     bool wanted = false;
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         if (j == primary || plan->scanner->modules[j].layer != subject.layer || !sights[j].facing ||
-            !is_primary(sights, primary, j) || !may_share_line(&sights[primary], &sights[j], -1)) {
+            !is_primary(sights, primary, j) || !may_share_line(&sights[primary], &sights[j], -1))
             continue;
-        }
-        if (batch->num_draws == plan->max_draws) {
-            return false;
-        }
-        plan->draws[batch->num_draws++] =
-            (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
+        if (batch->num_draws == plan->max_draws) return false;
+        plan->draws[batch->num_draws++] = (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
         wanted = wanted || lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j));
     }
-    if (!wanted) {
-        batch->num_draws = first_draw;
-    }
+    if (!wanted) batch->num_draws = first_draw;
     return true;
 }
 
 /* As plan_primary, with every module that lines through the primary's box may cross. */
-static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work,
-                          struct lr_batch *batch, int primary)
+static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch, int primary)
 {
     const struct lr_plan_sight *sights = plan->sights;
     const int first_draw = batch->num_draws;
     bool wanted = false;
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         const bool opposite = may_share_line(&sights[primary], &sights[j], -1);
-        if (j == primary || (!opposite && !may_share_line(&sights[primary], &sights[j], 1))) {
-            continue;
-        }
-        if (batch->num_draws == plan->max_draws) {
-            return false;
-        }
+        if (j == primary || (!opposite && !may_share_line(&sights[primary], &sights[j], 1))) continue;
+        if (batch->num_draws == plan->max_draws) return false;
         const bool pairs = is_primary(sights, primary, j);
-        plan->draws[batch->num_draws++] = (struct lr_plan_draw){
-            (uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
+        plan->draws[batch->num_draws++] =
+            (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
         wanted =
-            wanted || (opposite && pairs &&
-                       lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
+            wanted || (opposite && pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
     }
-    if (!wanted) {
-        batch->num_draws = first_draw;
-    }
+    if (!wanted) batch->num_draws = first_draw;
     return true;
 }
 
@@ -177,9 +155,7 @@ static bool is_listed(const uint64_t *modules, int module)
 
 static bool add_draw(struct lr_plan *plan, struct lr_batch *batch, uint32_t module)
 {
-    if (batch->num_draws == plan->max_draws) {
-        return false;
-    }
+    if (batch->num_draws == plan->max_draws) return false;
     plan->draws[batch->num_draws++] = (struct lr_plan_draw){(uint32_t)batch->num_images, module};
     return true;
 }
@@ -187,20 +163,16 @@ static bool add_draw(struct lr_plan *plan, struct lr_batch *batch, uint32_t modu
 static bool plan_before(struct lr_plan *plan, struct lr_batch *batch, int primary)
 {
     const uint64_t *hiders = lr_plan_hiders(plan->hidden, primary);
-    for (int k = 0; k < plan->scanner->num_modules; k++) {
-        if (is_listed(hiders, k) && !add_draw(plan, batch, (uint32_t)k | LR_BEFORE_PRIMARY)) {
-            return false;
-        }
-    }
+    for (int k = 0; k < plan->scanner->num_modules; k++)
+        if (is_listed(hiders, k) && !add_draw(plan, batch, (uint32_t)k | LR_BEFORE_PRIMARY)) return false;
     return true;
 }
 
 static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subject, int j)
 {
     const int primary = subject.primary;
-    return j != primary && plan->scanner->modules[j].layer == subject.layer &&
-           plan->sights[j].facing && is_primary(plan->sights, primary, j) &&
-           may_share_line(&plan->sights[primary], &plan->sights[j], -1) &&
+    return j != primary && plan->scanner->modules[j].layer == subject.layer && plan->sights[j].facing &&
+           is_primary(plan->sights, primary, j) && may_share_line(&plan->sights[primary], &plan->sights[j], -1) &&
            lr_plan_opposite(plan->hidden, primary, j);
 }
 
@@ -211,48 +183,37 @@ static void find_hiders(struct lr_plan *plan, struct lr_plan_subject subject)
     memset(plan->hiders, 0, (size_t)num_words * sizeof(*plan->hiders));
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         const uint64_t *hiders = lr_plan_hiders(plan->hidden, j);
-        for (int word = 0; is_secondary(plan, subject, j) && word < num_words; word++) {
+        for (int word = 0; is_secondary(plan, subject, j) && word < num_words; word++)
             plan->hiders[word] |= hiders[word];
-        }
     }
 }
 
 /* As plan_primary, with the modules that stop lines on either side of the point. */
-static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work,
-                        struct lr_batch *batch, struct lr_plan_subject subject)
+static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
+                        struct lr_plan_subject subject)
 {
     const int primary = subject.primary, first_draw = batch->num_draws;
     bool wanted = work->whole;
     find_hiders(plan, subject);
-    if (!plan_before(plan, batch, primary)) {
-        return false;
-    }
+    if (!plan_before(plan, batch, primary)) return false;
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         const bool hides = is_listed(plan->hiders, j), pairs = is_secondary(plan, subject, j);
         const bool stops = j != primary && (hides || work->whole) && !pairs &&
                            plan->scanner->modules[j].layer == subject.layer &&
                            lr_plan_opposite(plan->hidden, primary, j);
         const uint32_t flags = stops ? LR_ONLY_STOPS : hides ? LR_HIDES : 0;
-        if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) {
-            return false;
-        }
-        wanted = wanted ||
-                 (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
+        if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) return false;
+        wanted = wanted || (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
     }
-    if (!wanted) {
-        batch->num_draws = first_draw;
-    }
+    if (!wanted) batch->num_draws = first_draw;
     return true;
 }
 
-static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work,
-                       struct lr_batch *batch, struct lr_plan_subject subject)
+static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
+                       struct lr_plan_subject subject)
 {
-    if (plan->penetration) {
-        return plan_stopping(plan, work, batch, subject.primary);
-    }
-    return plan->hiding ? plan_hiding(plan, work, batch, subject)
-                        : plan_primary(plan, work, batch, subject);
+    if (plan->penetration) return plan_stopping(plan, work, batch, subject.primary);
+    return plan->hiding ? plan_hiding(plan, work, batch, subject) : plan_primary(plan, work, batch, subject);
 }
 
 static int module_crystals(const struct lr_plan *plan, int module)
@@ -269,14 +230,11 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     const int crystals = module_crystals(plan, image.primary), share = plan->image_crystals;
     batch->num_images--;
     for (int from = 0; from<crystals; from += share> 0 ? share : crystals) {
-        const int first_draw =
-            image.first_draw + (from > 0 ? batch->num_draws - image.first_draw : 0);
-        if (batch->num_images == plan->max_images || first_draw + num_draws > plan->max_draws) {
-            return false;
-        }
+        const int first_draw = image.first_draw + (from > 0 ? batch->num_draws - image.first_draw : 0);
+        if (batch->num_images == plan->max_images || first_draw + num_draws > plan->max_draws) return false;
         for (int k = 0; k < num_draws; k++) {
-            plan->draws[first_draw + k] = (struct lr_plan_draw){
-                (uint32_t)batch->num_images, plan->draws[image.first_draw + k].secondary};
+            plan->draws[first_draw + k] =
+                (struct lr_plan_draw){(uint32_t)batch->num_images, plan->draws[image.first_draw + k].secondary};
         }
         struct lr_plan_image *part = &plan->images[batch->num_images++];
         *part = image;
@@ -289,19 +247,13 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
 }
 
 /* Adds one image of the point; false when it does not fit. */
-static bool add_image(struct lr_plan *plan, const struct lr_plan_work *work,
-                      const double point_mm[3], struct lr_plan_subject subject,
-                      struct lr_batch *batch)
+static bool add_image(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
+                      struct lr_plan_subject subject, struct lr_batch *batch)
 {
     const int draws_before = batch->num_draws;
-    if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, subject)) {
-        return false;
-    }
-    if (batch->num_draws == draws_before) {
-        return true;
-    }
-    plan->images[batch->num_images] =
-        make_image(plan, point_mm, subject.primary, batch->num_images);
+    if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, subject)) return false;
+    if (batch->num_draws == draws_before) return true;
+    plan->images[batch->num_images] = make_image(plan, point_mm, subject.primary, batch->num_images);
     plan->images[batch->num_images++].first_draw = draws_before;
     const int num_draws = batch->num_draws - draws_before;
     batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
@@ -309,27 +261,22 @@ static bool add_image(struct lr_plan *plan, const struct lr_plan_work *work,
 }
 
 /* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
-static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
-                       const double point_mm[3], struct lr_batch *batch)
+static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work, const double point_mm[3],
+                       struct lr_batch *batch)
 {
     const struct lr_batch before = *batch;
     for (int m = 0; m < plan->scanner->num_modules; m++) {
         see_module(plan->scanner, m, point_mm, &plan->sights[m]);
-        if (plan->penetration) {
-            see_box(plan->scanner, m, point_mm, &plan->sights[m]);
-        }
+        if (plan->penetration) see_box(plan->scanner, m, point_mm, &plan->sights[m]);
     }
-    if (plan->hiding) {
-        lr_plan_hiding_look(plan->hidden, point_mm);
-    }
+    if (plan->hiding) lr_plan_hiding_look(plan->hidden, point_mm);
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const bool is_left_out = work->primary != NULL && *work->primary != primary;
         const int own = plan->scanner->modules[primary].layer;
         for (int layer = 0; layer < plan->layers; layer++) {
             if (!plan->sights[primary].facing || is_left_out ||
-                (work->primary != NULL && !plan->penetration && layer != own)) {
+                (work->primary != NULL && !plan->penetration && layer != own))
                 continue;
-            }
             const struct lr_plan_subject subject = {primary, layer};
             if (!add_image(plan, work, point_mm, subject, batch)) {
                 *batch = before;
@@ -340,25 +287,21 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
     return true;
 }
 
-static void add_to_row(struct lr_plan *plan, struct lr_batch *batch, int first_image,
-                       struct lr_plan_row row)
+static void add_to_row(struct lr_plan *plan, struct lr_batch *batch, int first_image, struct lr_plan_row row)
 {
     const int last = batch->num_rows - 1;
-    if (batch->num_images == first_image) {
-        return;
-    }
+    if (batch->num_images == first_image) return;
     row.first_image = (uint32_t)first_image;
     row.end_image = (uint32_t)batch->num_images;
-    if (last >= 0 && plan->batch_rows[last].row == row.row) {
+    if (last >= 0 && plan->batch_rows[last].row == row.row)
         plan->batch_rows[last].end_image = row.end_image;
-    } else {
+    else
         plan->batch_rows[batch->num_rows++] = row;
-    }
 }
 
 /* Plans the point under the cursor and moves on; false when the batch is full. */
-static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *work,
-                            struct lr_plan_cursor *cursor, struct lr_batch *batch)
+static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
+                            struct lr_batch *batch)
 {
     const int per_row = lr_rows_per_row(work->rows);
     const float emission = work->emission ? work->emission[cursor->row] : 1.0f;
@@ -370,15 +313,12 @@ static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *wor
     double point_mm[3];
     lr_rows_point(work->rows, work->rows->begin + cursor->row, cursor->point, point_mm);
     const int first_image = batch->num_images;
-    if (!plan_point(plan, work, point_mm, batch)) {
-        return false;
-    }
+    if (!plan_point(plan, work, point_mm, batch)) return false;
     for (int k = first_image; k < batch->num_images; k++) {
         plan->images[k].scale = emission * factor;
         plan->images[k].row = (uint32_t)cursor->row;
     }
-    add_to_row(plan, batch, first_image,
-               (struct lr_plan_row){.row = (uint32_t)cursor->row, .factor = factor});
+    add_to_row(plan, batch, first_image, (struct lr_plan_row){.row = (uint32_t)cursor->row, .factor = factor});
     if (++cursor->point == per_row) {
         cursor->point = 0;
         cursor->row++;
@@ -386,20 +326,15 @@ static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *wor
     return true;
 }
 
-bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
-                  struct lr_plan_cursor *cursor, struct lr_batch *batch)
+bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
+                  struct lr_batch *batch)
 {
     const int64_t num_rows = work->rows->end - work->rows->begin;
-    *batch =
-        (struct lr_batch){.images = plan->images, .draws = plan->draws, .rows = plan->batch_rows};
-    if (cursor->row >= num_rows) {
-        return false;
-    }
+    *batch = (struct lr_batch){.images = plan->images, .draws = plan->draws, .rows = plan->batch_rows};
+    if (cursor->row >= num_rows) return false;
     while (cursor->row < num_rows && plan_next_point(plan, work, cursor, batch)) {
     }
-    if (plan->columns > 0) {
-        batch->atlas_rows = (batch->num_images + plan->columns - 1) / plan->columns;
-    }
+    if (plan->columns > 0) batch->atlas_rows = (batch->num_images + plan->columns - 1) / plan->columns;
     return true;
 }
 
@@ -448,9 +383,8 @@ static int64_t point_images(const struct lr_plan *plan)
 {
     const int share = plan->hiding ? plan->image_crystals : 0;
     int64_t images = 0;
-    for (int m = 0; m < plan->scanner->num_modules; m++) {
+    for (int m = 0; m < plan->scanner->num_modules; m++)
         images += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;
-    }
     return images * plan->layers;
 }
 
@@ -459,9 +393,7 @@ static bool size_plan(struct lr_plan *plan, const struct lr_plan_params *params)
     const int modules = plan->scanner->num_modules;
     const int images = (int)point_images(plan);
     if (params->atlas_size > 0) {
-        if (!size_atlas(plan, params->atlas_size, params->log)) {
-            return false;
-        }
+        if (!size_atlas(plan, params->atlas_size, params->log)) return false;
     } else {
         plan->max_images = params->max_images > images ? params->max_images : images;
     }
@@ -475,31 +407,25 @@ static bool allocate_plan(struct lr_plan *plan, const lr_log *log)
 {
     plan->images = lr_alloc(plan->max_images, sizeof(*plan->images), "a batch of images", log);
     plan->draws = lr_alloc(plan->max_draws, sizeof(*plan->draws), "a batch of draws", log);
-    plan->batch_rows =
-        lr_alloc(plan->max_images, sizeof(*plan->batch_rows), "the rows of a batch", log);
-    plan->sights =
-        lr_alloc(plan->scanner->num_modules, sizeof(*plan->sights), "module distances", log);
+    plan->batch_rows = lr_alloc(plan->max_images, sizeof(*plan->batch_rows), "the rows of a batch", log);
+    plan->sights = lr_alloc(plan->scanner->num_modules, sizeof(*plan->sights), "module distances", log);
     return plan->images && plan->draws && plan->batch_rows && plan->sights;
 }
 
 static bool allocate_hiding(struct lr_plan *plan, const lr_log *log)
 {
-    if (!plan->hiding) {
-        return true;
-    }
+    if (!plan->hiding) return true;
     plan->hidden = lr_plan_hiding_create(plan->scanner, log);
-    plan->hiders = plan->hidden ? lr_alloc(lr_plan_hiding_words(plan->hidden), sizeof(uint64_t),
-                                           "modules that hide others", log)
-                                : NULL;
+    plan->hiders = plan->hidden
+                       ? lr_alloc(lr_plan_hiding_words(plan->hidden), sizeof(uint64_t), "modules that hide others", log)
+                       : NULL;
     return plan->hiders != NULL;
 }
 
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
 {
     struct lr_plan *plan = lr_alloc(1, sizeof(*plan), "a plan", params->log);
-    if (plan == NULL) {
-        return NULL;
-    }
+    if (plan == NULL) return NULL;
     plan->scanner = params->lors->scanner;
     plan->lors = params->lors;
     plan->rays = params->rays;
@@ -507,8 +433,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->image_crystals = params->image_crystals;
     plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
-    if (!size_plan(plan, params) || !allocate_plan(plan, params->log) ||
-        !allocate_hiding(plan, params->log)) {
+    if (!size_plan(plan, params) || !allocate_plan(plan, params->log) || !allocate_hiding(plan, params->log)) {
         lr_plan_destroy(plan);
         return NULL;
     }
@@ -517,9 +442,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
 
 void lr_plan_destroy(struct lr_plan *plan)
 {
-    if (plan == NULL) {
-        return;
-    }
+    if (plan == NULL) return;
     free(plan->images);
     free(plan->draws);
     free(plan->batch_rows);

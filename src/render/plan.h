@@ -70,9 +70,9 @@ struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_pair_window window;
     const float *emission; /* [end - begin] */
-    bool whole; /* for pictures: where modules may hide each other, all that lines meet, of pairs
+    bool whole;            /* for pictures: where modules may hide each other, all that lines meet, of pairs
                    without LORs too */
-    const int *primary; /* the image with this one alone, of its own layer; NULL = those with all
+    const int *primary;    /* the image with this one alone, of its own layer; NULL = those with all
                            primaries */
 };
 
@@ -120,8 +120,8 @@ void lr_plan_destroy(struct lr_plan *plan);
 /* Fills *batch with what follows the cursor, whole points at a time, and moves the cursor.
  * Returns false when nothing is left (the batch is then empty). A batch may be empty before the
  * end, when none of its points sees a pair of the window. */
-bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
-                  struct lr_plan_cursor *cursor, struct lr_batch *batch);
+bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_plan_cursor *cursor,
+                  struct lr_batch *batch);
 
 /* Pixels of the largest module's window. */
 void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);

@@ -64,9 +64,7 @@ static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, 
     for (int k = 0; k < 4; k++) {
         double offset[3];
         vec_sub(hiding->corners[other][k], hiding->corners[module][0], offset);
-        if (sign * vec_dot(plane->normal, offset) > touching * vec_length(offset)) {
-            return true;
-        }
+        if (sign * vec_dot(plane->normal, offset) > touching * vec_length(offset)) return true;
     }
     return false;
 }
@@ -75,11 +73,8 @@ static void find_candidates(struct lr_plan_hiding *hiding)
 {
     const int num_modules = hiding->scanner->num_modules;
     for (int k = 0; k < num_modules; k++) {
-        for (int a = 0; a < num_modules; a++) {
-            if (a != k && reaches(hiding, k, a, -1.0)) {
-                set_bit(&hiding->candidates[(int64_t)k * hiding->num_words], a);
-            }
-        }
+        for (int a = 0; a < num_modules; a++)
+            if (a != k && reaches(hiding, k, a, -1.0)) set_bit(&hiding->candidates[(int64_t)k * hiding->num_words], a);
     }
 }
 
@@ -87,9 +82,7 @@ struct lr_plan_hiding *lr_plan_hiding_create(const lr_scanner *scanner, const lr
 {
     const int64_t num_modules = scanner->num_modules;
     struct lr_plan_hiding *hiding = lr_alloc(1, sizeof(*hiding), "modules that hide others", log);
-    if (hiding == NULL) {
-        return NULL;
-    }
+    if (hiding == NULL) return NULL;
     hiding->scanner = scanner;
     hiding->num_words = (int)((num_modules + 63) / 64);
     const int64_t words = num_modules * hiding->num_words;
@@ -101,18 +94,14 @@ struct lr_plan_hiding *lr_plan_hiding_create(const lr_scanner *scanner, const lr
         lr_plan_hiding_destroy(hiding);
         return NULL;
     }
-    for (int m = 0; m < num_modules; m++) {
-        find_corners(scanner, m, hiding->corners[m]);
-    }
+    for (int m = 0; m < num_modules; m++) find_corners(scanner, m, hiding->corners[m]);
     find_candidates(hiding);
     return hiding;
 }
 
 void lr_plan_hiding_destroy(struct lr_plan_hiding *hiding)
 {
-    if (hiding == NULL) {
-        return;
-    }
+    if (hiding == NULL) return;
     free(hiding->views);
     free(hiding->corners);
     free(hiding->hiders);
@@ -130,14 +119,11 @@ static void find_sides(struct view *view, const double middle[3])
         const double length = vec_length(side);
         double factor = length > touching * vec_length(from) * vec_length(to) ? 1.0 / length : 0.0;
         factor = vec_dot(side, middle) < 0.0 ? -factor : factor;
-        for (int axis = 0; axis < 3; axis++) {
-            side[axis] *= factor;
-        }
+        for (int axis = 0; axis < 3; axis++) side[axis] *= factor;
     }
 }
 
-static void see(const struct lr_plan_hiding *hiding, int module, const double point_mm[3],
-                struct view *view)
+static void see(const struct lr_plan_hiding *hiding, int module, const double point_mm[3], struct view *view)
 {
     double middle[3] = {0, 0, 0}, radius = 0.0;
     *view = (struct view){0};
@@ -166,8 +152,7 @@ static void see(const struct lr_plan_hiding *hiding, int module, const double po
 static bool spheres_share_ray(const struct view *a, const struct view *b, double mirror)
 {
     return a->inside || b->inside ||
-           mirror * vec_dot(a->towards, b->towards) >=
-               a->cosine * b->cosine - a->sine * b->sine - touching;
+           mirror * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - touching;
 }
 
 /* Whether all of b lies outside of one side of a's pyramid. */
@@ -175,12 +160,8 @@ static bool side_parts(const struct view *a, const struct view *b, double mirror
 {
     for (int side = 0; side < 4; side++) {
         double most = -INFINITY;
-        for (int k = 0; k < 4; k++) {
-            most = fmax(most, mirror * vec_dot(a->sides[side], b->corners[k]));
-        }
-        if (vec_dot(a->sides[side], a->sides[side]) > 0.5 && most <= touching * b->reach) {
-            return true;
-        }
+        for (int k = 0; k < 4; k++) most = fmax(most, mirror * vec_dot(a->sides[side], b->corners[k]));
+        if (vec_dot(a->sides[side], a->sides[side]) > 0.5 && most <= touching * b->reach) return true;
     }
     return false;
 }
@@ -197,8 +178,8 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
 static bool may_hide(const struct lr_plan_hiding *hiding, int k, int a)
 {
     const struct view *near = &hiding->views[k], *far = &hiding->views[a];
-    return hiding->scanner->modules[k].layer == hiding->scanner->modules[a].layer &&
-           share_ray(near, far, 1.0) && reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) &&
+    return hiding->scanner->modules[k].layer == hiding->scanner->modules[a].layer && share_ray(near, far, 1.0) &&
+           reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) &&
            reaches(hiding, k, a, near->height > 0.0 ? -1.0 : 1.0);
 }
 
@@ -206,9 +187,7 @@ void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3]
 {
     const int num_modules = hiding->scanner->num_modules, num_words = hiding->num_words;
     memset(hiding->hiders, 0, (size_t)num_modules * (size_t)num_words * sizeof(uint64_t));
-    for (int m = 0; m < num_modules; m++) {
-        see(hiding, m, point_mm, &hiding->views[m]);
-    }
+    for (int m = 0; m < num_modules; m++) see(hiding, m, point_mm, &hiding->views[m]);
     for (int k = 0; k < num_modules; k++) {
         const uint64_t *candidates = &hiding->candidates[(int64_t)k * num_words];
         const bool facing = hiding->views[k].height > 0.0;
@@ -217,9 +196,8 @@ void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3]
                 a += 63;
                 continue;
             }
-            if (a != k && (!facing || get_bit(candidates, a)) && may_hide(hiding, k, a)) {
+            if (a != k && (!facing || get_bit(candidates, a)) && may_hide(hiding, k, a))
                 set_bit(&hiding->hiders[(int64_t)a * num_words], k);
-            }
         }
     }
 }

@@ -33,10 +33,8 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) {
         struct lr_elements *list = &reading->lists[k];
         list->count = 0;
-        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK ||
-            merge(reading, list) != LR_OK) {
+        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK || merge(reading, list) != LR_OK)
             list->count = -1; /* its sentence is in the log */
-        }
     }
 }
 
@@ -49,18 +47,14 @@ static lr_status deliver(struct reading *reading, int64_t row, const struct lr_e
 static lr_status deliver_empty_until(struct reading *reading, int64_t row)
 {
     const struct lr_elements none = {0};
-    while (reading->next_row < row) {
-        LR_TRY(deliver(reading, reading->next_row, &none));
-    }
+    while (reading->next_row < row) LR_TRY(deliver(reading, reading->next_row, &none));
     return LR_OK;
 }
 
 static lr_status deliver_carried(struct reading *reading)
 {
     const int64_t row = reading->carried_row;
-    if (row < 0) {
-        return LR_OK;
-    }
+    if (row < 0) return LR_OK;
     reading->carried_row = -1;
     LR_TRY(merge(reading, &reading->carried));
     LR_TRY(deliver_empty_until(reading, row));
@@ -71,10 +65,8 @@ static lr_status deliver_carried(struct reading *reading)
 
 static lr_status carry(struct reading *reading, int64_t row, const struct lr_elements *list)
 {
-    for (int64_t k = 0; k < list->count; k++) {
-        LR_TRY(lr_elements_add(&reading->carried, list->list[k].lor, list->list[k].value,
-                               reading->batches->log));
-    }
+    for (int64_t k = 0; k < list->count; k++)
+        LR_TRY(lr_elements_add(&reading->carried, list->list[k].lor, list->list[k].value, reading->batches->log));
     reading->carried_row = row;
     return LR_OK;
 }
@@ -85,12 +77,8 @@ static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cur
     for (int k = 0; k < reading->batch.num_rows; k++) {
         const int64_t row = reading->batch.rows[k].row;
         const struct lr_elements *list = &reading->lists[k];
-        if (list->count < 0) {
-            return LR_FAILED;
-        }
-        if (reading->carried_row >= 0 && reading->carried_row != row) {
-            LR_TRY(deliver_carried(reading));
-        }
+        if (list->count < 0) return LR_FAILED;
+        if (reading->carried_row >= 0 && reading->carried_row != row) LR_TRY(deliver_carried(reading));
         if (reading->carried_row == row || (cursor->row == row && cursor->point > 0)) {
             LR_TRY(carry(reading, row, list));
         } else {
@@ -98,9 +86,7 @@ static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cur
             LR_TRY(deliver(reading, row, list));
         }
     }
-    if (reading->carried_row >= 0 && cursor->row != reading->carried_row) {
-        return deliver_carried(reading);
-    }
+    if (reading->carried_row >= 0 && cursor->row != reading->carried_row) return deliver_carried(reading);
     return LR_OK;
 }
 
@@ -114,14 +100,13 @@ static lr_status read_all(struct reading *reading)
         LR_TRY(source->fetch(source->user, &reading->batch));
         lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
         LR_TRY(deliver_batch(reading, &cursor));
-        LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row,
-                                  (double)num_rows));
+        LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row, (double)num_rows));
     }
     return deliver_empty_until(reading, num_rows);
 }
 
-bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows,
-                         struct lr_plan_cursor *cursor, struct lr_batch *batch)
+bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
+                         struct lr_batch *batch)
 {
     struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(plan->lors)};
     if (rows->pairs != NULL) { /* images that show none of them are left out */
@@ -135,15 +120,11 @@ lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const str
                                  const lr_row_sink *sink)
 {
     const int max_rows = batches->max_rows;
-    struct reading reading = {.batches = batches,
-                              .rows = rows,
-                              .delivery = {.sink = sink, .log = batches->log},
-                              .carried_row = -1};
+    struct reading reading = {
+        .batches = batches, .rows = rows, .delivery = {.sink = sink, .log = batches->log}, .carried_row = -1};
     reading.lists = lr_alloc(max_rows, sizeof(*reading.lists), "rows", batches->log);
     const lr_status status = reading.lists ? read_all(&reading) : LR_FAILED;
-    for (int k = 0; reading.lists && k < max_rows; k++) {
-        lr_elements_finish(&reading.lists[k]);
-    }
+    for (int k = 0; reading.lists && k < max_rows; k++) lr_elements_finish(&reading.lists[k]);
     lr_elements_finish(&reading.carried);
     lr_owned_row_finish(&reading.delivery.row);
     free(reading.lists);

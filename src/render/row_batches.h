@@ -12,8 +12,7 @@
 struct lr_row_source {
     /* Fills *batch with what follows the cursor; false when nothing is left, as lr_plan_next. Only
      * the batch's rows need be set. */
-    bool (*next)(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
-                 struct lr_batch *batch);
+    bool (*next)(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch);
     /* Computes a batch and brings it to the host; called for one batch at a time. */
     lr_status (*fetch)(void *user, const struct lr_batch *batch);
     /* Appends the elements of one row of that batch, in any order, repeats allowed. Called from
@@ -32,8 +31,8 @@ struct lr_row_batches {
 };
 
 /* For a source whose batches a plan makes, with all LORs. */
-bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows,
-                         struct lr_plan_cursor *cursor, struct lr_batch *batch);
+bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
+                         struct lr_batch *batch);
 
 /* Hands every row to the sink in order, empty ones too, each sorted and without repeats; rows whose
  * points fall into several batches are put together. */

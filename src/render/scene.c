@@ -54,26 +54,19 @@ static struct scene_module describe_module(const lr_scanner *scanner, int index)
     return out;
 }
 
-static struct gl_buffer *upload(struct gl_context *ctx, const char *label, const void *data,
-                                int64_t bytes)
+static struct gl_buffer *upload(struct gl_context *ctx, const char *label, const void *data, int64_t bytes)
 {
-    return gl_buffer_create(
-        ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 static struct gl_buffer *upload_modules(const struct lr_scene *scene)
 {
     const int num_modules = scene->scanner->num_modules;
-    struct scene_module *modules = lr_alloc(num_modules, sizeof(*modules), "the scanner's modules",
-                                            gl_context_log(scene->ctx));
-    if (modules == NULL) {
-        return NULL;
-    }
-    for (int m = 0; m < num_modules; m++) {
-        modules[m] = describe_module(scene->scanner, m);
-    }
-    struct gl_buffer *buffer =
-        upload(scene->ctx, "modules", modules, num_modules * (int64_t)sizeof(*modules));
+    struct scene_module *modules =
+        lr_alloc(num_modules, sizeof(*modules), "the scanner's modules", gl_context_log(scene->ctx));
+    if (modules == NULL) return NULL;
+    for (int m = 0; m < num_modules; m++) modules[m] = describe_module(scene->scanner, m);
+    struct gl_buffer *buffer = upload(scene->ctx, "modules", modules, num_modules * (int64_t)sizeof(*modules));
     free(modules);
     return buffer;
 }
@@ -81,18 +74,13 @@ static struct gl_buffer *upload_modules(const struct lr_scene *scene)
 static struct gl_buffer *upload_crystal_module(const struct lr_scene *scene)
 {
     const lr_scanner *scanner = scene->scanner;
-    uint32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of),
-                                   "the modules of crystals", gl_context_log(scene->ctx));
-    if (module_of == NULL) {
-        return NULL;
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
-            module_of[c] = (uint32_t)m;
-        }
-    }
-    struct gl_buffer *buffer = upload(scene->ctx, "module of each crystal", module_of,
-                                      scanner->num_crystals * (int64_t)sizeof(*module_of));
+    uint32_t *module_of =
+        lr_alloc(scanner->num_crystals, sizeof(*module_of), "the modules of crystals", gl_context_log(scene->ctx));
+    if (module_of == NULL) return NULL;
+    for (int m = 0; m < scanner->num_modules; m++)
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) module_of[c] = (uint32_t)m;
+    struct gl_buffer *buffer =
+        upload(scene->ctx, "module of each crystal", module_of, scanner->num_crystals * (int64_t)sizeof(*module_of));
     free(module_of);
     return buffer;
 }
@@ -101,18 +89,12 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_windo
 {
     const lr_lors *lors = scene->lors;
     const int64_t entries = (int64_t)scene->scanner->num_modules * scene->scanner->num_modules;
-    if (scene->window.pairs == NULL && window->pairs == NULL &&
-        scene->window.begin == window->begin && scene->window.end == window->end) {
+    if (scene->window.pairs == NULL && window->pairs == NULL && scene->window.begin == window->begin &&
+        scene->window.end == window->end)
         return LR_OK;
-    }
-    struct scene_pair *pairs =
-        lr_alloc(entries, sizeof(*pairs), "the pairs of modules", gl_context_log(scene->ctx));
-    if (pairs == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < entries; k++) {
-        pairs[k] = (struct scene_pair){.mask = LR_NONE};
-    }
+    struct scene_pair *pairs = lr_alloc(entries, sizeof(*pairs), "the pairs of modules", gl_context_log(scene->ctx));
+    if (pairs == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < entries; k++) pairs[k] = (struct scene_pair){.mask = LR_NONE};
     uint32_t first_lor = 0;
     for (int64_t k = window->begin; k < window->end; k++) {
         const int64_t pair = lr_pair_window_pair(window, k);
@@ -122,8 +104,7 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_windo
         pairs[i * scene->scanner->num_modules + j] = entry;
         pairs[j * scene->scanner->num_modules + i] = entry;
     }
-    const lr_status status =
-        gl_buffer_upload(scene->pairs, 0, entries * (int64_t)sizeof(*pairs), pairs);
+    const lr_status status = gl_buffer_upload(scene->pairs, 0, entries * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
     scene->window = status == LR_OK ? *window : (struct lr_pair_window){0};
     return status;
@@ -133,30 +114,23 @@ static lr_status upload_masks(struct lr_scene *scene)
 {
     const struct lr_coincidence_masks *masks = scene->lors->masks;
     const int64_t num_pairs = scene->lors->num_pairs;
-    struct scene_mask *entries =
-        lr_alloc(num_pairs, sizeof(*entries), "coincidence masks", gl_context_log(scene->ctx));
-    if (entries == NULL) {
-        return LR_FAILED;
-    }
+    struct scene_mask *entries = lr_alloc(num_pairs, sizeof(*entries), "coincidence masks", gl_context_log(scene->ctx));
+    if (entries == NULL) return LR_FAILED;
     for (int64_t k = 0; k < num_pairs; k++) {
         const struct lr_pair_mask *mask = &masks->pairs[k];
         entries[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
     }
-    scene->mask_entries =
-        upload(scene->ctx, "coincidence masks", entries, num_pairs * (int64_t)sizeof(*entries));
+    scene->mask_entries = upload(scene->ctx, "coincidence masks", entries, num_pairs * (int64_t)sizeof(*entries));
     free(entries);
-    scene->mask_words = upload(scene->ctx, "coincidence mask words", masks->words,
-                               masks->num_words * (int64_t)sizeof(*masks->words));
+    scene->mask_words =
+        upload(scene->ctx, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
     return scene->mask_entries && scene->mask_words ? LR_OK : LR_FAILED;
 }
 
-static lr_status upload_absorption(struct lr_scene *scene,
-                                   const struct lr_scene_absorption *absorption)
+static lr_status upload_absorption(struct lr_scene *scene, const struct lr_scene_absorption *absorption)
 {
     const lr_image *mu = absorption->mu;
-    if (mu == NULL) {
-        return LR_OK;
-    }
+    if (mu == NULL) return LR_OK;
     scene->mu_steps = absorption->steps;
     for (int k = 0; k < 3; k++) {
         scene->mu_origin_mm[k] = (float)mu->grid.origin_mm[k];
@@ -179,9 +153,7 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
     scene->modules = upload_modules(scene);
     scene->crystal_module = upload_crystal_module(scene);
     scene->pairs = upload(scene->ctx, "pairs", NULL, entries * (int64_t)sizeof(struct scene_pair));
-    if (!scene->modules || !scene->crystal_module || !scene->pairs) {
-        return LR_FAILED;
-    }
+    if (!scene->modules || !scene->crystal_module || !scene->pairs) return LR_FAILED;
     const struct lr_pair_window all = lr_pair_window_all(scene->lors);
     LR_TRY(lr_scene_set_window(scene, &all));
     LR_TRY(upload_masks(scene));
@@ -193,9 +165,7 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
 {
     *scene = (struct lr_scene){.ctx = ctx, .scanner = lors->scanner, .lors = lors};
     const lr_status status = upload_scene(scene, absorption);
-    if (status != LR_OK) {
-        lr_scene_finish(scene);
-    }
+    if (status != LR_OK) lr_scene_finish(scene);
     return status;
 }
 

@@ -13,13 +13,11 @@ struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params)
     };
 }
 
-static lr_status report(const struct lr_sweep *sweep, const struct lr_pair_window *window,
-                        int64_t voxel)
+static lr_status report(const struct lr_sweep *sweep, const struct lr_pair_window *window, int64_t voxel)
 {
     const double share = (double)voxel / (double)lr_grid_num_voxels(sweep->params->grid);
     const double done = (double)window->begin + share * (double)(window->end - window->begin);
-    return lr_progress_report(sweep->params->progress, sweep->what,
-                              done / (double)window->num_pairs, 1.0);
+    return lr_progress_report(sweep->params->progress, sweep->what, done / (double)window->num_pairs, 1.0);
 }
 
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work)

@@ -10,8 +10,7 @@
 #include "vector/place.h"
 
 /* A buffer of `count` values: those of the vector, or zeros where it is NULL. errors: NULL, logged. */
-struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count,
-                                   const lr_vector *values);
+struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count, const lr_vector *values);
 
 /* Vectors of a projection that are on the host pass between it and the place. in: NULL = none. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);

@@ -24,11 +24,10 @@ static double read_number(const lr_vector *vector, int64_t k)
 
 static void write_number(const lr_vector *vector, int64_t k, double value)
 {
-    if (vector->precision == LR_FLOAT64) {
+    if (vector->precision == LR_FLOAT64)
         ((double *)vector->values)[k] = value;
-    } else {
+    else
         ((float *)vector->values)[k] = (float)value;
-    }
 }
 
 /* Numbers first - 1 .. first + count of the row. */
@@ -41,9 +40,7 @@ static void load_piece(const lr_relative_differences *differences, int64_t row, 
         const bool is_inside = at >= 0 && at < length;
         const int64_t number = row * length + at;
         piece->x[k] = is_inside ? read_number(differences->x, number) : 0.0;
-        piece->kappa[k] = !is_inside                   ? 0.0
-                          : differences->kappa == NULL ? 1.0
-                                                       : read_number(differences->kappa, number);
+        piece->kappa[k] = !is_inside ? 0.0 : differences->kappa == NULL ? 1.0 : read_number(differences->kappa, number);
     }
 }
 
@@ -52,15 +49,10 @@ static inline double find_term(const lr_relative_differences *differences, doubl
 {
     const double gamma = differences->gamma, epsilon = differences->epsilon;
     const double d = x - other, size = fabs(d), n = x + other + gamma * size + epsilon;
-    if (differences->what == LR_DIFFERENCES_WEIGHTS) {
-        return 1.0;
-    }
-    if (!(n > 0.0)) {
-        return n == 0.0 ? 0.0 : n; /* what is not a number is noticed later */
-    }
-    return differences->what == LR_DIFFERENCES_VALUE
-               ? 0.5 * d * d / n
-               : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
+    if (differences->what == LR_DIFFERENCES_WEIGHTS) return 1.0;
+    if (!(n > 0.0)) return n == 0.0 ? 0.0 : n; /* what is not a number is noticed later */
+    return differences->what == LR_DIFFERENCES_VALUE ? 0.5 * d * d / n
+                                                     : d * (gamma * size + x + 3.0 * other + 2.0 * epsilon) / (n * n);
 }
 
 /* Adds what a neighbouring row gives; `which` has its differences along y and z (lr/vector.h). */
@@ -72,9 +64,7 @@ static void add_row(const lr_relative_differences *differences, const struct row
     for (int dx = -1; dx <= 1; dx++) {
         const int place = which + (dx != 0);
         const double weight = place > 0 ? differences->weights[place] : 0.0;
-        if (!(weight > 0.0)) {
-            continue;
-        }
+        if (!(weight > 0.0)) continue;
         for (int k = 1; k <= count; k++) {
             const double v = weight * own->kappa[k] * other->kappa[k + dx];
             sums[k - 1] += v > 0.0 ? v * find_term(differences, own->x[k], other->x[k + dx]) : 0.0;
@@ -82,8 +72,7 @@ static void add_row(const lr_relative_differences *differences, const struct row
     }
 }
 
-static void add_neighbours(const lr_relative_differences *differences, int64_t row,
-                           const int range[2], double *sums)
+static void add_neighbours(const lr_relative_differences *differences, int64_t row, const int range[2], double *sums)
 {
     const int ny = differences->size[1], nz = differences->size[2];
     const int y = (int)(row % ny), z = (int)(row / ny);
@@ -91,9 +80,7 @@ static void add_neighbours(const lr_relative_differences *differences, int64_t r
     load_piece(differences, row, range, &pieces[0]);
     for (int dz = -1; dz <= 1; dz++) {
         for (int dy = -1; dy <= 1; dy++) {
-            if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) {
-                continue;
-            }
+            if (y + dy < 0 || y + dy >= ny || z + dz < 0 || z + dz >= nz) continue;
             const int which = 2 * (dy != 0) + 4 * (dz != 0);
             load_piece(differences, row + dy + (int64_t)dz * ny, range, &pieces[1]);
             add_row(differences, pieces, (const int[2]){range[1], which}, sums);
@@ -112,8 +99,7 @@ static void do_row(const lr_relative_differences *differences, int64_t row)
         for (int k = 0; k < count; k++) {
             const int64_t number = row * length + first + k;
             const double before = adds ? read_number(differences->y, number) : 0.0;
-            write_number(differences->y, number,
-                         adds ? before + differences->scale * sums[k] : sums[k]);
+            write_number(differences->y, number, adds ? before + differences->scale * sums[k] : sums[k]);
         }
     }
 }
@@ -121,15 +107,13 @@ static void do_row(const lr_relative_differences *differences, int64_t row)
 static void do_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     (void)worker;
-    for (int64_t row = begin; row < end; row++) {
-        do_row(user, row);
-    }
+    for (int64_t row = begin; row < end; row++) do_row(user, row);
 }
 
 lr_status lr_vector_host_differences(const lr_relative_differences *differences)
 {
     const int64_t rows = (int64_t)differences->size[1] * differences->size[2];
-    lr_parallel_for(rows > GRAIN ? lr_place_threads(differences->y->place) : 1, rows, GRAIN,
-                    do_rows, (void *)(uintptr_t)differences);
+    lr_parallel_for(rows > GRAIN ? lr_place_threads(differences->y->place) : 1, rows, GRAIN, do_rows,
+                    (void *)(uintptr_t)differences);
     return LR_OK;
 }

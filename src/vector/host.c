@@ -36,9 +36,7 @@ static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector
 {
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
     const lr_status status = vector->storage != NULL ? allocate(params, bytes, vector) : LR_FAILED;
-    if (status != LR_OK) {
-        free(vector->storage);
-    }
+    if (status != LR_OK) free(vector->storage);
     return status;
 }
 
@@ -75,9 +73,7 @@ static void load(const lr_vector *vector, int64_t begin, int count, double *to)
         return;
     }
     const float *from = (const float *)vector->values + begin;
-    for (int k = 0; k < count; k++) {
-        to[k] = from[k];
-    }
+    for (int k = 0; k < count; k++) to[k] = from[k];
 }
 
 static void store(const lr_vector *vector, int64_t begin, int count, const double *from)
@@ -87,9 +83,7 @@ static void store(const lr_vector *vector, int64_t begin, int count, const doubl
         return;
     }
     float *to = (float *)vector->values + begin;
-    for (int k = 0; k < count; k++) {
-        to[k] = (float)from[k];
-    }
+    for (int k = 0; k < count; k++) to[k] = (float)from[k];
 }
 
 static int length_at(int64_t begin, int64_t count)
@@ -113,35 +107,23 @@ static inline double update_bsrem(const struct lr_vector_task *task, double x, d
     return next < 0.0 ? 0.0 : next;
 }
 
-static void work_out(const struct lr_vector_task *task, int count, double *y,
-                     double in[LR_VECTOR_INPUTS][BLOCK])
+static void work_out(const struct lr_vector_task *task, int count, double *y, double in[LR_VECTOR_INPUTS][BLOCK])
 {
     const double *x = in[0], scalar = task->scalar;
     for (int k = 0; k < count; k++) {
         switch (task->op) {
-        case LR_VECTOR_CONVERT:
-            y[k] = x[k];
-            break;
-        case LR_VECTOR_MULTIPLY:
-            y[k] *= x[k];
-            break;
-        case LR_VECTOR_DIVIDE:
-            y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar;
-            break;
-        case LR_VECTOR_ADD_SCALED:
-            y[k] += scalar * x[k];
-            break;
-        case LR_VECTOR_UPDATE_EM:
-            y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k];
-            break;
+        case LR_VECTOR_CONVERT: y[k] = x[k]; break;
+        case LR_VECTOR_MULTIPLY: y[k] *= x[k]; break;
+        case LR_VECTOR_DIVIDE: y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar; break;
+        case LR_VECTOR_ADD_SCALED: y[k] += scalar * x[k]; break;
+        case LR_VECTOR_UPDATE_EM: y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k]; break;
         case LR_VECTOR_UPDATE_RAMLA:
             y[k] = in[2][k] > 0.0 ? x[k] * ramla_factor(scalar, in[1][k], in[2][k]) : x[k];
             break;
         case LR_VECTOR_UPDATE_BSREM:
             y[k] = in[2][k] > 0.0 ? update_bsrem(task, x[k], in[1][k] * in[2][k]) : x[k];
             break;
-        default:
-            break;
+        default: break;
         }
     }
 }
@@ -159,12 +141,8 @@ static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
     for (int64_t block = first; block < end; block++) {
         const int64_t begin = block * BLOCK;
         const int count = length_at(begin, task->y.count);
-        if (needs_y(task->op)) {
-            load(&task->y, begin, count, y);
-        }
-        for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) {
-            load(task->in[k], begin, count, in[k]);
-        }
+        if (needs_y(task->op)) load(&task->y, begin, count, y);
+        for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) load(task->in[k], begin, count, in[k]);
         work_out(task, count, y, in);
         store(&task->y, begin, count, y);
     }
@@ -190,15 +168,11 @@ static void fill_blocks(void *user, int64_t first, int64_t end, int worker)
     (void)worker;
     if (filling->vector.precision == LR_FLOAT64) {
         double *values = filling->vector.values;
-        for (int64_t k = begin; k < stop; k++) {
-            values[k] = filling->value;
-        }
+        for (int64_t k = begin; k < stop; k++) values[k] = filling->value;
         return;
     }
     float *values = filling->vector.values;
-    for (int64_t k = begin; k < stop; k++) {
-        values[k] = (float)filling->value;
-    }
+    for (int64_t k = begin; k < stop; k++) values[k] = (float)filling->value;
 }
 
 static int threads_for(const lr_vector *vector)
@@ -215,8 +189,7 @@ static lr_status fill(lr_vector *vector, double value)
 
 static lr_status apply(const struct lr_vector_task *task)
 {
-    lr_parallel_for(threads_for(&task->y), num_blocks(task->y.count), GRAIN, apply_blocks,
-                    (void *)(uintptr_t)task);
+    lr_parallel_for(threads_for(&task->y), num_blocks(task->y.count), GRAIN, apply_blocks, (void *)(uintptr_t)task);
     return LR_OK;
 }
 
@@ -257,14 +230,9 @@ static inline void add_number(struct lanes *lanes, int k, double x, double y)
 static void add_block(struct lanes *lanes, int count, const double *x, const double *y)
 {
     int k = 0;
-    for (; k + LANES <= count; k += LANES) {
-        for (int lane = 0; lane < LANES; lane++) {
-            add_number(lanes, lane, x[k + lane], y[k + lane]);
-        }
-    }
-    for (int lane = 0; k < count; k++, lane++) {
-        add_number(lanes, lane, x[k], y[k]);
-    }
+    for (; k + LANES <= count; k += LANES)
+        for (int lane = 0; lane < LANES; lane++) add_number(lanes, lane, x[k + lane], y[k + lane]);
+    for (int lane = 0; k < count; k++, lane++) add_number(lanes, lane, x[k], y[k]);
 }
 
 static lr_vector_sums join_lanes(const struct lanes *lanes)
@@ -285,9 +253,7 @@ static void add_share(const struct summing *at, int64_t share, lr_vector_sums *s
     double x[BLOCK], y[BLOCK];
     struct lanes lanes = {0};
     const int64_t end = (share + 1) * SHARE < at->x->count ? (share + 1) * SHARE : at->x->count;
-    for (int k = 0; k < LANES; k++) {
-        lanes.largest[k] = -INFINITY;
-    }
+    for (int k = 0; k < LANES; k++) lanes.largest[k] = -INFINITY;
     for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
         const int count = length_at(begin, end);
         load(at->x, begin, count, x);
@@ -301,9 +267,7 @@ static void add_shares(void *user, int64_t begin, int64_t end, int worker)
 {
     struct summing *at = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        add_share(at, at->first + k, &at->shares[k]);
-    }
+    for (int64_t k = begin; k < end; k++) add_share(at, at->first + k, &at->shares[k]);
 }
 
 static void join_sums(lr_vector_sums *sums, const lr_vector_sums *share)
@@ -324,9 +288,7 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
         const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
         lr_parallel_for(threads_for(x), held, 1, add_shares, &at);
-        for (int64_t k = 0; k < held; k++) {
-            join_sums(sums, &at.shares[k]);
-        }
+        for (int64_t k = 0; k < held; k++) join_sums(sums, &at.shares[k]);
     }
     return LR_OK;
 }
@@ -351,9 +313,7 @@ static inline double add_lor(lr_poisson_fit *fit, double measured, double estima
     }
     fit->estimated_counts += estimated;
     fit->log_likelihood -= estimated;
-    if (!(measured > 0.0)) {
-        return 0.0;
-    }
+    if (!(measured > 0.0)) return 0.0;
     fit->measured_counts += measured;
     fit->log_likelihood += measured * log(estimated);
     return fmin(measured / estimated, LARGEST_RATIO);
@@ -373,9 +333,7 @@ static void divide_shares(void *user, int64_t begin, int64_t end, int worker)
 {
     struct dividing *at = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        divide_share(at, at->first + k, &at->shares[k]);
-    }
+    for (int64_t k = begin; k < end; k++) divide_share(at, at->first + k, &at->shares[k]);
 }
 
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
@@ -388,36 +346,31 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
     for (; at.first < shares; at.first += MOST_SHARES) {
         const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
         lr_parallel_for(threads_for(ratio->values), held, 1, divide_shares, &at);
-        for (int64_t k = 0; k < held; k++) {
-            lr_poisson_fit_add(fit, &at.shares[k]);
-        }
+        for (int64_t k = 0; k < held; k++) lr_poisson_fit_add(fit, &at.shares[k]);
     }
     return LR_OK;
 }
 
 /* --- sums over ranks --- */
 
-#define ADD_TERMS(type)                                                                            \
-    do {                                                                                           \
-        type *sums = (type *)y->values;                                                            \
-        const type *pieces = (const type *)terms->pieces->values;                                  \
-        for (int64_t k = 0; k < y->count; k++) {                                                   \
-            double sum = 0.0;                                                                      \
-            for (int r = 0; r < terms->num; r++) {                                                 \
-                sum += r == terms->own ? sums[k] : pieces[r * terms->stride + k];                  \
-            }                                                                                      \
-            sums[k] = (type)sum;                                                                   \
-        }                                                                                          \
+#define ADD_TERMS(type)                                                                                                \
+    do {                                                                                                               \
+        type *sums = (type *)y->values;                                                                                \
+        const type *pieces = (const type *)terms->pieces->values;                                                      \
+        for (int64_t k = 0; k < y->count; k++) {                                                                       \
+            double sum = 0.0;                                                                                          \
+            for (int r = 0; r < terms->num; r++) sum += r == terms->own ? sums[k] : pieces[r * terms->stride + k];     \
+            sums[k] = (type)sum;                                                                                       \
+        }                                                                                                              \
     } while (0)
 
 static lr_status add_terms(const struct lr_vector_terms *terms)
 {
     const lr_vector *y = terms->y;
-    if (y->precision == LR_FLOAT64) {
+    if (y->precision == LR_FLOAT64)
         ADD_TERMS(double);
-    } else {
+    else
         ADD_TERMS(float);
-    }
     return LR_OK;
 }
 

@@ -30,8 +30,7 @@ struct lr_later_sums {
 };
 
 /* lr_vector_add_up; at a device without waiting. later->slot is the caller's. */
-lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
-                                 struct lr_later_sums *later);
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later);
 lr_status lr_later_sums_finish(struct lr_later_sums *later);
 
 /* Hands a device what it has been told so far, and marks the end of a turn: finishing one of its slots then

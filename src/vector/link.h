@@ -49,8 +49,7 @@ struct lr_link_fns {
 
     /* Memory of the place's device, in the order of its work: nothing has arrived when it returns. All
      * ranks call it. The place may be another than at the beginning, of the same device. */
-    lr_status (*transfer)(struct lr_link *link, lr_place *place,
-                          const struct lr_messages *messages);
+    lr_status (*transfer)(struct lr_link *link, lr_place *place, const struct lr_messages *messages);
 
     /* What transfers took by the device's clock, those that have ended; waits for ranks that come later are
      * part of it. */

@@ -15,34 +15,25 @@
 static void pass_on(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const lr_place *place = user;
-    if (place->to != NULL && place->to->write != NULL) {
-        place->to->write(place->to->user, level, status, sentence);
-    }
+    if (place->to != NULL && place->to->write != NULL) place->to->write(place->to->user, level, status, sentence);
 }
 
 static lr_status check(const lr_place_params *params)
 {
-    if (params->kind != LR_PLACE_HOST && params->kind != LR_PLACE_GL &&
-        params->kind != LR_PLACE_CUDA) {
-        return lr_error(params->log, LR_USAGE, "vectors have no place of kind %d",
-                        (int)params->kind);
-    }
+    if (params->kind != LR_PLACE_HOST && params->kind != LR_PLACE_GL && params->kind != LR_PLACE_CUDA)
+        return lr_error(params->log, LR_USAGE, "vectors have no place of kind %d", (int)params->kind);
     if (params->threads < 0 || params->device < 0) {
-        return lr_error(params->log, LR_USAGE,
-                        "%d threads, device %d: neither may be negative; 0 is the default",
+        return lr_error(params->log, LR_USAGE, "%d threads, device %d: neither may be negative; 0 is the default",
                         params->threads, params->device);
     }
-    if (params->cuda_stream != NULL && params->kind != LR_PLACE_CUDA) {
-        return lr_error(params->log, LR_USAGE,
-                        "a CUDA stream is for places of kind LR_PLACE_CUDA alone");
-    }
+    if (params->cuda_stream != NULL && params->kind != LR_PLACE_CUDA)
+        return lr_error(params->log, LR_USAGE, "a CUDA stream is for places of kind LR_PLACE_CUDA alone");
     return LR_OK;
 }
 
 static void name_host(lr_place *place)
 {
-    snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads,
-             place->threads == 1 ? "" : "s");
+    snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads, place->threads == 1 ? "" : "s");
 }
 
 /* By the plugin of its kind. */
@@ -95,41 +86,30 @@ lr_place *lr_place_open(const lr_place_params *params)
 
 lr_place *lr_place_keep(lr_place *place)
 {
-    if (place != NULL) {
-        atomic_fetch_add(&place->holders, 1);
-    }
+    if (place != NULL) atomic_fetch_add(&place->holders, 1);
     return place;
 }
 
 void lr_place_close(lr_place *place)
 {
-    if (place == NULL || atomic_fetch_sub(&place->holders, 1) > 1) {
-        return;
-    }
-    if (place->fns != NULL) {
-        place->fns->close(place);
-    }
+    if (place == NULL || atomic_fetch_sub(&place->holders, 1) > 1) return;
+    if (place->fns != NULL) place->fns->close(place);
     free(place);
 }
 
 void lr_place_silence(lr_place *place)
 {
-    if (place != NULL) {
-        place->to = NULL;
-    }
+    if (place != NULL) place->to = NULL;
 }
 
 lr_status lr_place_hold(lr_place *place)
 {
-    return place != NULL && place->fns != NULL && place->fns->hold != NULL ? place->fns->hold(place)
-                                                                           : LR_OK;
+    return place != NULL && place->fns != NULL && place->fns->hold != NULL ? place->fns->hold(place) : LR_OK;
 }
 
 void lr_place_release(lr_place *place)
 {
-    if (place != NULL && place->fns != NULL && place->fns->release != NULL) {
-        place->fns->release(place);
-    }
+    if (place != NULL && place->fns != NULL && place->fns->release != NULL) place->fns->release(place);
 }
 
 int lr_place_threads(const lr_place *place)
@@ -139,9 +119,7 @@ int lr_place_threads(const lr_place *place)
 
 lr_place_info lr_place_get_info(const lr_place *place)
 {
-    if (place == NULL) {
-        return (lr_place_info){.kind = LR_PLACE_HOST, .device = "CPU, all processors"};
-    }
+    if (place == NULL) return (lr_place_info){.kind = LR_PLACE_HOST, .device = "CPU, all processors"};
     return (lr_place_info){.kind = place->kind,
                            .device = place->device,
                            .memory_bytes = place->memory_bytes,

@@ -48,8 +48,7 @@ struct lr_vector_range {
 static inline struct lr_vector_range lr_vector_gl_range(const lr_vector *vector)
 {
     const int64_t size = lr_vector_size(vector);
-    return (struct lr_vector_range){vector->storage->buffer, vector->begin * size,
-                                    vector->count * size};
+    return (struct lr_vector_range){vector->storage->buffer, vector->begin * size, vector->count * size};
 }
 
 #endif

@@ -47,12 +47,9 @@ static const lr_log *log_of(const lr_vector *vector)
 lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector)
 {
     *vector = (lr_vector){0};
-    if (params->count < 0) {
-        return lr_error(params->log, LR_USAGE, "a vector of %lld numbers cannot be",
-                        (long long)params->count);
-    }
-    lr_vector made = {
-        .count = params->count, .precision = params->precision, .place = params->place};
+    if (params->count < 0)
+        return lr_error(params->log, LR_USAGE, "a vector of %lld numbers cannot be", (long long)params->count);
+    lr_vector made = {.count = params->count, .precision = params->precision, .place = params->place};
     LR_TRY(fns_of(&made)->create(params, made.count * lr_vector_size(&made), &made));
     lr_place_keep(made.place);
     *vector = made;
@@ -61,9 +58,7 @@ lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector)
 
 void lr_vector_destroy(lr_vector *vector)
 {
-    if (vector == NULL) {
-        return;
-    }
+    if (vector == NULL) return;
     if (vector->storage != NULL && !vector->is_part) {
         fns_of(vector)->destroy(vector);
         lr_place_close(vector->place);
@@ -77,11 +72,10 @@ lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t count)
     part.is_part = true;
     begin = begin < 0 ? 0 : begin > vector->count ? vector->count : begin;
     part.count = count < 0 ? 0 : count > vector->count - begin ? vector->count - begin : count;
-    if (part.values != NULL) {
+    if (part.values != NULL)
         part.values = (char *)part.values + begin * lr_vector_size(vector);
-    } else {
+    else
         part.begin += begin;
-    }
     return part;
 }
 
@@ -89,12 +83,10 @@ lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t count)
 
 static lr_status check_counts(const lr_vector *x, const lr_vector *y)
 {
-    if (x->count == y->count) {
-        return LR_OK;
-    }
+    if (x->count == y->count) return LR_OK;
     const lr_log *log = log_of(x) != NULL ? log_of(x) : log_of(y);
-    return lr_error(log, LR_USAGE, "vectors of %lld and %lld numbers do not go together",
-                    (long long)x->count, (long long)y->count);
+    return lr_error(log, LR_USAGE, "vectors of %lld and %lld numbers do not go together", (long long)x->count,
+                    (long long)y->count);
 }
 
 /* On the host the number of threads may differ. */
@@ -106,9 +98,7 @@ static bool is_same_place(const lr_vector *x, const lr_vector *y)
 static lr_status check_alike(const lr_vector *x, const lr_vector *y)
 {
     LR_TRY(check_counts(x, y));
-    if (is_same_place(x, y) && x->precision == y->precision) {
-        return LR_OK;
-    }
+    if (is_same_place(x, y) && x->precision == y->precision) return LR_OK;
     const lr_log *log = log_of(x) != NULL ? log_of(x) : log_of(y);
     return lr_error(log, LR_USAGE,
                     "vectors of different places or precisions do not go together: copy one of "
@@ -128,17 +118,14 @@ static lr_status copy_in_chunks(const lr_vector *from, lr_vector *to)
         const lr_vector source = lr_vector_part(from, at, longest);
         lr_vector target = lr_vector_part(to, at, longest);
         lr_vector read = {.count = source.count, .precision = source.precision, .values = numbers};
-        lr_vector converted = {
-            .count = source.count, .precision = target.precision, .values = numbers + longest};
+        lr_vector converted = {.count = source.count, .precision = target.precision, .values = numbers + longest};
         const bool is_converted = read.precision != converted.precision;
         status = fns_of(&source)->read(&source, read.values);
         if (status == LR_OK && is_converted) {
             status = lr_vector_host_fns.apply(
                 &(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = converted, .in = {&read}});
         }
-        if (status == LR_OK) {
-            status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
-        }
+        if (status == LR_OK) status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
     }
     free(numbers);
     return status;
@@ -146,14 +133,13 @@ static lr_status copy_in_chunks(const lr_vector *from, lr_vector *to)
 
 static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
 {
-    return from->precision == to->precision ? fns_of(to)->copy(from, to)
-                                            : fns_of(to)->apply(&(struct lr_vector_task){
-                                                  .op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
+    return from->precision == to->precision
+               ? fns_of(to)->copy(from, to)
+               : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
 /* Through `between`, which is at the CUDA place, of the precision of the OpenGL one. */
-static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector *between,
-                                bool *is_done)
+static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector *between, bool *is_done)
 {
     if (kind_of(to) == LR_PLACE_CUDA) {
         LR_TRY(to->place->fns->exchange(from, between, is_done));
@@ -202,29 +188,18 @@ static lr_status copy_between(const lr_vector *from, lr_vector *to)
 lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
 {
     LR_TRY(check_counts(from, to));
-    if (from->count == 0) {
-        return LR_OK;
-    }
-    if (is_same_place(from, to)) {
-        return copy_at_place(from, to);
-    }
-    if (from->precision == to->precision && !is_at_device(from)) {
-        return fns_of(to)->write(to, from->values);
-    }
-    if (from->precision == to->precision && !is_at_device(to)) {
-        return fns_of(from)->read(from, to->values);
-    }
-    return is_at_device(from) && is_at_device(to) ? copy_between(from, to)
-                                                  : copy_in_chunks(from, to);
+    if (from->count == 0) return LR_OK;
+    if (is_same_place(from, to)) return copy_at_place(from, to);
+    if (from->precision == to->precision && !is_at_device(from)) return fns_of(to)->write(to, from->values);
+    if (from->precision == to->precision && !is_at_device(to)) return fns_of(from)->read(from, to->values);
+    return is_at_device(from) && is_at_device(to) ? copy_between(from, to) : copy_in_chunks(from, to);
 }
 
 /* --- element by element --- */
 
 static lr_status apply(const struct lr_vector_task *task)
 {
-    for (int k = 0; k < LR_VECTOR_INPUTS; k++) {
-        LR_TRY(task->in[k] != NULL ? check_alike(&task->y, task->in[k]) : LR_OK);
-    }
+    for (int k = 0; k < LR_VECTOR_INPUTS; k++) LR_TRY(task->in[k] != NULL ? check_alike(&task->y, task->in[k]) : LR_OK);
     return task->y.count > 0 ? fns_of(&task->y)->apply(task) : LR_OK;
 }
 
@@ -240,31 +215,26 @@ lr_status lr_vector_multiply(lr_vector *y, const lr_vector *x)
 
 lr_status lr_vector_divide(lr_vector *y, const lr_vector *x, double otherwise)
 {
-    return apply(
-        &(struct lr_vector_task){.op = LR_VECTOR_DIVIDE, .y = *y, .in = {x}, .scalar = otherwise});
+    return apply(&(struct lr_vector_task){.op = LR_VECTOR_DIVIDE, .y = *y, .in = {x}, .scalar = otherwise});
 }
 
 lr_status lr_vector_add_scaled(lr_vector *y, double factor, const lr_vector *x)
 {
-    return apply(
-        &(struct lr_vector_task){.op = LR_VECTOR_ADD_SCALED, .y = *y, .in = {x}, .scalar = factor});
+    return apply(&(struct lr_vector_task){.op = LR_VECTOR_ADD_SCALED, .y = *y, .in = {x}, .scalar = factor});
 }
 
 lr_status lr_vector_update_em(const lr_em_update *update)
 {
-    return apply(
-        &(struct lr_vector_task){.op = LR_VECTOR_UPDATE_EM,
-                                 .y = *update->next,
-                                 .in = {update->x, update->correction, update->sensitivity}});
+    return apply(&(struct lr_vector_task){
+        .op = LR_VECTOR_UPDATE_EM, .y = *update->next, .in = {update->x, update->correction, update->sensitivity}});
 }
 
 lr_status lr_vector_update_ramla(const lr_ramla_update *update)
 {
-    return apply(
-        &(struct lr_vector_task){.op = LR_VECTOR_UPDATE_RAMLA,
-                                 .y = *update->next,
-                                 .in = {update->x, update->correction, update->sensitivity},
-                                 .scalar = update->lambda});
+    return apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_RAMLA,
+                                          .y = *update->next,
+                                          .in = {update->x, update->correction, update->sensitivity},
+                                          .scalar = update->lambda});
 }
 
 lr_status lr_vector_update_bsrem(const lr_bsrem_update *update)
@@ -281,13 +251,10 @@ lr_status lr_vector_update_bsrem(const lr_bsrem_update *update)
 static lr_status check_size(const lr_vector *x, const int size[3])
 {
     const bool is_positive = size[0] > 0 && size[1] > 0 && size[2] > 0;
-    if (is_positive && (int64_t)size[0] * size[1] * size[2] == x->count) {
-        return LR_OK;
-    }
-    return lr_error(
-        log_of(x), LR_USAGE,
-        "%lld numbers are not a row of %d x %d x %d: give the sizes of the image's grid",
-        (long long)x->count, size[0], size[1], size[2]);
+    if (is_positive && (int64_t)size[0] * size[1] * size[2] == x->count) return LR_OK;
+    return lr_error(log_of(x), LR_USAGE,
+                    "%lld numbers are not a row of %d x %d x %d: give the sizes of the image's grid",
+                    (long long)x->count, size[0], size[1], size[2]);
 }
 
 lr_status lr_vector_relative_differences(const lr_relative_differences *differences)
@@ -322,13 +289,10 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
     return x->count > 0 ? fns_of(x)->add_up(x, y != NULL ? y : x, sums) : LR_OK;
 }
 
-lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
-                                 struct lr_later_sums *later)
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later)
 {
     *later = (struct lr_later_sums){.slot = later->slot};
-    if (!is_at_device(x) || x->count == 0) {
-        return lr_vector_add_up(x, y, &later->sums);
-    }
+    if (!is_at_device(x) || x->count == 0) return lr_vector_add_up(x, y, &later->sums);
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
     LR_TRY(fns_of(x)->begin_sums(x, y != NULL ? y : x, later->slot));
     later->place = x->place;
@@ -339,9 +303,7 @@ lr_status lr_later_sums_finish(struct lr_later_sums *later)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = later->place;
-    if (place == NULL) {
-        return LR_OK;
-    }
+    if (place == NULL) return LR_OK;
     later->place = NULL;
     LR_TRY(place->fns->vectors.finish_later(place, later->slot, found));
     later->sums = lr_vector_name_sums(found);
@@ -350,9 +312,7 @@ lr_status lr_later_sums_finish(struct lr_later_sums *later)
 
 lr_status lr_later_send(lr_place *place, int turn)
 {
-    return place != NULL && place->kind != LR_PLACE_HOST
-               ? place->fns->vectors.send_later(place, turn)
-               : LR_OK;
+    return place != NULL && place->kind != LR_PLACE_HOST ? place->fns->vectors.send_later(place, turn) : LR_OK;
 }
 
 lr_status lr_vector_add_terms(const struct lr_vector_terms *terms)
@@ -364,10 +324,9 @@ lr_status lr_vector_add_terms(const struct lr_vector_terms *terms)
                         "numbers of ranks are added up on the host or in CUDA's memory, not in "
                         "OpenGL's: copy them there");
     }
-    if (!is_same_place(y, terms->pieces) || y->precision != terms->pieces->precision ||
-        terms->stride < y->count || needed > terms->pieces->count) {
-        return lr_error(log_of(y), LR_USAGE,
-                        "%d pieces of %lld numbers cannot be added up where %lld are there",
+    if (!is_same_place(y, terms->pieces) || y->precision != terms->pieces->precision || terms->stride < y->count ||
+        needed > terms->pieces->count) {
+        return lr_error(log_of(y), LR_USAGE, "%d pieces of %lld numbers cannot be added up where %lld are there",
                         terms->num, (long long)terms->stride, (long long)terms->pieces->count);
     }
     return y->count > 0 ? fns_of(y)->add_terms(terms) : LR_OK;
@@ -385,12 +344,9 @@ static lr_status check_ratio(const lr_poisson_ratio *ratio)
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     lr_poisson_fit own;
-    const bool is_host =
-        ratio->values->place == NULL || ratio->values->place->kind == LR_PLACE_HOST;
+    const bool is_host = ratio->values->place == NULL || ratio->values->place->kind == LR_PLACE_HOST;
     fit = fit == NULL && is_host ? &own : fit;
-    if (fit != NULL) {
-        *fit = (lr_poisson_fit){0};
-    }
+    if (fit != NULL) *fit = (lr_poisson_fit){0};
     LR_TRY(check_ratio(ratio));
     return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
 }
@@ -398,9 +354,7 @@ lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit 
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later)
 {
     *later = (struct lr_later_fit){.slot = later->slot};
-    if (!is_at_device(ratio->values) || ratio->values->count == 0) {
-        return lr_vector_divide_counts(ratio, &later->fit);
-    }
+    if (!is_at_device(ratio->values) || ratio->values->count == 0) return lr_vector_divide_counts(ratio, &later->fit);
     LR_TRY(check_ratio(ratio));
     LR_TRY(fns_of(ratio->values)->begin_fit(ratio, later->slot));
     later->place = ratio->values->place;
@@ -411,9 +365,7 @@ lr_status lr_later_fit_finish(struct lr_later_fit *later)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = later->place;
-    if (place == NULL) {
-        return LR_OK;
-    }
+    if (place == NULL) return LR_OK;
     later->place = NULL;
     LR_TRY(place->fns->vectors.finish_later(place, later->slot, found));
     later->fit = lr_vector_name_fit(found);
@@ -426,9 +378,7 @@ static lr_status check_picture(const lr_vector *image, const lr_vector_texture *
 {
     const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
     const bool is_there = image->place != NULL && image->place->kind == LR_PLACE_GL;
-    if (is_there && image->precision == LR_FLOAT32 && image->count == texels) {
-        return LR_OK;
-    }
+    if (is_there && image->precision == LR_FLOAT32 && image->count == texels) return LR_OK;
     return lr_error(image->place != NULL ? &image->place->log : NULL, LR_USAGE,
                     "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
                     "float32, at an OpenGL place",

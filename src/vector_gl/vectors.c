@@ -53,8 +53,8 @@ struct lr_vector_programs {
     struct gl_program *convolve[2];
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* by what, with kappa, precision */
     struct gl_program *join;
-    struct gl_buffer *parts;  /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
-    struct gl_buffer *joined; /* of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
+    struct gl_buffer *parts;               /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
+    struct gl_buffer *joined;              /* of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
     struct gl_readback arrived[NUM_TURNS]; /* those of a turn, on the host */
     bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
 };
@@ -72,12 +72,8 @@ _Static_assert(sizeof(struct convolve_pass) == 1072, "the shader's layout");
 static void destroy_programs(struct lr_vector_programs *programs)
 {
     for (int precision = 0; precision < 2; precision++) {
-        for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) {
-            gl_program_destroy(programs->apply[k][precision]);
-        }
-        for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) {
-            gl_program_destroy(programs->sums[k][precision]);
-        }
+        for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) gl_program_destroy(programs->apply[k][precision]);
+        for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) gl_program_destroy(programs->sums[k][precision]);
         gl_program_destroy(programs->convolve[precision]);
         for (int k = 0; k < NUM_DIFFERENCES; k++) {
             gl_program_destroy(programs->differences[k][0][precision]);
@@ -87,18 +83,14 @@ static void destroy_programs(struct lr_vector_programs *programs)
     gl_program_destroy(programs->join);
     gl_buffer_destroy(programs->parts);
     gl_buffer_destroy(programs->joined);
-    for (int turn = 0; turn < NUM_TURNS; turn++) {
-        gl_readback_finish(&programs->arrived[turn]);
-    }
+    for (int turn = 0; turn < NUM_TURNS; turn++) gl_readback_finish(&programs->arrived[turn]);
     free(programs);
 }
 
 static struct lr_vector_programs *programs_of(lr_place *place)
 {
-    if (place->programs == NULL) {
-        place->programs =
-            lr_alloc(1, sizeof(*place->programs), "the programs of vectors", &place->log);
-    }
+    if (place->programs == NULL)
+        place->programs = lr_alloc(1, sizeof(*place->programs), "the programs of vectors", &place->log);
     return place->programs;
 }
 
@@ -121,47 +113,38 @@ static struct gl_program *apply_program(const struct lr_vector_task *task)
 {
     lr_place *place = task->y.place;
     struct lr_vector_programs *programs = programs_of(place);
-    if (programs == NULL) {
-        return NULL;
-    }
+    if (programs == NULL) return NULL;
     struct gl_program **program = &programs->apply[task->op][task->y.precision];
     if (*program == NULL) {
         char op[8], label[48];
         snprintf(op, sizeof(op), "%d", (int)task->op);
-        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op],
-                 real_of(task->y.precision));
-        const lr_precision other =
-            task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
+        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op], real_of(task->y.precision));
+        const lr_precision other = task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
         const struct gl_define defines[] = {
             {"OP", op}, {"REAL", real_of(task->y.precision)}, {"OTHER", real_of(other)}, {0}};
         *program = gl_program_create(
-            place->ctx, &(struct gl_program_params){
-                            .compute = "vector/apply.comp", .defines = defines, .label = label});
+            place->ctx,
+            &(struct gl_program_params){.compute = "vector/apply.comp", .defines = defines, .label = label});
     }
     return *program;
 }
 
-static const char *const sums_names[NUM_SUMS_PROGRAMS] = {
-    "sums", "counts over estimates", "counts over estimates and an additive term"};
+static const char *const sums_names[NUM_SUMS_PROGRAMS] = {"sums", "counts over estimates",
+                                                          "counts over estimates and an additive term"};
 
-static struct gl_program *sums_program(lr_place *place, enum sums_program which,
-                                       lr_precision precision)
+static struct gl_program *sums_program(lr_place *place, enum sums_program which, lr_precision precision)
 {
     struct lr_vector_programs *programs = programs_of(place);
-    if (programs == NULL) {
-        return NULL;
-    }
+    if (programs == NULL) return NULL;
     struct gl_program **program = &programs->sums[which][precision];
     if (*program == NULL) {
         char label[80];
         snprintf(label, sizeof(label), "vectors: %s, %s", sums_names[which], real_of(precision));
-        const struct gl_define defines[] = {{"REAL", real_of(precision)},
-                                            {which == DIVIDE_ADDITIVE ? "HAS_ADDITIVE" : NULL, "1"},
-                                            {0}};
+        const struct gl_define defines[] = {
+            {"REAL", real_of(precision)}, {which == DIVIDE_ADDITIVE ? "HAS_ADDITIVE" : NULL, "1"}, {0}};
         *program = gl_program_create(
             place->ctx,
-            &(struct gl_program_params){.compute = which == SUMS ? "vector/sums.comp"
-                                                                 : "vector/divide_counts.comp",
+            &(struct gl_program_params){.compute = which == SUMS ? "vector/sums.comp" : "vector/divide_counts.comp",
                                         .defines = defines,
                                         .label = label});
     }
@@ -189,8 +172,7 @@ static int64_t longest_piece(const struct walk *walk)
 
 /* Binds `count` elements of an operand from `at` on: the range begins at a multiple of the driver's
  * alignment, and the operand `*first` elements behind that. */
-static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass,
-                         uint32_t *first)
+static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass, uint32_t *first)
 {
     const lr_vector *vector = walk->operands[which];
     const int64_t size = lr_vector_size(vector);
@@ -212,20 +194,15 @@ static int groups_of(int64_t count)
 
 static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
 {
-    struct vector_pass uniforms = {
-        .count = (uint32_t)count, .scalar = walk->scalar, .lowest = walk->lowest};
+    struct vector_pass uniforms = {.count = (uint32_t)count, .scalar = walk->scalar, .lowest = walk->lowest};
     struct gl_pass pass = {.label = gl_program_label(walk->program),
                            .program = walk->program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {groups_of(count), 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    for (int k = 0; k < NUM_OPERANDS; k++) {
-        if (walk->operands[k] != NULL) {
-            bind_operand(walk, k, at, &pass, &uniforms.first[k]);
-        }
-    }
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    for (int k = 0; k < NUM_OPERANDS; k++)
+        if (walk->operands[k] != NULL) bind_operand(walk, k, at, &pass, &uniforms.first[k]);
     pass.buffers[LR_BIND_VECTOR_SUMS].buffer = walk->sums;
     return gl_pass_run(walk->place->ctx, &pass);
 }
@@ -238,9 +215,7 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
                         .lowest = task->floor,
                         .program = apply_program(task),
                         .count = task->y.count};
-    if (walk.program == NULL) {
-        return LR_FAILED;
-    }
+    if (walk.program == NULL) return LR_FAILED;
     const int64_t longest = longest_piece(&walk);
     for (int64_t at = 0; at < walk.count; at += longest) {
         const int64_t left = walk.count - at;
@@ -261,15 +236,13 @@ static lr_status join_groups(const struct sums_walk *sums, int groups, bool adds
 {
     struct lr_place *place = sums->walk.place;
     const struct lr_vector_programs *programs = place->programs;
-    struct vector_pass uniforms = {.first = {0, adds, sums->has_largest},
-                                   .count = (uint32_t)groups};
+    struct vector_pass uniforms = {.first = {0, adds, sums->has_largest}, .count = (uint32_t)groups};
     struct gl_pass pass = {.label = gl_program_label(programs->join),
                            .program = programs->join,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {1, 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
     pass.buffers[LR_BIND_VECTOR_SUMS] =
         (struct gl_range){programs->joined, (int64_t)sums->slot * SLOT_BYTES, JOINED_BYTES};
@@ -298,13 +271,9 @@ static lr_status send_sums(lr_place *place, int slot)
 static lr_status wait_for_turn(struct lr_vector_programs *programs, int turn)
 {
     struct gl_readback *arrived = &programs->arrived[turn];
-    if (arrived->fence == NULL) {
-        gl_readback_send(arrived);
-    }
+    if (arrived->fence == NULL) gl_readback_send(arrived);
     LR_TRY(gl_readback_wait(arrived));
-    for (int slot = 0; slot < NUM_SLOTS; slot++) {
-        programs->is_under_way[slot] &= slot / LR_LATER_SLOTS != turn;
-    }
+    for (int slot = 0; slot < NUM_SLOTS; slot++) programs->is_under_way[slot] &= slot / LR_LATER_SLOTS != turn;
     return LR_OK;
 }
 
@@ -312,9 +281,7 @@ static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_vector_programs *programs = place->programs;
     const int turn = slot / LR_LATER_SLOTS;
-    if (programs->is_under_way[slot]) {
-        LR_TRY(wait_for_turn(programs, turn));
-    }
+    if (programs->is_under_way[slot]) LR_TRY(wait_for_turn(programs, turn));
     memcpy(sums, programs->arrived[turn].mapped + offset_in_turn(slot), JOINED_BYTES);
     return LR_OK;
 }
@@ -331,13 +298,10 @@ static lr_status sum_pieces(const struct sums_walk *sums)
     return send_sums(walk->place, sums->slot);
 }
 
-static lr_status open_buffer(const lr_place *place, const char *label, int64_t bytes,
-                             struct gl_buffer **buffer)
+static lr_status open_buffer(const lr_place *place, const char *label, int64_t bytes, struct gl_buffer **buffer)
 {
-    if (*buffer == NULL) {
-        *buffer = gl_buffer_create(place->ctx,
-                                   &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-    }
+    if (*buffer == NULL)
+        *buffer = gl_buffer_create(place->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
     return *buffer != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -345,9 +309,8 @@ static lr_status open_join(lr_place *place)
 {
     struct lr_vector_programs *programs = place->programs;
     if (programs->join == NULL) {
-        programs->join = gl_program_create(
-            place->ctx, &(struct gl_program_params){.compute = "vector/join_sums.comp",
-                                                    .label = "vectors: sums of groups"});
+        programs->join = gl_program_create(place->ctx, &(struct gl_program_params){.compute = "vector/join_sums.comp",
+                                                                                   .label = "vectors: sums of groups"});
     }
     LR_TRY(programs->join != NULL ? LR_OK : LR_FAILED);
     for (int turn = 0; turn < NUM_TURNS; turn++) {
@@ -370,9 +333,8 @@ static lr_status open_sums(struct walk *walk, enum sums_program which)
 
 static lr_status run_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
-    struct sums_walk of = {.walk = {.place = x->place, .operands = {x, y}, .count = x->count},
-                           .slot = slot,
-                           .has_largest = true};
+    struct sums_walk of = {
+        .walk = {.place = x->place, .operands = {x, y}, .count = x->count}, .slot = slot, .has_largest = true};
     LR_TRY(open_sums(&of.walk, SUMS));
     return sum_pieces(&of);
 }
@@ -443,9 +405,7 @@ static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 static lr_status send_later(lr_place *place, int turn)
 {
     LR_TRY(gl_context_make_current(place->ctx));
-    if (place->programs != NULL) {
-        gl_readback_send(&place->programs->arrived[turn]);
-    }
+    if (place->programs != NULL) gl_readback_send(&place->programs->arrived[turn]);
     gl_context_release(place->ctx);
     return gl_context_status(place->ctx, LR_OK);
 }
@@ -466,30 +426,23 @@ static struct gl_program *differences_program(const lr_relative_differences *dif
     const bool has_kappa = differences->kappa != NULL;
     const lr_precision precision = differences->y->precision;
     struct lr_vector_programs *programs = programs_of(place);
-    if (programs == NULL) {
-        return NULL;
-    }
+    if (programs == NULL) return NULL;
     struct gl_program **program = &programs->differences[differences->what][has_kappa][precision];
     if (*program == NULL) {
         char what[8], label[64];
         snprintf(what, sizeof(what), "%d", (int)differences->what);
-        snprintf(label, sizeof(label), "vectors: relative differences %s, %s", what,
-                 real_of(precision));
-        const struct gl_define defines[] = {{"REAL", real_of(precision)},
-                                            {"WHAT", what},
-                                            {has_kappa ? "HAS_KAPPA" : NULL, "1"},
-                                            {0}};
+        snprintf(label, sizeof(label), "vectors: relative differences %s, %s", what, real_of(precision));
+        const struct gl_define defines[] = {
+            {"REAL", real_of(precision)}, {"WHAT", what}, {has_kappa ? "HAS_KAPPA" : NULL, "1"}, {0}};
         *program = gl_program_create(
-            place->ctx, &(struct gl_program_params){.compute = "vector/differences.comp",
-                                                    .defines = defines,
-                                                    .label = label});
+            place->ctx,
+            &(struct gl_program_params){.compute = "vector/differences.comp", .defines = defines, .label = label});
     }
     return *program;
 }
 
 /* Layers begin .. end - 1, from those before and behind them. */
-static lr_status run_layers(const lr_relative_differences *differences, const struct walk *walk,
-                            const int layers[2])
+static lr_status run_layers(const lr_relative_differences *differences, const struct walk *walk, const int layers[2])
 {
     const int *size = differences->size, held = layers[0] > 0 ? layers[0] - 1 : 0;
     const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
@@ -505,13 +458,11 @@ static lr_status run_layers(const lr_relative_differences *differences, const st
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {groups_of(count), 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     memcpy(uniforms.weights, differences->weights, sizeof(uniforms.weights));
     bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
-    for (int k = 1; k < 3 && walk->operands[k] != NULL; k++) {
+    for (int k = 1; k < 3 && walk->operands[k] != NULL; k++)
         bind_operand(walk, k, held * plane, &pass, &uniforms.first[k]);
-    }
     return gl_pass_run(walk->place->ctx, &pass);
 }
 
@@ -534,9 +485,7 @@ static lr_status run_differences(const lr_relative_differences *differences)
     struct walk walk = {.place = differences->y->place,
                         .operands = {differences->y, differences->x, differences->kappa},
                         .program = differences_program(differences)};
-    if (walk.program == NULL) {
-        return LR_FAILED;
-    }
+    if (walk.program == NULL) return LR_FAILED;
     LR_TRY(fit_layers(&walk, size, 1, &longest));
     for (int layer = 0; layer < size[2]; layer += longest) {
         const int end = size[2] - layer < longest ? size[2] : layer + longest;
@@ -561,34 +510,29 @@ static struct gl_program *convolve_program(const lr_convolution *convolution)
     if (programs != NULL && programs->convolve[precision] == NULL) {
         const struct gl_define defines[] = {{"REAL", real_of(precision)}, {0}};
         programs->convolve[precision] = gl_program_create(
-            place->ctx, &(struct gl_program_params){.compute = "vector/convolve.comp",
-                                                    .defines = defines,
-                                                    .label = "vectors: convolution"});
+            place->ctx, &(struct gl_program_params){
+                            .compute = "vector/convolve.comp", .defines = defines, .label = "vectors: convolution"});
     }
     return programs != NULL ? programs->convolve[precision] : NULL;
 }
 
 /* Layers begin .. end - 1. */
-static lr_status convolve_layers(const lr_convolution *convolution, const struct walk *walk,
-                                 const int layers[2])
+static lr_status convolve_layers(const lr_convolution *convolution, const struct walk *walk, const int layers[2])
 {
     const int *size = convolution->size;
     const int beside = convolution->axis == 2 ? convolution->reach : 0;
     const int held = layers[0] > beside ? layers[0] - beside : 0;
     const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
-    struct convolve_pass uniforms = {
-        .first = {0, 0, (uint32_t)layers[0], (uint32_t)(layers[1] - layers[0])},
-        .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held},
-        .along = {convolution->axis, convolution->reach}};
+    struct convolve_pass uniforms = {.first = {0, 0, (uint32_t)layers[0], (uint32_t)(layers[1] - layers[0])},
+                                     .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held},
+                                     .along = {convolution->axis, convolution->reach}};
     struct gl_pass pass = {.label = gl_program_label(walk->program),
                            .program = walk->program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {groups_of(count), 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    memcpy(uniforms.weights, convolution->weights,
-           (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    memcpy(uniforms.weights, convolution->weights, (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
     bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
     bind_operand(walk, 1, held * plane, &pass, &uniforms.first[1]);
     return gl_pass_run(walk->place->ctx, &pass);
@@ -601,9 +545,7 @@ static lr_status run_convolution(const lr_convolution *convolution)
     struct walk walk = {.place = convolution->y->place,
                         .operands = {convolution->y, convolution->x},
                         .program = convolve_program(convolution)};
-    if (walk.program == NULL) {
-        return LR_FAILED;
-    }
+    if (walk.program == NULL) return LR_FAILED;
     LR_TRY(fit_layers(&walk, size, convolution->axis == 2 ? convolution->reach : 0, &longest));
     for (int layer = 0; layer < size[2]; layer += longest) {
         const int end = size[2] - layer < longest ? size[2] : layer + longest;
@@ -623,13 +565,10 @@ static lr_status convolve(const lr_convolution *convolution)
 static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    if (vector->storage == NULL) {
-        return LR_FAILED;
-    }
+    if (vector->storage == NULL) return LR_FAILED;
     vector->storage->buffer = gl_buffer_create(
         params->place->ctx,
-        &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector",
-                                   .size_bytes = bytes});
+        &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector", .size_bytes = bytes});
     if (vector->storage->buffer == NULL) {
         free(vector->storage);
         vector->storage = NULL;
@@ -677,19 +616,17 @@ static lr_status fill(lr_vector *vector, double value)
     uint32_t words[2] = {0};
     memcpy(words, size == sizeof(value) ? (const void *)&value : &single, (size_t)size);
     LR_TRY(enter(vector));
-    return leave(vector, gl_buffer_fill_range(&(struct gl_buffer_range){.to = range.buffer,
-                                                                        .to_offset = range.offset,
-                                                                        .bytes = range.bytes},
-                                              words, (int)(size / (int64_t)sizeof(*words))));
+    return leave(vector,
+                 gl_buffer_fill_range(
+                     &(struct gl_buffer_range){.to = range.buffer, .to_offset = range.offset, .bytes = range.bytes},
+                     words, (int)(size / (int64_t)sizeof(*words))));
 }
 
 static lr_status copy(const lr_vector *from, lr_vector *to)
 {
     const struct lr_vector_range source = lr_vector_gl_range(from);
     const struct lr_vector_range target = lr_vector_gl_range(to);
-    if (source.buffer == target.buffer && source.offset == target.offset) {
-        return LR_OK;
-    }
+    if (source.buffer == target.buffer && source.offset == target.offset) return LR_OK;
     LR_TRY(enter(to));
     gl_buffer_copy_range(&(struct gl_buffer_range){.from = source.buffer,
                                                    .to = target.buffer,
@@ -701,8 +638,7 @@ static lr_status copy(const lr_vector *from, lr_vector *to)
 
 /* --- pictures --- */
 
-static lr_status write_texture(const lr_vector *image, const struct gl_texture *texture,
-                               lr_vector_texture *copy)
+static lr_status write_texture(const lr_vector *image, const struct gl_texture *texture, lr_vector_texture *copy)
 {
     const struct lr_vector_range range = lr_vector_gl_range(image);
     if (copy->after != NULL) {
@@ -710,25 +646,22 @@ static lr_status write_texture(const lr_vector *image, const struct gl_texture *
         glDeleteSync(copy->after);
         copy->after = NULL;
     }
-    LR_TRY(gl_texture_copy_buffer((struct gl_texture *)(uintptr_t)texture, NULL, range.buffer,
-                                  range.offset));
+    LR_TRY(gl_texture_copy_buffer((struct gl_texture *)(uintptr_t)texture, NULL, range.buffer, range.offset));
     copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     glFlush(); /* or the other context would wait for ever */
-    return copy->done != NULL ? LR_OK
-                              : gl_context_check(image->place->ctx, "handing over an image");
+    return copy->done != NULL ? LR_OK : gl_context_check(image->place->ctx, "handing over an image");
 }
 
 static lr_status show(const lr_vector *image, lr_vector_texture *copy)
 {
     LR_TRY(enter(image));
-    struct gl_texture *texture =
-        gl_texture_borrow(image->place->ctx, copy->texture,
-                          &(struct gl_texture_params){.label = "an image handed over",
-                                                      .target = GL_TEXTURE_3D,
-                                                      .format = GL_R32F,
-                                                      .width = copy->size[0],
-                                                      .height = copy->size[1],
-                                                      .depth = copy->size[2]});
+    struct gl_texture *texture = gl_texture_borrow(image->place->ctx, copy->texture,
+                                                   &(struct gl_texture_params){.label = "an image handed over",
+                                                                               .target = GL_TEXTURE_3D,
+                                                                               .format = GL_R32F,
+                                                                               .width = copy->size[0],
+                                                                               .height = copy->size[1],
+                                                                               .depth = copy->size[2]});
     const lr_status status = texture != NULL ? write_texture(image, texture, copy) : LR_FAILED;
     gl_texture_destroy(texture);
     return leave(image, status);
@@ -739,14 +672,11 @@ static lr_status show(const lr_vector *image, lr_vector_texture *copy)
 static lr_status borrow(const lr_vector_params *params, GLuint name, lr_vector *vector)
 {
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
-    if (vector->storage == NULL) {
-        return LR_FAILED;
-    }
-    return gl_buffer_borrow(
-        params->place->ctx, name,
-        &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector",
-                                   .size_bytes = vector->count * lr_vector_size(vector)},
-        &vector->storage->buffer);
+    if (vector->storage == NULL) return LR_FAILED;
+    return gl_buffer_borrow(params->place->ctx, name,
+                            &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector",
+                                                       .size_bytes = vector->count * lr_vector_size(vector)},
+                            &vector->storage->buffer);
 }
 
 static void wait_for(lr_vector_gl_buffer *buffer)
@@ -777,8 +707,7 @@ static lr_status fence(lr_place *place, void **done)
     LR_TRY(gl_context_make_current(place->ctx));
     *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     glFlush(); /* or the other context would wait for ever */
-    const lr_status status =
-        *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
+    const lr_status status = *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
     gl_context_release(place->ctx);
     return gl_context_status(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
 }
@@ -787,10 +716,9 @@ static lr_status fence(lr_place *place, void **done)
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
-    LR_TRY(gl_context_open(&(struct gl_context_params){.device = params->device,
-                                                       .shared = params->shared,
-                                                       .log = &place->log},
-                           &place->ctx));
+    LR_TRY(gl_context_open(
+        &(struct gl_context_params){.device = params->device, .shared = params->shared, .log = &place->log},
+        &place->ctx));
     gl_context_release(place->ctx);
     const struct gl_limits *limits = gl_context_limits(place->ctx);
     snprintf(place->device, sizeof(place->device), "%s", limits->renderer);

@@ -9,8 +9,7 @@
 
 /* Result of a bench of frames. Seconds on the wall from the program's start, but for the frames' own. */
 struct view_speed {
-    double first_frame_s,
-        opened_s; /* the first frame was shown; all that was asked for was there */
+    double first_frame_s, opened_s; /* the first frame was shown; all that was asked for was there */
     double frames_per_second, frame_ms;
     double processor_ms; /* of all threads, a frame: with those of a software renderer */
     int size[2];         /* pixels */
@@ -26,8 +25,8 @@ struct view_params {
     int size[2];                             /* of the window; 0 = 1280 x 800 */
     int device;                              /* without a window: the Nth usable way to OpenGL */
     int threads;                             /* for what is computed; 0 = all processors */
-    int bench_frames;         /* opens all, draws so many frames as fast as they go, ends */
-    struct view_speed *speed; /* with bench_frames: filled where these were drawn */
+    int bench_frames;                        /* opens all, draws so many frames as fast as they go, ends */
+    struct view_speed *speed;                /* with bench_frames: filled where these were drawn */
     const lr_log *log;
     const lr_progress *progress; /* asked now and then whether to end; NULL = never */
 };

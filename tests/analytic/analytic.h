@@ -33,13 +33,11 @@ struct setup_options {
 };
 
 /* A module of nu x nv crystals; u and v need not be unit vectors here. */
-static inline lr_module make_module(const double centre[3], const double u[3], const double v[3],
-                                    const int crystals[2], double pitch, double face)
+static inline lr_module make_module(const double centre[3], const double u[3], const double v[3], const int crystals[2],
+                                    double pitch, double face)
 {
-    lr_module module = {.crystals = {crystals[0], crystals[1]},
-                        .pitch_mm = {pitch, pitch},
-                        .face_mm = {face, face},
-                        .depth_mm = 0.5};
+    lr_module module = {
+        .crystals = {crystals[0], crystals[1]}, .pitch_mm = {pitch, pitch}, .face_mm = {face, face}, .depth_mm = 0.5};
     const double lu = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
     const double lv = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
     for (int k = 0; k < 3; k++) {
@@ -51,20 +49,17 @@ static inline lr_module make_module(const double centre[3], const double u[3], c
 }
 
 /* A module that stands upright, its centre at an angle and a radius and looking at the axis. */
-static inline lr_module upright_module(double radius, double angle_deg, double z,
-                                       const int crystals[2], double pitch, double face)
+static inline lr_module upright_module(double radius, double angle_deg, double z, const int crystals[2], double pitch,
+                                       double face)
 {
     const double a = angle_deg * TEST_PI / 180;
-    return make_module((double[3]){radius * cos(a), radius * sin(a), z},
-                       (double[3]){-sin(a), cos(a), 0}, (double[3]){0, 0, 1}, crystals, pitch,
-                       face);
+    return make_module((double[3]){radius * cos(a), radius * sin(a), z}, (double[3]){-sin(a), cos(a), 0},
+                       (double[3]){0, 0, 1}, crystals, pitch, face);
 }
 
 static inline void setup_finish(struct setup *setup)
 {
-    if (setup->backend.fns != NULL) {
-        setup->backend.fns->destroy(setup->backend.self);
-    }
+    if (setup->backend.fns != NULL) setup->backend.fns->destroy(setup->backend.self);
     lr_lors_destroy(setup->lors);
     lr_scanner_destroy(setup->scanner);
     setup->backend = (struct lr_backend){0};
@@ -73,8 +68,7 @@ static inline void setup_finish(struct setup *setup)
 }
 
 /* Takes over the scanner. */
-static inline void setup_init(struct setup *setup, lr_scanner *scanner,
-                              const struct setup_options *options)
+static inline void setup_init(struct setup *setup, lr_scanner *scanner, const struct setup_options *options)
 {
     *setup = (struct setup){0};
     test_log_init(&setup->log);
@@ -82,8 +76,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner,
     setup->scanner = scanner;
     setup->lors = lr_lors_create(scanner, &setup->log.log);
     assert_non_null(setup->lors);
-    setup->grid =
-        options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    setup->grid = options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend_params params = {
         .scanner = scanner,
         .lors = setup->lors,
@@ -98,9 +91,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner,
         .progress = options->progress,
         .penetration = options->penetration,
     };
-    for (int k = 0; k < 3; k++) {
-        params.samples[k] = options->samples[k] ? options->samples[k] : 1;
-    }
+    for (int k = 0; k < 3; k++) params.samples[k] = options->samples[k] ? options->samples[k] : 1;
     assert_int_equal(lr_cpu_backend_create(&params, &setup->backend), LR_OK);
     assert_true(setup->backend.fns->computes_in_double);
 }
@@ -109,12 +100,9 @@ static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules)
 {
     struct test_log log;
     test_log_init(&log);
-    const lr_scanner_params params = {
-        .modules = modules, .num_modules = num_modules, .log = &log.log};
+    const lr_scanner_params params = {.modules = modules, .num_modules = num_modules, .log = &log.log};
     lr_scanner *scanner = lr_scanner_create(&params);
-    if (scanner == NULL) {
-        fail_msg("the test's scanner was refused: %s", log.error);
-    }
+    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", log.error);
     return scanner;
 }
 
@@ -134,13 +122,9 @@ static inline lr_status dense_take(void *user, const lr_row *row)
         assert_true(row->probability[n] > 0);
         assert_in_range(row->lor[n], n > 0 ? row->lor[n - 1] + 1 : 0, dense->num_lors - 1);
         sum += row->probability[n];
-        if (dense->values != NULL) {
-            dense->values[row->row * dense->num_lors + row->lor[n]] = row->probability[n];
-        }
+        if (dense->values != NULL) dense->values[row->row * dense->num_lors + row->lor[n]] = row->probability[n];
     }
-    if (dense->sums != NULL) {
-        dense->sums[row->row] = sum;
-    }
+    if (dense->sums != NULL) dense->sums[row->row] = sum;
     dense->num_elements += row->count;
     dense->next_row++;
     return LR_OK;
@@ -160,8 +144,7 @@ static inline double *point_matrix(struct setup *setup, const double (*points)[3
 }
 
 /* Sums of the rows of points. */
-static inline void point_sums(struct setup *setup, const double (*points)[3], int num_points,
-                              double *sums)
+static inline void point_sums(struct setup *setup, const double (*points)[3], int num_points, double *sums)
 {
     struct dense dense = {.num_lors = setup->lors->count, .sums = sums};
     const struct lr_rows rows = {.points_mm = points, .end = num_points};
@@ -186,18 +169,13 @@ static inline double corner_term(double x, double y, double z)
 /* Solid angle of [x0, x1] x [z0, z1] in the plane at distance d, eye at the origin. */
 static inline double rectangle_angle(double x0, double x1, double z0, double z1, double d)
 {
-    if (x0 >= x1 || z0 >= z1) {
-        return 0;
-    }
-    return corner_term(x1, z1, d) - corner_term(x0, z1, d) - corner_term(x1, z0, d) +
-           corner_term(x0, z0, d);
+    if (x0 >= x1 || z0 >= z1) return 0;
+    return corner_term(x1, z1, d) - corner_term(x0, z1, d) - corner_term(x1, z0, d) + corner_term(x0, z0, d);
 }
 
-static inline lr_module level_module(double x, double y, double z, const int crystals[2],
-                                     double pitch, double face)
+static inline lr_module level_module(double x, double y, double z, const int crystals[2], double pitch, double face)
 {
-    return make_module((double[3]){x, y, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, crystals,
-                       pitch, face);
+    return make_module((double[3]){x, y, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, crystals, pitch, face);
 }
 
 static inline double pair_sum(const struct setup *setup, const double *row, int i, int j)
@@ -205,15 +183,13 @@ static inline double pair_sum(const struct setup *setup, const double *row, int 
     const int pair = (int)lr_lors_pair(setup->lors, i, j);
     assert_true(pair >= 0);
     double sum = 0;
-    for (int64_t lor = setup->lors->offsets[pair]; lor < setup->lors->offsets[pair + 1]; lor++) {
-        sum += row[lor];
-    }
+    for (int64_t lor = setup->lors->offsets[pair]; lor < setup->lors->offsets[pair + 1]; lor++) sum += row[lor];
     return sum;
 }
 
 /* Relative L2 distance between sampled and exact rows of the same scanner. */
-static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t seed,
-                                   const double (*points)[3], int num_points, int rays)
+static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t seed, const double (*points)[3],
+                                   int num_points, int rays)
 {
     static const lr_mode modes[] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
     double *matrices[2];

@@ -21,8 +21,7 @@ static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         for (int n = 0; n < module->crystals[0] * module->crystals[1]; n++, box++) {
-            lr_module_crystal_centre(module, n % module->crystals[0], n / module->crystals[0],
-                                     box->centre);
+            lr_module_crystal_centre(module, n % module->crystals[0], n / module->crystals[0], box->centre);
             memcpy(box->axes[0], module->u, sizeof(module->u));
             memcpy(box->axes[1], module->v, sizeof(module->v));
             memcpy(box->axes[2], module->normal, sizeof(module->normal));
@@ -35,8 +34,8 @@ static inline struct crystal_box *crystal_boxes(const lr_scanner *scanner)
 }
 
 /* Range of t in which origin + t direction lies in the box, t > 0. False: none. */
-static inline bool crystal_chord(const struct crystal_box *box, const double origin[3],
-                                 const double direction[3], double range[2])
+static inline bool crystal_chord(const struct crystal_box *box, const double origin[3], const double direction[3],
+                                 double range[2])
 {
     range[0] = 0;
     range[1] = INFINITY;
@@ -47,9 +46,7 @@ static inline bool crystal_chord(const struct crystal_box *box, const double ori
             along += direction[c] * box->axes[k][c];
         }
         if (fabs(along) < 1e-14) {
-            if (fabs(from) > box->half[k]) {
-                return false;
-            }
+            if (fabs(from) > box->half[k]) return false;
             continue;
         }
         const double a = (-box->half[k] - from) / along, b = (box->half[k] - from) / along;
@@ -72,16 +69,14 @@ static inline int chord_order(const void *a, const void *b)
 }
 
 /* Fills chords[num_crystals] in the order in which the photon meets them; returns how many. */
-static inline int find_chords(const lr_scanner *scanner, const struct crystal_box *boxes,
-                              const double origin[3], const double direction[3],
-                              struct chord *chords)
+static inline int find_chords(const lr_scanner *scanner, const struct crystal_box *boxes, const double origin[3],
+                              const double direction[3], struct chord *chords)
 {
     int count = 0;
     for (int crystal = 0; crystal < scanner->num_crystals; crystal++) {
         double range[2];
-        if (crystal_chord(&boxes[crystal], origin, direction, range)) {
+        if (crystal_chord(&boxes[crystal], origin, direction, range))
             chords[count++] = (struct chord){range[0], range[1], crystal};
-        }
     }
     qsort(chords, (size_t)count, sizeof(*chords), chord_order);
     return count;
@@ -92,11 +87,9 @@ static inline lr_scanner *stopping_scanner(const lr_module *modules, int num_mod
 {
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .modules = modules, .num_modules = num_modules, .crystal_mu_per_mm = mu, .log = &log.log});
-    if (scanner == NULL) {
-        fail_msg("the test's scanner was refused: %s", log.error);
-    }
+    lr_scanner *scanner = lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = num_modules, .crystal_mu_per_mm = mu, .log = &log.log});
+    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", log.error);
     return scanner;
 }
 
@@ -105,13 +98,10 @@ static inline lr_scanner *stopping_ring(const lr_ring *ring, double mu, int min_
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_create_ring(
-        &(lr_scanner_params){.crystal_mu_per_mm = mu,
-                             .coincidence = {.min_module_difference = min_module_difference},
-                             .log = &log.log},
+        &(lr_scanner_params){
+            .crystal_mu_per_mm = mu, .coincidence = {.min_module_difference = min_module_difference}, .log = &log.log},
         ring);
-    if (scanner == NULL) {
-        fail_msg("the test's ring was refused: %s", log.error);
-    }
+    if (scanner == NULL) fail_msg("the test's ring was refused: %s", log.error);
     return scanner;
 }
 

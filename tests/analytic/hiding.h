@@ -33,8 +33,8 @@ struct arrangement {
 };
 
 /* A module across the direction `towards`, turned around it; its axes are made orthogonal here. */
-static inline lr_module panel(const double centre[3], const double towards[3],
-                              const int crystals[2], double pitch_mm, double face_mm)
+static inline lr_module panel(const double centre[3], const double towards[3], const int crystals[2], double pitch_mm,
+                              double face_mm)
 {
     lr_module module = {.crystals = {crystals[0], crystals[1]},
                         .pitch_mm = {pitch_mm, 0.9 * pitch_mm},
@@ -43,9 +43,7 @@ static inline lr_module panel(const double centre[3], const double towards[3],
     const double up[3] = {0, 0, 1};
     vec_cross(up, towards, module.u);
     vec_cross(towards, module.u, module.v);
-    for (int k = 0; k < 3; k++) {
-        module.centre_mm[k] = centre[k];
-    }
+    for (int k = 0; k < 3; k++) module.centre_mm[k] = centre[k];
     const double lu = vec_length(module.u), lv = vec_length(module.v);
     for (int k = 0; k < 3; k++) {
         module.u[k] /= lu;
@@ -61,9 +59,7 @@ static inline void build_parallel(lr_module *modules, int *panels, int *num_modu
     modules[0] = panel((double[3]){-70, 0, 0}, right, (int[2]){7, 6}, 9, 8);
     modules[1] = panel((double[3]){-40, 4, -3}, right, (int[2]){4, 4}, 7, 5);
     modules[2] = panel((double[3]){60, -2, 1}, right, (int[2]){6, 7}, 8, 7.5);
-    for (int m = 0; m < 3; m++) {
-        panels[m] = m;
-    }
+    for (int m = 0; m < 3; m++) panels[m] = m;
     *num_modules = 3;
 }
 
@@ -77,8 +73,8 @@ static inline void build_rings(lr_module *modules, int *panels, int *num_modules
         const double radius = is_inner ? 24 : 46;
         const double out[3] = {cos(angle), sin(angle), 0};
         const double centre[3] = {radius * out[0], radius * out[1], is_inner ? 1 : -1};
-        modules[m] = is_inner ? panel(centre, out, (int[2]){4, 5}, 3.1, 2.6)
-                              : panel(centre, out, (int[2]){5, 6}, 4, 3.7);
+        modules[m] =
+            is_inner ? panel(centre, out, (int[2]){4, 5}, 3.1, 2.6) : panel(centre, out, (int[2]){5, 6}, 4, 3.7);
         panels[m] = is_inner ? 0 : 1;
     }
 }
@@ -91,22 +87,14 @@ static inline void build_tilted(lr_module *modules, int *panels, int *num_module
     modules[0] = panel((double[3]){-60, 24, 0}, right, (int[2]){5, 7}, 8, 7);
     modules[1] = panel((double[3]){-60, -24, 2}, right, (int[2]){6, 4}, 7.5, 7);
     modules[2] = panel((double[3]){55, 0, -1}, right, (int[2]){9, 6}, 8, 7.6);
-    modules[3] =
-        panel((double[3]){-33, 62, 3}, (double[3]){0.95, 0.2, 0.25}, (int[2]){14, 2}, 9.5, 7);
-    for (int m = 0; m < 4; m++) {
-        panels[m] = m;
-    }
+    modules[3] = panel((double[3]){-33, 62, 3}, (double[3]){0.95, 0.2, 0.25}, (int[2]){14, 2}, 9.5, 7);
+    for (int m = 0; m < 4; m++) panels[m] = m;
     *num_modules = 4;
 }
 
 /* Points before, behind and between the modules that hide. */
 static const struct arrangement arrangements[] = {
-    {"three parallel panels",
-     build_parallel,
-     3,
-     4,
-     {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}},
-     0},
+    {"three parallel panels", build_parallel, 3, 4, {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}}, 0},
     {"a ring within a ring", build_rings, 2, 3, {{1, 0.5, 0}, {-9, 7, 3}, {31, 6, -2}}, 64},
     {"a tilted panel before two", build_tilted, 4, 3, {{-8, 1, 0}, {4, -6, 5}, {-45, -8, -3}}, 0},
 };
@@ -135,14 +123,10 @@ static inline void hiding_init(struct hiding *hiding, const struct arrangement *
         .coincidence.field_of_view_mm = arrangement->field_of_view_mm,
         .log = &hiding->log.log,
     });
-    if (hiding->scanner == NULL) {
-        fail_msg("%s: %s", arrangement->name, hiding->log.error);
-    }
+    if (hiding->scanner == NULL) fail_msg("%s: %s", arrangement->name, hiding->log.error);
     hiding->lors = lr_lors_create(hiding->scanner, &hiding->log.log);
     assert_non_null(hiding->lors);
-    for (int m = 0; m < num_modules; m++) {
-        lr_scanner_detection_centre(hiding->scanner, m, hiding->centres_mm[m]);
-    }
+    for (int m = 0; m < num_modules; m++) lr_scanner_detection_centre(hiding->scanner, m, hiding->centres_mm[m]);
 }
 
 static inline void hiding_finish(struct hiding *hiding)
@@ -173,13 +157,10 @@ static inline void meet(const struct hiding *hiding, int m, const double place[2
     for (int k = 0; k < 2; k++) {
         const double cell = place[k] / module->pitch_mm[k] + 0.5 * module->crystals[k];
         met->at[k] = (int)fmin(floor(cell), module->crystals[k] - 1);
-        is_face = is_face &&
-                  fabs(cell - met->at[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
+        is_face = is_face && fabs(cell - met->at[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
     }
     met->module = m;
-    met->crystal =
-        is_face ? hiding->scanner->first_crystal[m] + met->at[1] * module->crystals[0] + met->at[0]
-                : -1;
+    met->crystal = is_face ? hiding->scanner->first_crystal[m] + met->at[1] * module->crystals[0] + met->at[0] : -1;
 }
 
 /* Whether a place on a module's plane is near to an edge of its rectangle or of a face. */
@@ -190,9 +171,7 @@ static inline bool is_near_edge(const lr_module *module, const double place[2])
         const double cell = place[k] / module->pitch_mm[k] + 0.5 * module->crystals[k];
         const double half_face = 0.5 * module->face_mm[k] / module->pitch_mm[k];
         const double index = fmin(fmax(floor(cell), 0), module->crystals[k] - 1);
-        if (cell < -BORDERLINE_PITCHES || cell > module->crystals[k] + BORDERLINE_PITCHES) {
-            return false;
-        }
+        if (cell < -BORDERLINE_PITCHES || cell > module->crystals[k] + BORDERLINE_PITCHES) return false;
         edge = fmin(edge, fabs(fabs(cell - index - 0.5) - half_face));
         edge = fmin(edge, fmin(fabs(cell), fabs(cell - module->crystals[k])));
     }
@@ -218,8 +197,7 @@ static inline struct crossing cross_plane(const struct hiding *hiding, int m, co
     return (struct crossing){height, distance, {vec_dot(hit, module->u), vec_dot(hit, module->v)}};
 }
 
-static inline struct line follow(const struct hiding *hiding, const double point[3],
-                                 const double direction[3])
+static inline struct line follow(const struct hiding *hiding, const double point[3], const double direction[3])
 {
     struct line line = {.met = {{.module = -1, .distance = INFINITY, .crystal = -1},
                                 {.module = -1, .distance = INFINITY, .crystal = -1}}};
@@ -228,8 +206,7 @@ static inline struct line follow(const struct hiding *hiding, const double point
         const struct crossing at = cross_plane(hiding, m, point, direction);
         struct met *met = &line.met[at.distance > 0 ? 0 : 1];
         if (fabs(at.place[0]) <= 0.5 * module->crystals[0] * module->pitch_mm[0] &&
-            fabs(at.place[1]) <= 0.5 * module->crystals[1] * module->pitch_mm[1] &&
-            fabs(at.distance) < met->distance) {
+            fabs(at.place[1]) <= 0.5 * module->crystals[1] * module->pitch_mm[1] && fabs(at.distance) < met->distance) {
             met->distance = fabs(at.distance);
             meet(hiding, m, at.place, met);
             met->crystal = at.height > 0 ? met->crystal : -1;
@@ -240,14 +217,11 @@ static inline struct line follow(const struct hiding *hiding, const double point
 
 /* Whether a line passes so near to an edge of any module or face that single precision may have it
  * on the other side. */
-static inline bool is_borderline(const struct hiding *hiding, const double point[3],
-                                 const double direction[3])
+static inline bool is_borderline(const struct hiding *hiding, const double point[3], const double direction[3])
 {
     for (int m = 0; m < hiding->scanner->num_modules; m++) {
         const struct crossing at = cross_plane(hiding, m, point, direction);
-        if (is_near_edge(&hiding->scanner->modules[m], at.place)) {
-            return true;
-        }
+        if (is_near_edge(&hiding->scanner->modules[m], at.place)) return true;
     }
     return false;
 }
@@ -261,8 +235,7 @@ static inline int64_t line_lor(const struct hiding *hiding, const struct line *l
 }
 
 /* Whether `primary` has its role in the pair. */
-static inline bool is_primary(const struct hiding *hiding, const double point[3], int primary,
-                              int other)
+static inline bool is_primary(const struct hiding *hiding, const double point[3], int primary, int other)
 {
     double squares[2];
     const int modules[2] = {primary, other};

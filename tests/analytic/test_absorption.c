@@ -22,24 +22,21 @@ static void centre_of(const lr_module *module, int a, double centre[3])
 {
     const int p = a % module->crystals[0], q = a / module->crystals[0];
     for (int k = 0; k < 3; k++) {
-        centre[k] = module->centre_mm[k] +
-                    (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
+        centre[k] = module->centre_mm[k] + (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
                     (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1] * module->v[k];
     }
 }
 
 /* Attenuation of the line from crystal `a`'s centre through the point: the row with mu over the
  * row without. In exact mode the centroid of the overlap is the face's centre, too. */
-static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double point[3],
-                    double out[NUM_CRYSTALS])
+static void factors(lr_mode mode, const lr_image *mu, int mu_steps, const double point[3], double out[NUM_CRYSTALS])
 {
     const double points[1][3] = {{point[0], point[1], point[2]}};
     double *rows[2];
     for (int with = 0; with < 2; with++) {
         struct setup setup;
         setup_init(&setup, funnel(),
-                   &(struct setup_options){
-                       .mode = mode, .rays = 1, .mu = with ? mu : NULL, .mu_steps = mu_steps});
+                   &(struct setup_options){.mode = mode, .rays = 1, .mu = with ? mu : NULL, .mu_steps = mu_steps});
         rows[with] = point_matrix(&setup, points, 1);
         assert_int_equal(setup.lors->count, NUM_CRYSTALS);
         setup_finish(&setup);
@@ -59,9 +56,7 @@ static void find_line(int a, const double point[3], double y1[3], double y2[3])
     centre_of(&scanner->modules[0], a, y1);
     lr_scanner_destroy(scanner);
     const double t = (point[1] + 250) / (y1[1] - point[1]);
-    for (int k = 0; k < 3; k++) {
-        y2[k] = point[k] - t * (y1[k] - point[k]);
-    }
+    for (int k = 0; k < 3; k++) y2[k] = point[k] - t * (y1[k] - point[k]);
 }
 
 static lr_image *box(const int size[3], const double voxel[3], double mu)
@@ -69,9 +64,7 @@ static lr_image *box(const int size[3], const double voxel[3], double mu)
     const lr_grid grid = lr_grid_centred(size, voxel);
     lr_image *image = lr_image_create(&grid, NULL);
     assert_non_null(image);
-    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) {
-        image->values[n] = (float)mu;
-    }
+    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) image->values[n] = (float)mu;
     return image;
 }
 
@@ -94,9 +87,7 @@ static void test_constant_box(void **state)
         for (int a = 0; a < NUM_CRYSTALS; a++) {
             double y1[3], y2[3], length2 = 0;
             find_line(a, point, y1, y2);
-            for (int k = 0; k < 3; k++) {
-                length2 += (y2[k] - y1[k]) * (y2[k] - y1[k]);
-            }
+            for (int k = 0; k < 3; k++) length2 += (y2[k] - y1[k]) * (y2[k] - y1[k]);
             const double slant = sqrt(length2) / fabs(y2[1] - y1[1]);
             const double h = sqrt(length2) / num_steps;
             const double bound = 4 * h * h / 8 * mu / (voxel[1] * slant);
@@ -130,10 +121,8 @@ static double mu_at(const lr_image *mu, const double point[3])
     double planes[2];
     for (int c = 0; c < 2; c++) {
         double edges[2];
-        for (int b = 0; b < 2; b++) {
-            edges[b] = mix(value_at(mu, n[0], n[1] + b, n[2] + c),
-                           value_at(mu, n[0] + 1, n[1] + b, n[2] + c), t[0]);
-        }
+        for (int b = 0; b < 2; b++)
+            edges[b] = mix(value_at(mu, n[0], n[1] + b, n[2] + c), value_at(mu, n[0] + 1, n[1] + b, n[2] + c), t[0]);
         planes[c] = mix(edges[0], edges[1], t[1]);
     }
     return mix(planes[0], planes[1], t[2]);
@@ -144,14 +133,10 @@ static double written_out(const lr_image *mu, int num_steps, const double y1[3],
     double sum = 0, length2 = 0;
     for (int n = 0; n < num_steps; n++) {
         double point[3];
-        for (int k = 0; k < 3; k++) {
-            point[k] = y1[k] + (n + 0.5) / num_steps * (y2[k] - y1[k]);
-        }
+        for (int k = 0; k < 3; k++) point[k] = y1[k] + (n + 0.5) / num_steps * (y2[k] - y1[k]);
         sum += mu_at(mu, point);
     }
-    for (int k = 0; k < 3; k++) {
-        length2 += (y2[k] - y1[k]) * (y2[k] - y1[k]);
-    }
+    for (int k = 0; k < 3; k++) length2 += (y2[k] - y1[k]) * (y2[k] - y1[k]);
     return exp(-sqrt(length2) / num_steps * sum);
 }
 
@@ -163,9 +148,8 @@ static void test_any_image(void **state)
     lr_image *image = box((int[3]){7, 9, 5}, (double[3]){11, 13, 17}, 0);
     image->grid.origin_mm[0] += 9;
     image->grid.origin_mm[1] -= 31;
-    for (int64_t n = 0; n < lr_grid_num_voxels(&image->grid); n++) {
+    for (int64_t n = 0; n < lr_grid_num_voxels(&image->grid); n++)
         image->values[n] = (float)(0.02 * test_random(&seed));
-    }
     for (int trial = 0; trial < 12; trial++) {
         const double point[3] = {20 * test_random(&seed) - 10, 60 * test_random(&seed) - 40,
                                  20 * test_random(&seed) - 10};
@@ -189,9 +173,7 @@ static void test_image_elsewhere(void **state)
     image->grid.origin_mm[2] = 500;
     double found[NUM_CRYSTALS];
     factors(LR_MODE_SAMPLED, image, 50, (double[3]){1, 2, 3}, found);
-    for (int a = 0; a < NUM_CRYSTALS; a++) {
-        assert_true(found[a] == 1);
-    }
+    for (int a = 0; a < NUM_CRYSTALS; a++) assert_true(found[a] == 1);
     lr_image_destroy(image);
 }
 

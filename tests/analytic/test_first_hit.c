@@ -54,12 +54,9 @@ static void test_blocked_crystals_vanish(void **state)
             for (int r = 0; r < 8; r++) {
                 /* On the blocker's plane, 40 / 60 as large. */
                 const double x0 = (10 * r - 40) * 2 / 3.0, z0 = (10 * s - 40) * 2 / 3.0;
-                const bool inside =
-                    x0 >= -2 && x0 + 20 / 3.0 <= 18 && z0 >= -14 && z0 + 20 / 3.0 <= 6;
+                const bool inside = x0 >= -2 && x0 + 20 / 3.0 <= 18 && z0 >= -14 && z0 + 20 / 3.0 <= 6;
                 double sum = 0;
-                for (int a = 0; a < 400; a++) {
-                    sum += row[lr_lors_number(setup.lors, a, 400 + s * 8 + r)];
-                }
+                for (int a = 0; a < 400; a++) sum += row[lr_lors_number(setup.lors, a, 400 + s * 8 + r)];
                 assert_true(inside ? sum == 0 : sum >= 0);
                 num_blocked += inside;
                 num_seen += sum > 0;
@@ -80,10 +77,9 @@ static lr_scanner *crowded(uint64_t *seed)
     const lr_module modules[] = {
         level_module(0, 100, 0, (int[2]){6, 6}, 15, 14),
         level_module(0, -80, 0, (int[2]){5, 5}, 16, 15),
-        make_module((double[3]){10, -50, 5}, (double[3]){1, 0.4, 0}, (double[3]){0, 0, 1},
-                    (int[2]){3, 4}, 6, 5),
-        make_module((double[3]){-5, -30, -3}, (double[3]){1, 0, 0.3}, (double[3]){-0.3, 0.2, 1},
-                    (int[2]){2, 2}, 7, 6.5),
+        make_module((double[3]){10, -50, 5}, (double[3]){1, 0.4, 0}, (double[3]){0, 0, 1}, (int[2]){3, 4}, 6, 5),
+        make_module((double[3]){-5, -30, -3}, (double[3]){1, 0, 0.3}, (double[3]){-0.3, 0.2, 1}, (int[2]){2, 2}, 7,
+                    6.5),
     };
     return scanner_of(modules, 4);
 }
@@ -91,8 +87,7 @@ static lr_scanner *crowded(uint64_t *seed)
 static void test_crowded(void **state)
 {
     (void)state;
-    static const double points[5][3] = {
-        {0, 0, 0}, {3, 10, -4}, {-8, -12, 6}, {1, 40, 1}, {-20, 5, 14}};
+    static const double points[5][3] = {{0, 0, 0}, {3, 10, -4}, {-8, -12, 6}, {1, 40, 1}, {-20, 5, 14}};
     for (int rays = 16; rays <= 64; rays *= 2) {
         const double error = mode_distance(crowded, 0, points, 5, rays);
         print_message("R = %d: %.5f\n", rays, error);
@@ -118,9 +113,7 @@ static void test_tie(void **state)
         lr_pixel pixels[4];
         assert_int_equal(setup.backend.fns->picture(setup.backend.self, point, 0, pixels), LR_OK);
         int num_lines = 0;
-        for (int k = 0; k < 4; k++) {
-            num_lines += pixels[k].module == 1;
-        }
+        for (int k = 0; k < 4; k++) num_lines += pixels[k].module == 1;
         assert_int_equal(num_lines, places[n].num_lines);
     }
     setup_finish(&setup);

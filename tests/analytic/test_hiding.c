@@ -52,18 +52,14 @@ static lr_operator *make_operator(struct bench *bench, const char *backend, lr_m
         .threads = 2,
         .log = &bench->hiding.log.log,
     });
-    if (op == NULL) {
-        fail_msg("%s: %s", backend, bench->hiding.log.error);
-    }
+    if (op == NULL) fail_msg("%s: %s", backend, bench->hiding.log.error);
     return op;
 }
 
 static lr_status take_row(void *user, const lr_row *row)
 {
     double *values = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        values[row->lor[k]] = row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) values[row->lor[k]] = row->probability[k];
     return LR_OK;
 }
 
@@ -72,8 +68,7 @@ static double *point_row(const struct hiding *hiding, lr_operator *op, int point
 {
     double *row = fixture_doubles(hiding->lors->count);
     const lr_row_sink sink = {take_row, row};
-    assert_int_equal(lr_operator_point_rows(op, &hiding->arrangement->points_mm[point], 1, &sink),
-                     LR_OK);
+    assert_int_equal(lr_operator_point_rows(op, &hiding->arrangement->points_mm[point], 1, &sink), LR_OK);
     return row;
 }
 
@@ -88,9 +83,7 @@ static double *count_lines(const struct hiding *hiding, int point, uint64_t seed
         draw_direction(seed, n, direction);
         const struct line line = follow(hiding, hiding->arrangement->points_mm[point], direction);
         const int64_t lor = line_lor(hiding, &line);
-        if (lor >= 0) {
-            counts[lor]++;
-        }
+        if (lor >= 0) counts[lor]++;
     }
     return counts;
 }
@@ -100,8 +93,8 @@ struct sums {
     double counted, probability;
 };
 
-static void add_pair(const struct hiding *hiding, int64_t pair, const double *counts,
-                     const double *row, struct sums *sums)
+static void add_pair(const struct hiding *hiding, int64_t pair, const double *counts, const double *row,
+                     struct sums *sums)
 {
     for (int64_t lor = hiding->lors->offsets[pair]; lor < hiding->lors->offsets[pair + 1]; lor++) {
         sums->counted += counts[lor];
@@ -124,16 +117,13 @@ static double chi2_deviations(double chi2, int degrees)
 }
 
 /* slack: probability by which the row may be wrong. */
-static void check_sum(const struct hiding *hiding, int point, const char *what,
-                      const struct sums *sums, double slack)
+static void check_sum(const struct hiding *hiding, int point, const char *what, const struct sums *sums, double slack)
 {
     const double difference = sums->counted / NUM_LINES - sums->probability;
     const double z = deviations(sums);
-    if (sums->probability == 0 && sums->counted == 0) {
-        return;
-    }
-    print_message("%s, point %d, %s: %.6f, lines %.6f, z = %+.2f\n", hiding->arrangement->name,
-                  point, what, sums->probability, sums->counted / NUM_LINES, z);
+    if (sums->probability == 0 && sums->counted == 0) return;
+    print_message("%s, point %d, %s: %.6f, lines %.6f, z = %+.2f\n", hiding->arrangement->name, point, what,
+                  sums->probability, sums->counted / NUM_LINES, z);
     assert_true(sums->probability > 0 || sums->counted == 0);
     const double over = fmax(fabs(difference) - slack, 0);
     const struct sums left = {NUM_LINES * (sums->probability + over), sums->probability};
@@ -141,8 +131,8 @@ static void check_sum(const struct hiding *hiding, int point, const char *what,
 }
 
 /* Pairs of panels, the total, and Pearson's statistic over pairs of modules. */
-static void check_sums(const struct hiding *hiding, int point, const double *counts,
-                       const double *row, double slack_share)
+static void check_sums(const struct hiding *hiding, int point, const double *counts, const double *row,
+                       double slack_share)
 {
     const int num_panels = hiding->arrangement->num_panels;
     struct sums sums[MOST_PANELS][MOST_PANELS] = {{{0}}}, total = {0}, rest = {0};
@@ -171,9 +161,8 @@ static void check_sums(const struct hiding *hiding, int point, const double *cou
         }
     }
     check_sum(hiding, point, "total", &total, slack_share * total.probability);
-    if (NUM_LINES * rest.probability >= FEWEST) {
+    if (NUM_LINES * rest.probability >= FEWEST)
         check_sum(hiding, point, "rare pairs", &rest, slack_share * rest.probability);
-    }
     if (slack_share == 0 && degrees > 3) {
         print_message("chi2 %.1f over %d pairs of modules\n", chi2, degrees);
         assert_true(chi2_deviations(chi2, degrees) < SIGMAS);
@@ -183,8 +172,7 @@ static void check_sums(const struct hiding *hiding, int point, const double *cou
 /* --- elements --- */
 
 /* From the point to sample (x, y) of a module; its weight. */
-static double sample_line(const struct hiding *hiding, const double point[3], int m,
-                          const int sample[2], double ray[3])
+static double sample_line(const struct hiding *hiding, const double point[3], int m, const int sample[2], double ray[3])
 {
     const lr_module *module = &hiding->scanner->modules[m];
     double area = 1;
@@ -218,22 +206,20 @@ static double *sampled_row(const struct hiding *hiding, int point, double *borde
             const int64_t lor = line_lor(hiding, &line);
             *borderline += is_borderline(hiding, point_mm, ray) ? weight : 0;
             if (weight > 0 && lor >= 0 && line.met[0].module == m &&
-                is_primary(hiding, point_mm, m, line.met[1].module)) {
+                is_primary(hiding, point_mm, m, line.met[1].module))
                 row[lor] += weight;
-            }
         }
     }
     return row;
 }
 
 /* A line that changes sides leaves one element and joins another. */
-static void check_sampled(const struct bench *bench, int point, const double *row,
-                          const double *expected, double borderline)
+static void check_sampled(const struct bench *bench, int point, const double *row, const double *expected,
+                          double borderline)
 {
     double largest = 0, sum = 0;
     for (int64_t lor = 0; lor < bench->hiding.lors->count; lor++) {
-        const double over =
-            fabs(row[lor] - expected[lor]) - bench->kind->line * fmax(row[lor], expected[lor]);
+        const double over = fabs(row[lor] - expected[lor]) - bench->kind->line * fmax(row[lor], expected[lor]);
         largest = fmax(largest, over);
         sum += fmax(over, 0);
     }
@@ -246,8 +232,7 @@ static void check_sampled(const struct bench *bench, int point, const double *ro
 
 /* Outlines of overlaps are worked out in single precision elsewhere; the worst element is off by no
  * more than ten times as much. */
-static void check_exact(const struct bench *bench, int point, const double *row,
-                        const double *expected)
+static void check_exact(const struct bench *bench, int point, const double *row, const double *expected)
 {
     double largest = 0, worst = 0, difference2 = 0, expected2 = 0;
     for (int64_t lor = 0; lor < bench->hiding.lors->count; lor++) {
@@ -258,8 +243,8 @@ static void check_exact(const struct bench *bench, int point, const double *row,
         expected2 += expected[lor] * expected[lor];
     }
     const double l2 = sqrt(difference2 / expected2);
-    print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n",
-                  bench->hiding.arrangement->name, point, l2, worst / largest);
+    print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n", bench->hiding.arrangement->name, point, l2,
+                  worst / largest);
     assert_true(l2 <= bench->kind->exact_l2);
     assert_true(worst <= 10 * bench->kind->exact_l2 * largest);
 }
@@ -309,12 +294,9 @@ static void test_elements(void **state)
             has_exact ? make_operator(&bench, backend, LR_MODE_EXACT) : NULL,
             make_operator(&bench, "cpu", LR_MODE_EXACT),
         };
-        for (int point = 0; point < arrangements[n].num_points; point++) {
+        for (int point = 0; point < arrangements[n].num_points; point++)
             check_point(&bench, point, ops, seed + (uint64_t)(16 * n + point));
-        }
-        for (int k = 0; k < 3; k++) {
-            lr_operator_destroy(ops[k]);
-        }
+        for (int k = 0; k < 3; k++) lr_operator_destroy(ops[k]);
         hiding_finish(&bench.hiding);
     }
 }
@@ -324,11 +306,8 @@ static void test_elements(void **state)
 static bool is_same_pixel(const lr_pixel *pixel, const struct line *line, bool is_seen)
 {
     const struct met *other = &line->met[1];
-    if (!is_seen || other->crystal < 0) {
-        return pixel->module == -1 && pixel->r == -1 && pixel->s == -1;
-    }
-    return pixel->module == (float)other->module && pixel->r == (float)other->at[0] &&
-           pixel->s == (float)other->at[1];
+    if (!is_seen || other->crystal < 0) return pixel->module == -1 && pixel->r == -1 && pixel->s == -1;
+    return pixel->module == (float)other->module && pixel->r == (float)other->at[0] && pixel->s == (float)other->at[1];
 }
 
 /* Lines of one module that end where the definition says, and carry what it says. */
@@ -346,19 +325,16 @@ static void check_picture(struct hiding *hiding, lr_operator *op, int point, int
         const double weight = sample_line(hiding, point_mm, module, sample, ray);
         const struct line line = follow(hiding, point_mm, ray);
         const bool is_seen = weight > 0 && line.met[0].module == module;
-        const bool counts = is_seen && line_lor(hiding, &line) >= 0 &&
-                            is_primary(hiding, point_mm, module, line.met[1].module);
-        if (is_borderline(hiding, point_mm, ray)) {
-            continue;
-        }
+        const bool counts =
+            is_seen && line_lor(hiding, &line) >= 0 && is_primary(hiding, point_mm, module, line.met[1].module);
+        if (is_borderline(hiding, point_mm, ray)) continue;
         if (!is_same_pixel(&pixels[n], &line, is_seen) ||
             fabs((double)pixels[n].weight - (counts ? weight : 0)) > 1e-5 * weight) {
             fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines "
                      "say module %d crystal %d %d weight %g",
-                     hiding->arrangement->name, point, module, n, (double)pixels[n].module,
-                     (double)pixels[n].r, (double)pixels[n].s, (double)pixels[n].weight,
-                     is_seen ? line.met[1].module : -1, line.met[1].at[0], line.met[1].at[1],
-                     counts ? weight : 0);
+                     hiding->arrangement->name, point, module, n, (double)pixels[n].module, (double)pixels[n].r,
+                     (double)pixels[n].s, (double)pixels[n].weight, is_seen ? line.met[1].module : -1,
+                     line.met[1].at[0], line.met[1].at[1], counts ? weight : 0);
         }
     }
     free(pixels);
@@ -371,11 +347,9 @@ static void test_pictures(void **state)
         struct bench bench;
         bench_init(&bench, kind, n);
         lr_operator *op = make_operator(&bench, kind->backend, LR_MODE_SAMPLED);
-        for (int point = 0; point < arrangements[n].num_points; point++) {
-            for (int module = 0; module < bench.hiding.scanner->num_modules; module++) {
+        for (int point = 0; point < arrangements[n].num_points; point++)
+            for (int module = 0; module < bench.hiding.scanner->num_modules; module++)
                 check_picture(&bench.hiding, op, point, module);
-            }
-        }
         lr_operator_destroy(op);
         hiding_finish(&bench.hiding);
     }
@@ -399,15 +373,13 @@ static float *random_floats(int64_t count, uint64_t *state)
 {
     float *values = calloc((size_t)count, sizeof(*values));
     assert_non_null(values);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(0.2 + test_random(state));
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(0.2 + test_random(state));
     return values;
 }
 
 /* Of sums over rows, or over columns, relative to the largest. */
-static void check_values(const struct bench *bench, const char *what, const float *values,
-                         const double *expected, int64_t count)
+static void check_values(const struct bench *bench, const char *what, const float *values, const double *expected,
+                         int64_t count)
 {
     double largest = 0, worst = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -453,17 +425,13 @@ static void test_projections(void **state)
     uint64_t seed = test_seed();
     const struct kind *kind = *state;
     /* Programs are compiled for each arrangement and mode. */
-    const bool takes_all = strcmp(kind->backend, "compute") != 0 ||
-                           test_takes_all("one of two modes of each arrangement, of projections");
+    const bool takes_all =
+        strcmp(kind->backend, "compute") != 0 || test_takes_all("one of two modes of each arrangement, of projections");
     for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
         struct bench bench;
         bench_init(&bench, kind, n);
-        if (takes_all || n % 2 == 0) {
-            check_projections(&bench, LR_MODE_SAMPLED, &seed);
-        }
-        if (bench.kind->has_exact && (takes_all || n % 2 == 1)) {
-            check_projections(&bench, LR_MODE_EXACT, &seed);
-        }
+        if (takes_all || n % 2 == 0) check_projections(&bench, LR_MODE_SAMPLED, &seed);
+        if (bench.kind->has_exact && (takes_all || n % 2 == 1)) check_projections(&bench, LR_MODE_EXACT, &seed);
         hiding_finish(&bench.hiding);
     }
 }
@@ -472,12 +440,9 @@ int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
     const struct kind *kind = NULL;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         kind = strcmp(kinds[k].backend, backend) == 0 ? &kinds[k] : kind;
-    }
-    if (kind == NULL || !fixture_backend_is_usable(backend)) {
-        return kind == NULL ? 1 : 77;
-    }
+    if (kind == NULL || !fixture_backend_is_usable(backend)) return kind == NULL ? 1 : 77;
     void *given = (void *)(uintptr_t)kind;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_elements, given),

@@ -32,9 +32,7 @@ static lr_status take_events(void *user, const lr_event *events, int64_t count)
 static lr_status take_row(void *user, const lr_row *row)
 {
     double *values = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        values[row->lor[k]] = row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) values[row->lor[k]] = row->probability[k];
     return LR_OK;
 }
 
@@ -84,18 +82,13 @@ static double *expect(struct hiding *hiding, const lr_grid *grid)
     const lr_row_sink sink = {take_row, row};
     assert_int_equal(lr_operator_rows(op, 0, 1, &sink), LR_OK);
     double sum = 0;
-    for (int64_t lor = 0; lor < hiding->lors->count; lor++) {
-        sum += row[lor];
-    }
-    for (int64_t lor = 0; lor < hiding->lors->count; lor++) {
-        row[lor] *= NUM_EVENTS / sum;
-    }
+    for (int64_t lor = 0; lor < hiding->lors->count; lor++) sum += row[lor];
+    for (int64_t lor = 0; lor < hiding->lors->count; lor++) row[lor] *= NUM_EVENTS / sum;
     lr_operator_destroy(op);
     return row;
 }
 
-static void check_lors(const struct hiding *hiding, int point, const double *counts,
-                       const double *expected)
+static void check_lors(const struct hiding *hiding, int point, const double *counts, const double *expected)
 {
     double chi2 = 0, rest[2] = {0, 0};
     int degrees = -1; /* the total is given */
@@ -131,8 +124,8 @@ static void check_panels(const struct hiding *hiding, const double *counts, cons
         for (int b = a; b < MOST_PANELS; b++) {
             const double *sum = sums[a][b];
             if (fabs(sum[0] - sum[1]) > SIGMAS * sqrt(sum[1]) + 1e-9) {
-                fail_msg("%s, panels %d and %d: %g counted, %g expected", hiding->arrangement->name,
-                         a, b, sum[0], sum[1]);
+                fail_msg("%s, panels %d and %d: %g counted, %g expected", hiding->arrangement->name, a, b, sum[0],
+                         sum[1]);
             }
         }
     }

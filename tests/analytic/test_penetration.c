@@ -24,9 +24,8 @@ static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_
     struct setup setup, plane;
     setup_init(&setup, opaque, &(struct setup_options){.rays = 12, .penetration = true});
     double *rows = point_matrix(&setup, points, num_points);
-    const lr_scanner_params copy = {.modules = opaque->modules,
-                                    .num_modules = opaque->num_modules,
-                                    .num_positions = opaque->num_positions};
+    const lr_scanner_params copy = {
+        .modules = opaque->modules, .num_modules = opaque->num_modules, .num_positions = opaque->num_positions};
     setup_init(&plane, lr_scanner_create(&copy), &(struct setup_options){.mode = LR_MODE_EXACT});
     double *expected = point_matrix(&plane, points, num_points);
     double totals[2] = {0, 0}, off2 = 0, norm2 = 0;
@@ -87,9 +86,7 @@ static void check_line(lr_scanner *scanner)
         left *= exp(-mu * chord);
         length += chord;
     }
-    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
-        found += row[lor];
-    }
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) found += row[lor];
     assert_true(count >= 3);
     assert_close(found, listed, 1e-12);
     assert_close(found, SINGLE_WEIGHT(mu) * (1 - exp(-mu * length)), 1e-11);
@@ -102,13 +99,11 @@ static void check_line(lr_scanner *scanner)
 static void test_one_line(void **state)
 {
     (void)state;
-    const lr_module modules[2] = {single_primary(),
-                                  deep(make_module((double[3]){0.3, -40, 0.2}, (double[3]){1, 1, 0},
-                                                   (double[3]){0, 0, 1}, (int[2]){9, 9}, 2, 1.7),
-                                       10)};
+    const lr_module modules[2] = {single_primary(), deep(make_module((double[3]){0.3, -40, 0.2}, (double[3]){1, 1, 0},
+                                                                     (double[3]){0, 0, 1}, (int[2]){9, 9}, 2, 1.7),
+                                                         10)};
     check_line(stopping_scanner(modules, 2, 0.08));
-    const lr_module layers[4] = {single_primary(),
-                                 deep(level_module(0, -51, 0, (int[2]){3, 3}, 2, 2), 12),
+    const lr_module layers[4] = {single_primary(), deep(level_module(0, -51, 0, (int[2]){3, 3}, 2, 2), 12),
                                  deep(level_module(0.4, -40, 0, (int[2]){2, 2}, 3, 2.5), 5),
                                  deep(make_module((double[3]){0, -80, 0}, (double[3]){1, 0.6, 0.2},
                                                   (double[3]){-0.2, 0, 1}, (int[2]){7, 7}, 2, 1.9),
@@ -122,14 +117,11 @@ static void test_module_before(void **state)
 {
     (void)state;
     const double mu = 0.09;
-    const lr_module modules[3] = {single_primary(),
-                                  deep(level_module(0, -55, 0, (int[2]){1, 1}, 8, 8), 30),
-                                  deep(make_module((double[3]){0, 60, 0}, (double[3]){1, 1, 0},
-                                                   (double[3]){0, 0, 1}, (int[2]){1, 1}, 6, 6),
-                                       20)};
+    const lr_module modules[3] = {
+        single_primary(), deep(level_module(0, -55, 0, (int[2]){1, 1}, 8, 8), 30),
+        deep(make_module((double[3]){0, 60, 0}, (double[3]){1, 1, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, 6, 6), 20)};
     struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 3, mu),
-               &(struct setup_options){.rays = 1, .penetration = true});
+    setup_init(&setup, stopping_scanner(modules, 3, mu), &(struct setup_options){.rays = 1, .penetration = true});
     double *row = point_matrix(&setup, origin, 1);
     assert_close(row[lr_lors_number(setup.lors, 0, 1)],
                  SINGLE_WEIGHT(mu) * exp(-mu * 3 * sqrt(2)) * (1 - exp(-mu * 30)), 1e-11);
@@ -150,16 +142,14 @@ static void test_parallax(void **state)
     } known[] = {{0.083, 25, 8.46}, {0.083, 20, 7.35}, {0.047, 30, 11.6}};
     for (int n = 0; n < 3; n++) {
         const double mu = known[n].mu, depth = known[n].depth;
-        assert_close(1 / mu - depth * exp(-mu * depth) / (1 - exp(-mu * depth)), known[n].mean,
-                     5e-3);
+        assert_close(1 / mu - depth * exp(-mu * depth) / (1 - exp(-mu * depth)), known[n].mean, 5e-3);
         for (int slope = 0; slope <= 2; slope++) {
             const double tangent = 0.4 * slope, cosine = 1 / sqrt(1 + tangent * tangent);
             const double way = depth / cosine, pitch = 0.02;
-            const lr_module modules[2] = {
-                single_primary(),
-                deep(make_module((double[3]){0, -50, 0}, (double[3]){1, tangent, 0},
-                                 (double[3]){0, 0, 1}, (int[2]){2501, 1}, pitch, pitch),
-                     depth)};
+            const lr_module modules[2] = {single_primary(),
+                                          deep(make_module((double[3]){0, -50, 0}, (double[3]){1, tangent, 0},
+                                                           (double[3]){0, 0, 1}, (int[2]){2501, 1}, pitch, pitch),
+                                               depth)};
             struct setup setup;
             setup_init(&setup, stopping_scanner(modules, 2, mu),
                        &(struct setup_options){.rays = 1, .penetration = true});
@@ -193,12 +183,10 @@ static void test_sum_rule(void **state)
                                  deep(level_module(0, -30, 0, (int[2]){40, 40}, 4, 4), depth)};
     double sums[2][2];
     struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 2, mu),
-               &(struct setup_options){.rays = 16, .penetration = true});
+    setup_init(&setup, stopping_scanner(modules, 2, mu), &(struct setup_options){.rays = 16, .penetration = true});
     point_sums(&setup, points, 2, sums[0]);
     setup_finish(&setup);
-    setup_init(&setup, stopping_scanner(behind, 2, 1e7),
-               &(struct setup_options){.rays = 16, .penetration = true});
+    setup_init(&setup, stopping_scanner(behind, 2, 1e7), &(struct setup_options){.rays = 16, .penetration = true});
     point_sums(&setup, points, 2, sums[1]);
     setup_finish(&setup);
     for (int k = 0; k < 2; k++) {
@@ -218,15 +206,13 @@ static void test_mirror(void **state)
     const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
                                   deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
     struct setup setup;
-    setup_init(&setup, stopping_scanner(modules, 2, 0.087),
-               &(struct setup_options){.rays = 16, .penetration = true});
+    setup_init(&setup, stopping_scanner(modules, 2, 0.087), &(struct setup_options){.rays = 16, .penetration = true});
     double *rows = point_matrix(&setup, points, 2);
     double off2 = 0, norm2 = 0;
     int num_elements = 0;
     for (int64_t lor = 0; lor < setup.lors->count; lor++) {
         const lr_lor at = lr_lors_describe(setup.lors, lor);
-        const int64_t mirrored =
-            lr_lors_number(setup.lors, at.q * 5 + 4 - at.p, 20 + at.s * 4 + 3 - at.r);
+        const int64_t mirrored = lr_lors_number(setup.lors, at.q * 5 + 4 - at.p, 20 + at.s * 4 + 3 - at.r);
         off2 += pow(rows[lor] - rows[setup.lors->count + mirrored], 2);
         norm2 += pow(rows[lor], 2);
         num_elements += rows[lor] > 0;
@@ -292,8 +278,7 @@ static double distance(const double *a, const double *b, int64_t count)
 static void test_convergence(void **state)
 {
     (void)state;
-    static const double points[4][3] = {
-        {0.3, 0.2, -0.4}, {3.1, -1.2, 0.9}, {-5.2, 2.2, 1.7}, {1.9, 6.3, -2.8}};
+    static const double points[4][3] = {{0.3, 0.2, -0.4}, {3.1, -1.2, 0.9}, {-5.2, 2.2, 1.7}, {1.9, 6.3, -2.8}};
     const lr_module modules[3] = {deep(upright_module(20, 10, 0, (int[2]){6, 5}, 2, 1.8), 10),
                                   deep(upright_module(24, 170, 1, (int[2]){6, 5}, 2, 1.8), 10),
                                   deep(upright_module(22, 250, -1, (int[2]){6, 5}, 2, 1.8), 10)};
@@ -326,31 +311,20 @@ static void test_adjoint(void **state)
                                   deep(level_module(1, -14, 0, (int[2]){4, 4}, 2, 1.8), 12)};
     struct setup setup;
     setup_init(&setup, stopping_scanner(modules, 2, 0.087),
-               &(struct setup_options){
-                   .rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
+               &(struct setup_options){.rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
     const int64_t num_lors = setup.lors->count;
     double x[24], back[24], products[2] = {0, 0};
     double *y = calloc((size_t)num_lors, sizeof(double));
     double *forward = calloc((size_t)num_lors, sizeof(double));
     assert_true(y != NULL && forward != NULL);
-    for (int k = 0; k < 24; k++) {
-        x[k] = test_random(&seed);
-    }
-    for (int64_t k = 0; k < num_lors; k++) {
-        y[k] = test_random(&seed);
-    }
-    assert_int_equal(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24),
-                                     lr_vector_of_doubles(forward, num_lors)),
+    for (int k = 0; k < 24; k++) x[k] = test_random(&seed);
+    for (int64_t k = 0; k < num_lors; k++) y[k] = test_random(&seed);
+    assert_int_equal(
+        backend_forward(&setup.backend, lr_vector_of_doubles(x, 24), lr_vector_of_doubles(forward, num_lors)), LR_OK);
+    assert_int_equal(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors), lr_vector_of_doubles(back, 24)),
                      LR_OK);
-    assert_int_equal(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors),
-                                  lr_vector_of_doubles(back, 24)),
-                     LR_OK);
-    for (int64_t k = 0; k < num_lors; k++) {
-        products[0] += forward[k] * y[k];
-    }
-    for (int k = 0; k < 24; k++) {
-        products[1] += x[k] * back[k];
-    }
+    for (int64_t k = 0; k < num_lors; k++) products[0] += forward[k] * y[k];
+    for (int k = 0; k < 24; k++) products[1] += x[k] * back[k];
     assert_true(products[0] > 0);
     assert_close(products[0], products[1], 1e-13);
     free(forward);
@@ -365,11 +339,8 @@ static void test_absorption(void **state)
     const lr_grid grid = lr_grid_centred((int[3]){3, 21, 3}, (double[3]){20, 1, 20});
     lr_image *mu = lr_image_create(&grid, NULL);
     assert_non_null(mu);
-    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
-        mu->values[k] = 0.01f;
-    }
-    const lr_module modules[2] = {single_primary(),
-                                  deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = 0.01f;
+    const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     struct setup setup;
     setup_init(&setup, stopping_scanner(modules, 2, 0.09),
                &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});
@@ -384,8 +355,7 @@ static void test_absorption(void **state)
 
 static lr_status create(struct test_log *log, lr_mode mode, double mu)
 {
-    const lr_module modules[2] = {single_primary(),
-                                  deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
+    const lr_module modules[2] = {single_primary(), deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
     lr_scanner *scanner = stopping_scanner(modules, 2, mu);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});

@@ -34,25 +34,20 @@ static double to_unit(uint32_t bits)
 }
 
 /* The crystal that stops a photon, or -1. */
-static int stop_in(const struct photons *photons, const double origin[3], const double direction[3],
-                   double uniform)
+static int stop_in(const struct photons *photons, const double origin[3], const double direction[3], double uniform)
 {
-    const int count =
-        find_chords(photons->scanner, photons->boxes, origin, direction, photons->chords);
+    const int count = find_chords(photons->scanner, photons->boxes, origin, direction, photons->chords);
     double left_mm = -log(uniform) / photons->scanner->crystal_mu_per_mm;
     for (int k = 0; k < count; k++) {
         const double length = photons->chords[k].end - photons->chords[k].begin;
-        if (left_mm < length) {
-            return photons->chords[k].crystal;
-        }
+        if (left_mm < length) return photons->chords[k].crystal;
         left_mm -= length;
     }
     return -1;
 }
 
 /* One pair of photons: adds to its LOR's count. */
-static void emit_pair(const struct photons *photons, const double origin[3], uint32_t number,
-                      double *counts)
+static void emit_pair(const struct photons *photons, const double origin[3], uint32_t number, double *counts)
 {
     const philox4x32_ctr_t counter = {{number, 0, 0, 0}};
     const philox4x32_key_t key = {{(uint32_t)photons->seed, (uint32_t)(photons->seed >> 32)}};
@@ -62,22 +57,17 @@ static void emit_pair(const struct photons *photons, const double origin[3], uin
     const double there[3] = {across * cos(angle), across * sin(angle), z};
     const double back[3] = {-there[0], -there[1], -there[2]};
     const int a = stop_in(photons, origin, there, to_unit(bits.v[2]));
-    if (a < 0) {
-        return;
-    }
+    if (a < 0) return;
     const int b = stop_in(photons, origin, back, to_unit(bits.v[3]));
     const int64_t lor = b < 0 ? -1 : lr_lors_number(photons->lors, a, b);
-    if (lor >= 0 && lr_lors_in_coincidence(photons->lors, lor)) {
-        counts[lor]++;
-    }
+    if (lor >= 0 && lr_lors_in_coincidence(photons->lors, lor)) counts[lor]++;
 }
 
 /* Counted against expected, for one sum of LORs. */
 static void check_sum(const char *name, int index, double counted, double expected)
 {
-    if (fabs(counted - expected) > SIGMAS * sqrt(expected) + 1e-9) {
+    if (fabs(counted - expected) > SIGMAS * sqrt(expected) + 1e-9)
         fail_msg("%s %d: %g counted, %g expected", name, index, counted, expected);
-    }
 }
 
 /* Pearson's statistic over the LORs that are frequent enough, and the rest as one. */
@@ -95,8 +85,8 @@ static void check_lors(const char *name, const double *counts, const double *exp
             degrees++;
         }
     }
-    print_message("%-10s chi2 %.1f over %d LORs; all others: %g counted, %.1f expected\n", name,
-                  chi2, degrees, rest[0], rest[1]);
+    print_message("%-10s chi2 %.1f over %d LORs; all others: %g counted, %.1f expected\n", name, chi2, degrees, rest[0],
+                  rest[1]);
     assert_true(degrees > 20);
     assert_true(fabs(chi2 - degrees) <= SIGMAS * sqrt(2.0 * degrees));
     check_sum(name, -1, rest[0], rest[1]);
@@ -112,18 +102,15 @@ static void check_totals(const struct setup *setup, const double *counts, const 
     assert_non_null(totals);
     for (int64_t lor = 0; lor < setup->lors->count; lor++) {
         const lr_lor at = lr_lors_describe(setup->lors, lor);
-        const int a = scanner->first_crystal[at.module_i] +
-                      at.q * scanner->modules[at.module_i].crystals[0] + at.p;
-        const int b = scanner->first_crystal[at.module_j] +
-                      at.s * scanner->modules[at.module_j].crystals[0] + at.r;
+        const int a = scanner->first_crystal[at.module_i] + at.q * scanner->modules[at.module_i].crystals[0] + at.p;
+        const int b = scanner->first_crystal[at.module_j] + at.s * scanner->modules[at.module_j].crystals[0] + at.r;
         totals[a][0] += counts[lor];
         totals[a][1] += expected[lor];
         totals[b][0] += counts[lor];
         totals[b][1] += expected[lor];
     }
-    for (int crystal = 0; crystal < num; crystal++) {
+    for (int crystal = 0; crystal < num; crystal++)
         check_sum("crystal", crystal, totals[crystal][0], totals[crystal][1]);
-    }
     for (int64_t k = 0; k < setup->lors->num_pairs; k++) {
         const int32_t *pair = setup->lors->pairs[k];
         check_sum("module pair", (int)k, pair_sum(setup, counts, pair[0], pair[1]),
@@ -140,9 +127,8 @@ static void check_shares(const struct setup *setup, const double *counts, const 
         const int32_t *pair = setup->lors->pairs[k];
         const double counted = pair_sum(setup, counts, pair[0], pair[1]);
         const double wanted = pair_sum(setup, expected, pair[0], pair[1]);
-        print_message("layer %d: %.0f counted, %.1f expected, z = %.2f\n",
-                      setup->scanner->modules[pair[0]].layer, counted, wanted,
-                      (counted - wanted) / sqrt(wanted));
+        print_message("layer %d: %.0f counted, %.1f expected, z = %.2f\n", setup->scanner->modules[pair[0]].layer,
+                      counted, wanted, (counted - wanted) / sqrt(wanted));
         assert_true(fabs(counted - wanted) < 3 * sqrt(wanted));
         sums[0] += counted;
         sums[1] += wanted;
@@ -160,18 +146,12 @@ static void compare(const char *name, lr_scanner *scanner, const double point[3]
     struct crystal_box *boxes = crystal_boxes(scanner);
     struct chord *chords = calloc((size_t)scanner->num_crystals, sizeof(*chords));
     assert_true(counts != NULL && chords != NULL);
-    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
-        expected[lor] *= NUM_PAIRS;
-    }
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) expected[lor] *= NUM_PAIRS;
     const struct photons photons = {seed, scanner, setup.lors, boxes, chords};
-    for (uint32_t n = 0; n < NUM_PAIRS; n++) {
-        emit_pair(&photons, point, n, counts);
-    }
+    for (uint32_t n = 0; n < NUM_PAIRS; n++) emit_pair(&photons, point, n, counts);
     check_lors(name, counts, expected, setup.lors->count);
     check_totals(&setup, counts, expected);
-    if (lr_scanner_num_layers(scanner) > 1) {
-        check_shares(&setup, counts, expected);
-    }
+    if (lr_scanner_num_layers(scanner) > 1) check_shares(&setup, counts, expected);
     free(chords);
     free(boxes);
     free(counts);
@@ -187,8 +167,7 @@ static void test_opposed(void **state)
         deep(level_module(0, 9, 0, (int[2]){4, 3}, 3, 2.6), 10),
         deep(level_module(1, -11, -0.5, (int[2]){3, 4}, 3.5, 3), 14),
     };
-    compare("opposed", stopping_scanner(modules, 2, 0.087), (double[3]){1.3, 0.8, -0.7},
-            test_seed());
+    compare("opposed", stopping_scanner(modules, 2, 0.087), (double[3]){1.3, 0.8, -0.7}, test_seed());
 }
 
 /* Two modules at an angle, one to the left and one to the right of the point: lines enter through
@@ -197,18 +176,16 @@ static void test_angled(void **state)
 {
     (void)state;
     const lr_module modules[3] = {
-        deep(make_module((double[3]){5, 5, 0.5}, (double[3]){-0.2, 1, 0}, (double[3]){0, 0, 1},
-                         (int[2]){3, 3}, 3, 2.8),
+        deep(make_module((double[3]){5, 5, 0.5}, (double[3]){-0.2, 1, 0}, (double[3]){0, 0, 1}, (int[2]){3, 3}, 3, 2.8),
              8),
-        deep(make_module((double[3]){-6, -5, 0}, (double[3]){0.3, 1, 0.1}, (double[3]){0, -0.1, 1},
-                         (int[2]){3, 3}, 3, 2.8),
+        deep(make_module((double[3]){-6, -5, 0}, (double[3]){0.3, 1, 0.1}, (double[3]){0, -0.1, 1}, (int[2]){3, 3}, 3,
+                         2.8),
              8),
-        deep(make_module((double[3]){19, 11, 1}, (double[3]){-0.5, 1, 0.2}, (double[3]){0, -0.2, 1},
-                         (int[2]){2, 3}, 4, 4),
+        deep(make_module((double[3]){19, 11, 1}, (double[3]){-0.5, 1, 0.2}, (double[3]){0, -0.2, 1}, (int[2]){2, 3}, 4,
+                         4),
              4),
     };
-    compare("angled", stopping_scanner(modules, 3, 0.083), (double[3]){-0.4, 0.2, 0.6},
-            test_seed() + 1);
+    compare("angled", stopping_scanner(modules, 3, 0.083), (double[3]){-0.4, 0.2, 0.6}, test_seed() + 1);
 }
 
 /* Lines from near the edge of a ring leave one module for its neighbour. */
@@ -224,8 +201,7 @@ static void test_ring(void **state)
                           .face_mm = {3.4, 3.8},
                           .depth_mm = 9};
     compare("ring", stopping_ring(&ring, 0.096, 0), (double[3]){3.2, -1.1, 0.9}, test_seed() + 2);
-    compare("ruled ring", stopping_ring(&ring, 0.096, 2), (double[3]){-1.0, 2.1, -0.9},
-            test_seed() + 3);
+    compare("ruled ring", stopping_ring(&ring, 0.096, 2), (double[3]){-1.0, 2.1, -0.9}, test_seed() + 3);
 }
 
 /* One detector in three layers of other crystals each: the totals of layers are depths. */
@@ -242,8 +218,7 @@ static void test_layers(void **state)
         modules[k].layer = k;
         modules[k].block = 1;
     }
-    compare("layers", stopping_scanner(modules, 4, 0.07), (double[3]){0.9, 0.3, -1.2},
-            test_seed() + 4);
+    compare("layers", stopping_scanner(modules, 4, 0.07), (double[3]){0.9, 0.3, -1.2}, test_seed() + 4);
 }
 
 int main(void)

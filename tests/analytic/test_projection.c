@@ -38,15 +38,12 @@ static lr_image *make_mu(uint64_t *seed)
     const lr_grid grid = lr_grid_centred((int[3]){6, 6, 4}, (double[3]){9, 9, 9});
     lr_image *mu = lr_image_create(&grid, NULL);
     assert_non_null(mu);
-    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) {
-        mu->values[n] = (float)(0.01 * test_random(seed));
-    }
+    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) mu->values[n] = (float)(0.01 * test_random(seed));
     return mu;
 }
 
 /* Voxels of 9 mm: those at the corners are out of the field of view's core. */
-static struct setup_options make_options(int mode, int threads, const lr_grid *grid,
-                                         const lr_image *mu)
+static struct setup_options make_options(int mode, int threads, const lr_grid *grid, const lr_image *mu)
 {
     return (struct setup_options){.mode = (lr_mode)mode,
                                   .rays = 3,
@@ -61,27 +58,21 @@ static double *random_values(int64_t count, uint64_t *seed)
 {
     double *values = malloc((size_t)count * sizeof(double));
     assert_non_null(values);
-    for (int64_t n = 0; n < count; n++) {
-        values[n] = 2 * test_random(seed) - 1;
-    }
+    for (int64_t n = 0; n < count; n++) values[n] = 2 * test_random(seed) - 1;
     return values;
 }
 
 static double norm(const double *values, int64_t count)
 {
     double sum = 0;
-    for (int64_t n = 0; n < count; n++) {
-        sum += values[n] * values[n];
-    }
+    for (int64_t n = 0; n < count; n++) sum += values[n] * values[n];
     return sqrt(sum);
 }
 
 static double product(const double *a, const double *b, int64_t count)
 {
     double sum = 0;
-    for (int64_t n = 0; n < count; n++) {
-        sum += a[n] * b[n];
-    }
+    for (int64_t n = 0; n < count; n++) sum += a[n] * b[n];
     return sum;
 }
 
@@ -103,12 +94,9 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     results.back = random_values(NUM_VOXELS, &seed);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     const lr_vector values = lr_vector_of_doubles(y, results.num_lors);
-    assert_int_equal(backend_forward(&setup.backend, image,
-                                     lr_vector_of_doubles(results.forward, results.num_lors)),
+    assert_int_equal(backend_forward(&setup.backend, image, lr_vector_of_doubles(results.forward, results.num_lors)),
                      LR_OK);
-    assert_int_equal(
-        backend_back(&setup.backend, values, lr_vector_of_doubles(results.back, NUM_VOXELS)),
-        LR_OK);
+    assert_int_equal(backend_back(&setup.backend, values, lr_vector_of_doubles(results.back, NUM_VOXELS)), LR_OK);
     const double left = product(results.forward, y, results.num_lors);
     const double right = product(x, results.back, NUM_VOXELS);
     const double scale = norm(results.forward, results.num_lors) * norm(y, results.num_lors);
@@ -119,9 +107,7 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     dense.values = calloc((size_t)(NUM_VOXELS * results.num_lors), sizeof(double));
     assert_non_null(dense.values);
     const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .end = NUM_VOXELS};
-    assert_int_equal(
-        setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
-        LR_OK);
+    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}), LR_OK);
     results.matrix = dense.values;
     for (int64_t lor = 0; lor < results.num_lors; lor++) {
         double sum = 0;
@@ -178,16 +164,12 @@ static void test_rows_are_means_of_points(void **state)
         struct setup setup;
         setup_init(&setup, ring(), &options);
         double points[6][3];
-        for (int k = 0; k < 6; k++) {
-            lr_grid_sample_point(
-                &grid, &(lr_sample){voxel, {samples[0], samples[1], samples[2]}, k}, points[k]);
-        }
+        for (int k = 0; k < 6; k++)
+            lr_grid_sample_point(&grid, &(lr_sample){voxel, {samples[0], samples[1], samples[2]}, k}, points[k]);
         double *rows = point_matrix(&setup, (const double(*)[3])points, 6);
         for (int64_t lor = 0; lor < all.num_lors; lor++) {
             double mean = 0;
-            for (int k = 0; k < 6; k++) {
-                mean += rows[k * all.num_lors + lor] / 6;
-            }
+            for (int k = 0; k < 6; k++) mean += rows[k * all.num_lors + lor] / 6;
             assert_close(all.matrix[voxel * all.num_lors + lor], mean, 1e-14);
         }
         free(rows);
@@ -217,8 +199,7 @@ static void test_pictures_hold_the_row(void **state)
         const int nv = setup.scanner->modules[m].crystals[1];
         lr_pixel pixels[4 * RAYS * 4 * RAYS];
         assert_true(nu <= 4 && nv <= 4);
-        assert_int_equal(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels),
-                         LR_OK);
+        assert_int_equal(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels), LR_OK);
         for (int k = 0; k < nu * RAYS * nv * RAYS; k++) {
             const lr_pixel *pixel = &pixels[k];
             if (pixel->module < 0) {
@@ -241,9 +222,7 @@ static void test_pictures_hold_the_row(void **state)
             }
         }
     }
-    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
-        assert_close(sums[lor], row[lor], 6e-8);
-    }
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) assert_close(sums[lor], row[lor], 6e-8);
     assert_true(num_excluded > 0 && num_gaps > 0);
     free(sums);
     free(row);
@@ -278,13 +257,11 @@ static void test_stopping(void **state)
     double points[NUM_POINTS][3] = {{0}};
     const struct lr_rows rows = {.points_mm = (const double(*)[3])points, .end = NUM_POINTS};
     struct dense dense = {.num_lors = setup.lors->count};
-    assert_int_equal(
-        setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
-        LR_CANCELLED);
+    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
+                     LR_CANCELLED);
     assert_true(num_calls > 1 && dense.next_row < NUM_POINTS);
-    assert_int_equal(
-        setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){refuse, &num_rows}),
-        LR_BAD_INPUT);
+    assert_int_equal(setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){refuse, &num_rows}),
+                     LR_BAD_INPUT);
     assert_int_equal(num_rows, 3);
     setup_finish(&setup);
 }
@@ -295,8 +272,7 @@ static void test_exact_mode_has_no_picture(void **state)
     struct setup setup;
     lr_pixel pixels[4 * 4 * 16];
     setup_init(&setup, ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
-    assert_int_equal(
-        setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE);
+    assert_int_equal(setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE);
     assert_non_null(strstr(setup.log.error, "sampled mode"));
     setup_finish(&setup);
 }
@@ -304,10 +280,8 @@ static void test_exact_mode_has_no_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_bits_for_any_threads),
-        cmocka_unit_test(test_rows_are_means_of_points),
-        cmocka_unit_test(test_pictures_hold_the_row),
-        cmocka_unit_test(test_stopping),
+        cmocka_unit_test(test_same_bits_for_any_threads), cmocka_unit_test(test_rows_are_means_of_points),
+        cmocka_unit_test(test_pictures_hold_the_row),     cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_exact_mode_has_no_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,8 +30,7 @@ static lr_scanner *make_scanner(const struct configuration *configuration)
 }
 
 /* Around the middle of the line between the modules' centres, where most of both is seen. */
-static void make_points(const struct configuration *configuration, uint64_t *seed,
-                        double points[NUM_POINTS][3])
+static void make_points(const struct configuration *configuration, uint64_t *seed, double points[NUM_POINTS][3])
 {
     const double half = configuration->angle_deg / 2 * TEST_PI / 180;
     const double to_middle = 465 * cos(half), direction = TEST_PI / 2 + half;
@@ -45,8 +44,7 @@ static void make_points(const struct configuration *configuration, uint64_t *see
 }
 
 /* Per-element L2 error relative to the exact matrix, and mean relative error of the row sums. */
-static void compare(const double *sampled, const double *exact, int64_t num_lors, double *l2,
-                    double *sums)
+static void compare(const double *sampled, const double *exact, int64_t num_lors, double *l2, double *sums)
 {
     double difference2 = 0, exact2 = 0;
     *sums = 0;
@@ -81,15 +79,12 @@ static void check_law(const struct configuration *configuration, uint64_t seed)
     int64_t num_lors;
     make_points(configuration, &seed, points);
     const double(*at)[3] = (const double(*)[3])points;
-    double *exact =
-        render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
+    double *exact = render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
     for (int rays = 1; rays <= MAX_RAYS; rays *= 2) {
-        double *sampled =
-            render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors);
+        double *sampled = render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors);
         double l2, sums;
         compare(sampled, exact, num_lors, &l2, &sums);
-        print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2,
-                      sums);
+        print_message("%s, R = %d: elements %.4f, sums %.4f\n", configuration->name, rays, l2, sums);
         assert_true(l2 <= 0.8 / rays);
         assert_true(sums <= 0.3 / rays);
         assert_true(rays == 1 || (before / l2 >= 1.6 && before / l2 <= 2.6));
@@ -103,9 +98,7 @@ static void test_law(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed();
-    for (size_t k = 0; k < sizeof(configurations) / sizeof(configurations[0]); k++) {
-        check_law(&configurations[k], seed);
-    }
+    for (size_t k = 0; k < sizeof(configurations) / sizeof(configurations[0]); k++) check_law(&configurations[k], seed);
 }
 
 /* A line's weight is A cos / r^2, which for one crystal seen whole is high by what the face's

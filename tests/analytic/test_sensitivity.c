@@ -16,22 +16,8 @@ struct ring_case {
 
 static const struct ring_case cases[] = {
     {"Penn", 465, 24, {27, 60}, {4.3, 4.3}, {4, 4}, 0.253028034, 0.218953979},
-    {"Discovery MI without unit gaps",
-     372.05,
-     34,
-     {16, 36},
-     {4.03125, 5.31556},
-     {3.95, 5.3},
-     0.232798026,
-     0.227438407},
-    {"Vista DR as one ring of 26 rows",
-     59,
-     18,
-     {13, 26},
-     {1.55, 1.55},
-     {1.45, 1.45},
-     0.311856807,
-     0.272920295},
+    {"Discovery MI without unit gaps", 372.05, 34, {16, 36}, {4.03125, 5.31556}, {3.95, 5.3}, 0.232798026, 0.227438407},
+    {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807, 0.272920295},
 };
 
 static lr_scanner *ring_of(const struct ring_case *ring, const double face[2])
@@ -45,9 +31,7 @@ static lr_scanner *ring_of(const struct ring_case *ring, const double face[2])
                            .face_mm = {face[0], face[1]},
                            .depth_mm = 10};
     lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &shape);
-    if (scanner == NULL) {
-        fail_msg("%s was refused: %s", ring->name, log.error);
-    }
+    if (scanner == NULL) fail_msg("%s was refused: %s", ring->name, log.error);
     return scanner;
 }
 
@@ -104,37 +88,28 @@ static bool detected(const lr_scanner *scanner, const double point[3], const dou
         const lr_module *module = &scanner->modules[m];
         const double speed = -dot(module->normal, way);
         double to[3];
-        for (int k = 0; k < 3; k++) {
-            to[k] = point[k] - module->centre_mm[k];
-        }
-        if (speed <= 0 || dot(module->normal, to) <= 0) {
-            continue;
-        }
+        for (int k = 0; k < 3; k++) to[k] = point[k] - module->centre_mm[k];
+        if (speed <= 0 || dot(module->normal, to) <= 0) continue;
         const double t = dot(module->normal, to) / speed;
-        for (int k = 0; k < 3; k++) {
-            to[k] += t * way[k];
-        }
+        for (int k = 0; k < 3; k++) to[k] += t * way[k];
         const double u = dot(module->u, to) / module->pitch_mm[0] + 0.5 * module->crystals[0];
         const double v = dot(module->v, to) / module->pitch_mm[1] + 0.5 * module->crystals[1];
-        if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) {
-            continue;
-        }
+        if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) continue;
         return fabs(u - floor(u) - 0.5) * module->pitch_mm[0] <= 0.5 * module->face_mm[0] &&
                fabs(v - floor(v) - 0.5) * module->pitch_mm[1] <= 0.5 * module->face_mm[1];
     }
     return false;
 }
 
-static double counted(const lr_scanner *scanner, const double point[3], int num_lines,
-                      uint64_t *seed)
+static double counted(const lr_scanner *scanner, const double point[3], int num_lines, uint64_t *seed)
 {
     int num_detected = 0;
     for (int n = 0; n < num_lines; n++) {
         const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed);
         const double across = sqrt(1 - z * z);
         const double way[3] = {across * cos(phi), across * sin(phi), z};
-        num_detected += detected(scanner, point, way) &&
-                        detected(scanner, point, (double[3]){-way[0], -way[1], -way[2]});
+        num_detected +=
+            detected(scanner, point, way) && detected(scanner, point, (double[3]){-way[0], -way[1], -way[2]});
     }
     return (double)num_detected / num_lines;
 }
@@ -153,8 +128,8 @@ static void test_monte_carlo(void **state)
     for (int n = 0; n < 4; n++) {
         const double count = counted(setup.scanner, points[n], NUM_LINES, &seed);
         const double deviation = sqrt(sums[n] * (1 - sums[n]) / NUM_LINES);
-        print_message("(%g, %g, %g): exact %.6f, counted %.6f +- %.6f\n", points[n][0],
-                      points[n][1], points[n][2], sums[n], count, deviation);
+        print_message("(%g, %g, %g): exact %.6f, counted %.6f +- %.6f\n", points[n][0], points[n][1], points[n][2],
+                      sums[n], count, deviation);
         assert_true(fabs(count - sums[n]) <= 5 * deviation);
     }
     setup_finish(&setup);
@@ -164,16 +139,13 @@ static void test_monte_carlo(void **state)
 static void test_outside(void **state)
 {
     (void)state;
-    static const double points[6][3] = {{0, 0, 40},  {10, 5, -60}, {70, 0, 0},
-                                        {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
+    static const double points[6][3] = {{0, 0, 40}, {10, 5, -60}, {70, 0, 0}, {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct setup setup;
         setup_init(&setup, two_rings(), &(struct setup_options){.mode = (lr_mode)mode});
         double sums[6];
         point_sums(&setup, points, 6, sums);
-        for (int n = 0; n < 6; n++) {
-            assert_true(sums[n] == 0);
-        }
+        for (int n = 0; n < 6; n++) assert_true(sums[n] == 0);
         setup_finish(&setup);
     }
 }

@@ -25,10 +25,9 @@ static double rendered(double x, double d, double z, double a, double b)
 {
     const double scale = fmax(a, b) / d + 2 * fabs(x) / d + 2 * fabs(z) / d + 1;
     lr_module modules[2] = {
-        make_module((double[3]){x, d, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1},
-                    (int[2]){1, 1}, 1, 1),
-        make_module((double[3]){0, -0.5 * d, 0}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1},
-                    (int[2]){1, 1}, scale * d, scale * d),
+        make_module((double[3]){x, d, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, 1, 1),
+        make_module((double[3]){0, -0.5 * d, 0}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, (int[2]){1, 1}, scale * d,
+                    scale * d),
     };
     modules[0].pitch_mm[0] = modules[0].face_mm[0] = a;
     modules[0].pitch_mm[1] = modules[0].face_mm[1] = b;
@@ -45,9 +44,8 @@ static void test_rectangles_on_axis(void **state)
     static const struct {
         double a, b, d, tabulated;
     } cases[] = {
-        {4, 4, 465, 7.39956250129e-05},  {20, 20, 400, 2.49843863841e-03},
-        {100, 200, 300, 0.208043883287}, {116.1, 258, 465, 0.132485168843},
-        {2, 2, 1, 2.09439510239},
+        {4, 4, 465, 7.39956250129e-05},    {20, 20, 400, 2.49843863841e-03}, {100, 200, 300, 0.208043883287},
+        {116.1, 258, 465, 0.132485168843}, {2, 2, 1, 2.09439510239},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const double omega = rendered(0, cases[k].d, 0, cases[k].a, cases[k].b);
@@ -59,10 +57,8 @@ static void test_rectangles_on_axis(void **state)
 static void test_rectangles_off_axis(void **state)
 {
     (void)state;
-    static const double cases[][3] = {{10, 0, 7.394432451e-05},
-                                      {50, 0, 7.273066902e-05},
-                                      {50, 100, 6.801362520e-05},
-                                      {200, 0, 5.736361984e-05}};
+    static const double cases[][3] = {
+        {10, 0, 7.394432451e-05}, {50, 0, 7.273066902e-05}, {50, 100, 6.801362520e-05}, {200, 0, 5.736361984e-05}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         const double omega = rendered(cases[k][0], 465, cases[k][1], 4, 4);
         /* The closed form cancels to some 1e-11 here; the table has ten digits. */
@@ -74,14 +70,12 @@ static void test_rectangles_off_axis(void **state)
 
 /* Integral of h / r^3 over a rectangle by Gauss and Legendre's rule with 5 x 5 nodes: exact to
  * rounding for faces much smaller than their distance. */
-static long double integrated(long double x, long double y, long double h, long double a,
-                              long double b)
+static long double integrated(long double x, long double y, long double h, long double a, long double b)
 {
-    static const long double nodes[5] = {0, 0.53846931010568309104L, -0.53846931010568309104L,
-                                         0.90617984593866399280L, -0.90617984593866399280L};
-    static const long double weights[5] = {0.56888888888888888889L, 0.47862867049936646804L,
-                                           0.47862867049936646804L, 0.23692688505618908751L,
-                                           0.23692688505618908751L};
+    static const long double nodes[5] = {0, 0.53846931010568309104L, -0.53846931010568309104L, 0.90617984593866399280L,
+                                         -0.90617984593866399280L};
+    static const long double weights[5] = {0.56888888888888888889L, 0.47862867049936646804L, 0.47862867049936646804L,
+                                           0.23692688505618908751L, 0.23692688505618908751L};
     long double sum = 0;
     for (int m = 0; m < 5; m++) {
         for (int n = 0; n < 5; n++) {
@@ -99,8 +93,7 @@ static void test_small_polygons(void **state)
     (void)state;
     for (int power = 0; power >= -24; power -= 4) {
         const double size = ldexp(1, power);
-        const struct lr_cpu_polygon square = {
-            4, {{96, 32}, {96 + size, 32}, {96 + size, 32 + size}, {96, 32 + size}}};
+        const struct lr_cpu_polygon square = {4, {{96, 32}, {96 + size, 32}, {96 + size, 32 + size}, {96, 32 + size}}};
         const double omega = lr_cpu_polygon_solid_angle(&square, 464);
         const long double want = integrated(96 + size / 2.0L, 32 + size / 2.0L, 464, size, size);
         assert_close(omega, (double)want, 1e-14);
@@ -172,13 +165,10 @@ static void test_mirror_pair(void **state)
     double *row = point_matrix(&setup, centre, 1);
     const int first = setup.scanner->first_crystal[1];
     const int a = 30 * 27 + 13;
-    assert_close(row[lr_lors_number(setup.lors, a, first + 29 * 27 + 13)], 1.177639186527e-05,
-                 1e-12);
+    assert_close(row[lr_lors_number(setup.lors, a, first + 29 * 27 + 13)], 1.177639186527e-05, 1e-12);
     assert_true(row[lr_lors_number(setup.lors, a, first + 30 * 27 + 13)] == 0);
     int num_elements = 0;
-    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
-        num_elements += row[lor] > 0;
-    }
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) num_elements += row[lor] > 0;
     assert_int_equal(num_elements, 27 * 60);
     free(row);
     setup_finish(&setup);

@@ -18,17 +18,13 @@ static lr_scanner *tilted(uint64_t *seed)
         const double nod = 2.4 * (test_random(seed) - 0.5);
         const double out[3] = {cos(angle), sin(angle), 0}, side[3] = {-sin(angle), cos(angle), 0};
         double u[3], v[3];
-        for (int k = 0; k < 3; k++) {
-            u[k] = side[k] + lean * out[k];
-        }
+        for (int k = 0; k < 3; k++) u[k] = side[k] + lean * out[k];
         /* v = a side + b out + z, orthogonal to u. */
-        for (int k = 0; k < 3; k++) {
-            v[k] = nod * (out[k] - lean * side[k]) + (k == 2);
-        }
+        for (int k = 0; k < 3; k++) v[k] = nod * (out[k] - lean * side[k]) + (k == 2);
         const int size[2] = {3 + (int)(3 * test_random(seed)), 3 + (int)(3 * test_random(seed))};
         const double pitch = 7 + 2 * test_random(seed);
-        modules[m] = make_module((double[3]){radius * out[0], radius * out[1], z}, u, v, size,
-                                 pitch, pitch * (0.8 + 0.2 * test_random(seed)));
+        modules[m] = make_module((double[3]){radius * out[0], radius * out[1], z}, u, v, size, pitch,
+                                 pitch * (0.8 + 0.2 * test_random(seed)));
         modules[m].pitch_mm[1] *= 1.3;
     }
     return scanner_of(modules, NUM_TILTED);
@@ -42,13 +38,9 @@ static void test_tilted(void **state)
     uint64_t seed = test_seed();
     for (int trial = 0; trial < 6; trial++) {
         double points[NUM_POINTS][3];
-        for (int n = 0; n < NUM_POINTS; n++) {
-            for (int k = 0; k < 3; k++) {
-                points[n][k] = (k == 2 ? 60 : 100) * (test_random(&seed) - 0.5);
-            }
-        }
-        const double error =
-            mode_distance(tilted, seed, (const double(*)[3])points, NUM_POINTS, RAYS);
+        for (int n = 0; n < NUM_POINTS; n++)
+            for (int k = 0; k < 3; k++) points[n][k] = (k == 2 ? 60 : 100) * (test_random(&seed) - 0.5);
+        const double error = mode_distance(tilted, seed, (const double(*)[3])points, NUM_POINTS, RAYS);
         print_message("scanner %d: %.5f\n", trial, error);
         assert_true(error > 0 && error <= 0.8 / RAYS);
         seed += 1000003;
@@ -68,25 +60,16 @@ static double distance2(const double a[3], const double b[3])
 
 /* Distance along `way` at which a module that faces the point is met, or INFINITY. *on_face says
  * whether that is on a crystal. */
-static double meets(const lr_module *module, const double point[3], const double way[3],
-                    bool *on_face)
+static double meets(const lr_module *module, const double point[3], const double way[3], bool *on_face)
 {
     double at[3];
-    for (int k = 0; k < 3; k++) {
-        at[k] = point[k] - module->centre_mm[k];
-    }
+    for (int k = 0; k < 3; k++) at[k] = point[k] - module->centre_mm[k];
     const double height = dot(module->normal, at), speed = -dot(module->normal, way);
-    if (height <= 0 || speed <= 0) {
-        return INFINITY;
-    }
-    for (int k = 0; k < 3; k++) {
-        at[k] += height / speed * way[k];
-    }
+    if (height <= 0 || speed <= 0) return INFINITY;
+    for (int k = 0; k < 3; k++) at[k] += height / speed * way[k];
     const double u = dot(module->u, at) / module->pitch_mm[0] + 0.5 * module->crystals[0];
     const double v = dot(module->v, at) / module->pitch_mm[1] + 0.5 * module->crystals[1];
-    if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) {
-        return INFINITY;
-    }
+    if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) return INFINITY;
     *on_face = fabs(u - floor(u) - 0.5) * module->pitch_mm[0] <= 0.5 * module->face_mm[0] &&
                fabs(v - floor(v) - 0.5) * module->pitch_mm[1] <= 0.5 * module->face_mm[1];
     return height / speed;
@@ -99,16 +82,13 @@ static void count_line(const lr_scanner *scanner, const double point[3], const d
     const double back[3] = {-way[0], -way[1], -way[2]};
     for (int i = 0; i < NUM_TILTED; i++) {
         bool here = false, there = false, first_there = false;
-        if (meets(&scanner->modules[i], point, way, &here) == INFINITY || !here) {
-            continue;
-        }
+        if (meets(&scanner->modules[i], point, way, &here) == INFINITY || !here) continue;
         double nearest = INFINITY;
         int other = -1;
         for (int j = 0; j < NUM_TILTED; j++) {
-            if (j == i || distance2(scanner->modules[j].centre_mm, point) >
-                              distance2(scanner->modules[i].centre_mm, point)) {
+            if (j == i ||
+                distance2(scanner->modules[j].centre_mm, point) > distance2(scanner->modules[i].centre_mm, point))
                 continue;
-            }
             const double t = meets(&scanner->modules[j], point, back, &there);
             if (t < nearest) {
                 nearest = t;
@@ -116,14 +96,12 @@ static void count_line(const lr_scanner *scanner, const double point[3], const d
                 first_there = there;
             }
         }
-        if (other >= 0 && first_there) {
-            counts[i][other]++;
-        }
+        if (other >= 0 && first_there) counts[i][other]++;
     }
 }
 
-static void count_lines(const lr_scanner *scanner, const double point[3], int num_lines,
-                        uint64_t *seed, int counts[NUM_TILTED][NUM_TILTED])
+static void count_lines(const lr_scanner *scanner, const double point[3], int num_lines, uint64_t *seed,
+                        int counts[NUM_TILTED][NUM_TILTED])
 {
     for (int n = 0; n < num_lines; n++) {
         const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed);
@@ -147,24 +125,18 @@ static void test_counted_lines(void **state)
         int counts[NUM_TILTED][NUM_TILTED] = {{0}};
         double points[NUM_POINTS][3], expected[NUM_TILTED][NUM_TILTED] = {{0}};
         for (int n = 0; n < NUM_POINTS; n++) {
-            for (int k = 0; k < 3; k++) {
-                points[n][k] = (k == 2 ? 30 : 60) * (test_random(&seed) - 0.5);
-            }
+            for (int k = 0; k < 3; k++) points[n][k] = (k == 2 ? 30 : 60) * (test_random(&seed) - 0.5);
             count_lines(setup.scanner, points[n], NUM_LINES, &seed, counts);
         }
         double *rows = point_matrix(&setup, (const double(*)[3])points, NUM_POINTS);
         for (int i = 0; i < NUM_TILTED; i++) {
             for (int j = i + 1; j < NUM_TILTED; j++) {
-                for (int n = 0; n < NUM_POINTS; n++) {
-                    expected[i][j] +=
-                        NUM_LINES * pair_sum(&setup, rows + n * setup.lors->count, i, j);
-                }
+                for (int n = 0; n < NUM_POINTS; n++)
+                    expected[i][j] += NUM_LINES * pair_sum(&setup, rows + n * setup.lors->count, i, j);
                 const int count = counts[i][j] + counts[j][i];
                 total += count;
-                if (fabs(count - expected[i][j]) > 5 * sqrt(expected[i][j] + 1)) {
-                    fail_msg("modules %d and %d: %d lines counted, %.2f expected", i, j, count,
-                             expected[i][j]);
-                }
+                if (fabs(count - expected[i][j]) > 5 * sqrt(expected[i][j] + 1))
+                    fail_msg("modules %d and %d: %d lines counted, %.2f expected", i, j, count, expected[i][j]);
             }
         }
         free(rows);
@@ -184,8 +156,8 @@ static void test_along_the_plane(void **state)
     const double origin[1][3] = {{0, 0, 0}};
     for (int size = 1; size <= 3; size++) {
         const lr_module modules[2] = {
-            make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1},
-                        (int[2]){size, size}, 40.0 / size, 40.0 / size),
+            make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1}, (int[2]){size, size},
+                        40.0 / size, 40.0 / size),
             level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5),
         };
         struct setup setup;
@@ -193,11 +165,8 @@ static void test_along_the_plane(void **state)
         double *row = point_matrix(&setup, origin, 1);
         for (int r = 1; r < 10; r++) { /* r counts from x = -55 */
             double sum = 0;
-            for (int a = 0; a < size * size; a++) {
-                for (int s = 0; s < 4; s++) {
-                    sum += row[lr_lors_number(setup.lors, a, size * size + 10 * s + r)];
-                }
-            }
+            for (int a = 0; a < size * size; a++)
+                for (int s = 0; s < 4; s++) sum += row[lr_lors_number(setup.lors, a, size * size + 10 * s + r)];
             const double far = 55 - 5 * r, near = far - 5;
             const double omega = rectangle_angle(100 / far, fmin(20, 100 / near), -20, 20, 100);
             assert_close(2 * TEST_PI * sum, omega, 1e-11);

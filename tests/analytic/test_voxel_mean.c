@@ -42,20 +42,15 @@ static lr_scanner *few_rings(void)
     return lr_scanner_create_ring(&(lr_scanner_params){.name = "six rings"}, &ring);
 }
 
-static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3],
-                          int *points)
+static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3], int *points)
 {
     struct test_log log;
     test_log_init(&log);
     lr_operator_params params = {
         .lors = lors, .grid = grid, .backend = "native", .store = LR_STORE_NO, .log = &log.log};
-    for (int k = 0; samples != NULL && k < 3; k++) {
-        params.samples[k] = samples[k];
-    }
+    for (int k = 0; samples != NULL && k < 3; k++) params.samples[k] = samples[k];
     lr_operator *op = lr_operator_create(&params);
-    if (op == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (op == NULL) fail_msg("%s", log.error);
     float *image = calloc((size_t)lr_grid_num_voxels(grid), sizeof(*image));
     assert_non_null(image);
     assert_int_equal(array_sensitivity(op, image), LR_OK);
@@ -67,8 +62,7 @@ static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int sa
 
 static void check(const struct reference *reference)
 {
-    lr_scanner *scanner =
-        reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings();
+    lr_scanner *scanner = reference->scanner != NULL ? lr_scanner_read(reference->scanner, NULL) : few_rings();
     assert_non_null(scanner);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
@@ -87,8 +81,8 @@ static void check(const struct reference *reference)
         worst = fmax(worst, fabs(off));
     }
     const double rms = sqrt(squares / (double)count);
-    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", scanner->name,
-                  reference->voxel_mm[0], points, 100.0 * rms, 100.0 * worst);
+    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", scanner->name, reference->voxel_mm[0],
+                  points, 100.0 * rms, 100.0 * worst);
     assert_int_equal(points, reference->expected);
     assert_true(rms < 2e-3 && worst < 2e-2);
     free(usual);
@@ -100,9 +94,7 @@ static void check(const struct reference *reference)
 static void voxels_are_right_by_default(void **state)
 {
     (void)state;
-    for (size_t k = 0; k < sizeof(references) / sizeof(references[0]); k++) {
-        check(&references[k]);
-    }
+    for (size_t k = 0; k < sizeof(references) / sizeof(references[0]); k++) check(&references[k]);
 }
 
 int main(void)

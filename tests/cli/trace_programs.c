@@ -41,10 +41,7 @@ static struct object *find(struct object *objects, GLuint name)
 {
     const EGLContext context = eglGetCurrentContext();
     int k = 0;
-    while (k < MOST - 1 && objects[k].name != 0 &&
-           (objects[k].name != name || objects[k].context != context)) {
-        k++;
-    }
+    while (k < MOST - 1 && objects[k].name != 0 && (objects[k].name != name || objects[k].context != context)) k++;
     objects[k].context = context;
     objects[k].name = name;
     return &objects[k];
@@ -95,18 +92,14 @@ static GLuint GLAPIENTRY create_program(void)
     return name;
 }
 
-static void GLAPIENTRY shader_source(GLuint name, GLsizei count, const GLchar *const *text,
-                                     const GLint *lengths)
+static void GLAPIENTRY shader_source(GLuint name, GLsizei count, const GLchar *const *text, const GLint *lengths)
 {
     struct object *shader = find(shaders, name);
     shader->hash = 5381;
     for (GLsizei k = 0; k < count; k++) {
-        const size_t length =
-            lengths != NULL && lengths[k] >= 0 ? (size_t)lengths[k] : strlen(text[k]);
+        const size_t length = lengths != NULL && lengths[k] >= 0 ? (size_t)lengths[k] : strlen(text[k]);
         shader->bytes += length;
-        for (size_t at = 0; at < length; at++) {
-            shader->hash = shader->hash * 33 + (unsigned char)text[k][at];
-        }
+        for (size_t at = 0; at < length; at++) shader->hash = shader->hash * 33 + (unsigned char)text[k][at];
     }
     next_SHADERSOURCE(name, count, text, lengths);
 }
@@ -114,9 +107,7 @@ static void GLAPIENTRY shader_source(GLuint name, GLsizei count, const GLchar *c
 static void GLAPIENTRY attach_shader(GLuint name, GLuint shader)
 {
     struct object *program = find(programs, name);
-    if (program->num_attached < 2) {
-        program->attached[program->num_attached++] = shader;
-    }
+    if (program->num_attached < 2) program->attached[program->num_attached++] = shader;
     next_ATTACHSHADER(name, shader);
 }
 
@@ -197,10 +188,10 @@ static void GLAPIENTRY max_threads(GLuint count)
 
 static function replaced(const char *name, function found)
 {
-#define TAKE(own, to, stand_in)                                                                    \
-    if (strcmp(name, own) == 0 && found != NULL) {                                                 \
-        memcpy(&to, &found, sizeof(found));                                                        \
-        return (function)stand_in;                                                                 \
+#define TAKE(own, to, stand_in)                                                                                        \
+    if (strcmp(name, own) == 0 && found != NULL) {                                                                     \
+        memcpy(&to, &found, sizeof(found));                                                                            \
+        return (function)stand_in;                                                                                     \
     }
     TAKE("glCreateShader", next_CREATESHADER, create_shader)
     TAKE("glCreateProgram", next_CREATEPROGRAM, create_program)
@@ -213,9 +204,7 @@ static function replaced(const char *name, function found)
     TAKE("glDispatchCompute", next_DISPATCHCOMPUTE, dispatch)
     TAKE("glDrawArraysInstanced", next_DRAWARRAYSINSTANCED, draw_arrays)
     TAKE("glGetStringi", next_GETSTRINGI, get_string)
-    return strcmp(name, "glMaxShaderCompilerThreadsKHR") == 0 && slowness() > 0
-               ? (function)max_threads
-               : found;
+    return strcmp(name, "glMaxShaderCompilerThreadsKHR") == 0 && slowness() > 0 ? (function)max_threads : found;
 }
 
 function glXGetProcAddressARB(const GLubyte *name)

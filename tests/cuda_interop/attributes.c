@@ -22,8 +22,8 @@ static cudaError_t answer(void)
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function)
 {
     assert_ptr_equal(function, &a_kernel);
-    *attributes = (struct cudaFuncAttributes){
-        .sharedSizeBytes = 64, .constSizeBytes = 36, .localSizeBytes = 8, .numRegs = 42};
+    *attributes =
+        (struct cudaFuncAttributes){.sharedSizeBytes = 64, .constSizeBytes = 36, .localSizeBytes = 8, .numRegs = 42};
     return answer();
 }
 
@@ -40,8 +40,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return answer();
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function,
-                                                          int threads, size_t shared_bytes)
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                          size_t shared_bytes)
 {
     assert_ptr_equal(function, &a_kernel);
     assert_int_equal(threads, 100);

@@ -8,8 +8,7 @@
 #include "layouts.h"
 
 /* rows: 1 where there is one kernel. */
-static void plan_bands(const lr_direct_tables_params *params, int rows,
-                       struct lr_cuda_band_plan *plan)
+static void plan_bands(const lr_direct_tables_params *params, int rows, struct lr_cuda_band_plan *plan)
 {
     struct lr_direct_shape shape;
     assert_int_equal(lr_direct_shape_init(&shape, params), LR_OK);
@@ -19,16 +18,15 @@ static void plan_bands(const lr_direct_tables_params *params, int rows,
 }
 
 /* Where a device looks up the kernels of an octet of sources. */
-static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d,
-                                     int32_t kernel)
+static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d, int32_t kernel)
 {
     const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
     const int row = pass->least_offset + d, place = kernel - row * pass->kernel_pitch;
     for (int32_t k = 0; k < pass->num_tiles; k++) {
         const int first = LR_CUDA_OCTET * plan->tiles[k][0] + place - pass->first_kernel[0];
         assert_in_range(first, 0, pass->kernel_pitch - LR_CUDA_OCTET * pass->sides);
-        assert_in_range(plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + row - pass->first_kernel[1],
-                        0, pass->num_kernel_rows - 1);
+        assert_in_range(plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + row - pass->first_kernel[1], 0,
+                        pass->num_kernel_rows - 1);
     }
 }
 
@@ -42,40 +40,34 @@ static void long_kernels_stay_within_their_tables(void **state)
     } cases[] = {{300, 2, 13, 1451}, {440, 1.65, 8, 1500}, {120, 4, 71, 900}};
     for (int k = 0; k < 3; k++) {
         const double mm = cases[k].voxel_mm;
-        const lr_grid grid = lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3},
-                                             (const double[3]){mm, mm, mm});
+        const lr_grid grid =
+            lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3}, (const double[3]){mm, mm, mm});
         struct lr_cuda_band_plan plan;
-        plan_bands(&(lr_direct_tables_params){.grid = &grid,
-                                              .view = {cases[k].azimuth, 0},
-                                              .kernel.resolution = {.tof_ps = cases[k].tof_ps,
-                                                                    .radial_mm = 2 * mm,
-                                                                    .axial_mm = 0.7 * mm}},
-                   5, &plan);
+        plan_bands(
+            &(lr_direct_tables_params){
+                .grid = &grid,
+                .view = {cases[k].azimuth, 0},
+                .kernel.resolution = {.tof_ps = cases[k].tof_ps, .radial_mm = 2 * mm, .axial_mm = 0.7 * mm}},
+            5, &plan);
         assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
         for (int d = 0; d < plan.passes[0].num_lists; d++) {
-            for (int step = plan.lists[d][0]; step < plan.lists[d][1]; step++) {
-                for (int half = 0; half < 4; half++) {
+            for (int step = plan.lists[d][0]; step < plan.lists[d][1]; step++)
+                for (int half = 0; half < 4; half++)
                     assert_kernels_are_there(&plan, half / 2, d, plan.steps[step].kernel[half % 2]);
-                }
-            }
         }
         lr_cuda_band_plan_finish(&plan);
     }
 }
 
-static void plan_view(const lr_grid *grid, const lr_view *view, double axial_mm,
-                      struct lr_cuda_band_plan *plan)
+static void plan_view(const lr_grid *grid, const lr_view *view, double axial_mm, struct lr_cuda_band_plan *plan)
 {
     const lr_resolution resolution = {.tof_ps = 400, .radial_mm = 6, .axial_mm = axial_mm};
-    plan_bands(
-        &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel.resolution = resolution}, 1,
-        plan);
+    plan_bands(&(lr_direct_tables_params){.grid = grid, .view = *view, .kernel.resolution = resolution}, 1, plan);
 }
 
 static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
 {
-    return memcmp(a->next, b->next, sizeof(a->next)) == 0 &&
-           memcmp(a->across, b->across, sizeof(a->across)) == 0;
+    return memcmp(a->next, b->next, sizeof(a->next)) == 0 && memcmp(a->across, b->across, sizeof(a->across)) == 0;
 }
 
 /* What an image is sorted once for. */
@@ -91,9 +83,7 @@ static void views_along_a_lattice_sort_alike(void **state)
         const lr_cuda_bands *pass = plans[k].passes;
         for (int other = 0; other < k; other++) {
             const lr_cuda_bands *of = plans[other].passes;
-            if (!has_lattice_of(pass, of)) {
-                continue;
-            }
+            if (!has_lattice_of(pass, of)) continue;
             alike++;
             assert_int_equal(pass->pitch, of->pitch);
             assert_int_equal(pass->least_row, of->least_row);
@@ -103,9 +93,7 @@ static void views_along_a_lattice_sort_alike(void **state)
         }
     }
     assert_true(alike > VIEWS);
-    for (int k = 0; k < VIEWS; k++) {
-        lr_cuda_band_plan_finish(&plans[k]);
-    }
+    for (int k = 0; k < VIEWS; k++) lr_cuda_band_plan_finish(&plans[k]);
 }
 
 /* Kernels that reach far along the axis: blocks are lower, so that one copy brings a slab. */
@@ -117,8 +105,7 @@ static void high_kernels_fit(void **state)
     for (int k = 0; k < 2; k++) {
         struct lr_cuda_band_plan plan;
         plan_view(&grid, &(lr_view){36, 0}, axial_mm[k], &plan);
-        assert_true(-2 * plan.passes[0].low_slice + LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT >
-                    LR_CUDA_BAND_MOST);
+        assert_true(-2 * plan.passes[0].low_slice + LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT > LR_CUDA_BAND_MOST);
         assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
         lr_cuda_band_plan_finish(&plan);
     }
@@ -149,8 +136,7 @@ static void third_slabs_cost_no_block(void **state)
     for (int k = 0; k < 5; k++) {
         const lr_resolution resolution = {.tof_ps = tof_ps[k], .radial_mm = 5, .axial_mm = 4};
         struct lr_cuda_band_plan plan;
-        plan_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5,
-                   &plan);
+        plan_bands(&(lr_direct_tables_params){.grid = &grid, .kernel.resolution = resolution}, 5, &plan);
         const lr_cuda_bands *beside = &plan.passes[LR_CUDA_BANDS_BESIDE];
         assert_true(beside->is_crowded);
         assert_true(beside->depth == 2 || 4 * (beside->bytes + 1024) <= 228 * 1024);

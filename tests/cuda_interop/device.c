@@ -62,8 +62,7 @@ static lr_operator *make_views(const char *backend, int way, const lr_view *view
                                                 .log = &heard.log});
 }
 
-static lr_operator *make(const char *backend, int way, const lr_view *view,
-                         const lr_resolution *resolution)
+static lr_operator *make(const char *backend, int way, const lr_view *view, const lr_resolution *resolution)
 {
     return make_views(backend, way, view, 1, resolution);
 }
@@ -124,9 +123,7 @@ static void check(int way, const lr_view *view, const lr_resolution *resolution)
     const int64_t count = lr_operator_get_info(cpu)->num_voxels;
     float *image = calloc((size_t)count, 4), *found = calloc((size_t)count, 4);
     float *expected = calloc((size_t)count, 4);
-    for (int64_t k = 0; k < count; k++) {
-        image[k] = (float)test_random(&seed);
-    }
+    for (int64_t k = 0; k < count; k++) image[k] = (float)test_random(&seed);
     assert_int_equal(view_floats(cuda, true, 0, image, found), LR_OK);
     assert_int_equal(view_floats(cpu, true, 0, image, expected), LR_OK);
     worst = fmax(worst, difference(found, expected, count));
@@ -175,15 +172,11 @@ static void every_variant_projects_as_the_reference(void **state)
     (void)state;
     skip_without_cuda();
     for (int way = 0; way < NUM_WAYS; way++) {
-        if (!is_wanted(way)) {
-            continue;
-        }
+        if (!is_wanted(way)) continue;
         worst = 0;
         for (int model = 0; model < NUM_MODELS; model++) {
             const lr_resolution resolution = case_resolution(model);
-            for (int k = 0; k < NUM_ANGLES; k++) {
-                check(way, &case_views[k], &resolution);
-            }
+            for (int k = 0; k < NUM_ANGLES; k++) check(way, &case_views[k], &resolution);
         }
         print_message("%s: largest difference %.2e\n", ways[way].name, worst);
         assert_true(worst < 1e-6); /* the issue asks for 1e-5 */
@@ -194,11 +187,8 @@ static void images_have_any_length(void **state)
 {
     (void)state;
     skip_without_cuda();
-    for (int way = 0; way < NUM_WAYS; way++) {
-        if (is_wanted(way)) {
-            check_lengths(way);
-        }
-    }
+    for (int way = 0; way < NUM_WAYS; way++)
+        if (is_wanted(way)) check_lengths(way);
 }
 
 static void check_turns(int way, const struct turns *turns)
@@ -213,9 +203,7 @@ static void check_turns(int way, const struct turns *turns)
     pair_finish(&pair);
     lr_operator_destroy(cpu);
     lr_operator_destroy(cuda);
-    if (heard.error[0] != '\0') {
-        fail_msg("%s", heard.error);
-    }
+    if (heard.error[0] != '\0') fail_msg("%s", heard.error);
 }
 
 /* Several blocks, images read, data loaded and projections in between. Without CUDA compute does
@@ -224,13 +212,9 @@ static void opengl_and_cuda_take_turns(void **state)
 {
     (void)state;
     for (int way = 0; way < num_ways(); way++) {
-        if (!is_wanted(way)) {
-            continue;
-        }
+        if (!is_wanted(way)) continue;
         worst = 0;
-        for (int k = 0; k < NUM_TURNS; k++) {
-            check_turns(way, &all_turns[k]);
-        }
+        for (int k = 0; k < NUM_TURNS; k++) check_turns(way, &all_turns[k]);
         print_message("%s: largest difference after updates %.2e\n", ways[way].name, worst);
         assert_true(worst < 1e-5);
     }
@@ -249,23 +233,20 @@ static void tables_need_not_be_kept(void **state)
 }
 
 /* What a batch leaves behind: of one view, over and over, so that all write the same. */
-static void run_batch(lr_operator *direct, lr_direct_work work, int view, const float *source,
-                      float *found)
+static void run_batch(lr_operator *direct, lr_direct_work work, int view, const float *source, float *found)
 {
     enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than views that are sorted at a time */
     int views[MOST_TIMES];
     const int times = only != NULL ? FEW_TIMES : MOST_TIMES;
     double seconds;
     struct lr_direct_compute *compute = direct->backend.self;
-    for (int k = 0; k < times; k++) {
-        views[k] = view;
-    }
+    for (int k = 0; k < times; k++) views[k] = view;
     assert_int_equal(gl_context_make_current(compute->ctx), LR_OK);
     assert_int_equal(lr_direct_put(compute, &compute->in, source), LR_OK);
     compute->is_unordered = true;
-    assert_int_equal(lr_direct_run_task(compute, &(lr_direct_task){work, views, times, NULL},
-                                        &compute->in, &compute->out, &seconds),
-                     LR_OK);
+    assert_int_equal(
+        lr_direct_run_task(compute, &(lr_direct_task){work, views, times, NULL}, &compute->in, &compute->out, &seconds),
+        LR_OK);
     compute->is_unordered = false;
     assert_int_equal(lr_direct_fetch(compute, &compute->out, found), LR_OK);
     gl_context_release(compute->ctx);
@@ -282,12 +263,10 @@ static void check_batches(int way, int model)
     for (int k = 0; k < rounds * NUM_ANGLES; k++) {
         const int view = k % NUM_ANGLES;
         run_batch(pair.tested, LR_DIRECT_WORK_FORWARD, view, pair.source, pair.found);
-        assert_int_equal(view_floats(pair.reference, true, view, pair.source, pair.expected),
-                         LR_OK);
+        assert_int_equal(view_floats(pair.reference, true, view, pair.source, pair.expected), LR_OK);
         pair_compare(&pair);
         run_batch(pair.tested, LR_DIRECT_WORK_BACK, view, pair.source, pair.found);
-        assert_int_equal(view_floats(pair.reference, false, view, pair.source, pair.expected),
-                         LR_OK);
+        assert_int_equal(view_floats(pair.reference, false, view, pair.source, pair.expected), LR_OK);
         pair_compare(&pair);
     }
     worst = fmax(worst, pair.worst);
@@ -306,13 +285,9 @@ static void batches_project_as_the_reference(void **state)
     };
     skip_without_cuda();
     for (int way = 0; way < NUM_WAYS; way++) {
-        if (!is_wanted(way)) {
-            continue;
-        }
+        if (!is_wanted(way)) continue;
         worst = 0;
-        for (int model = 0; model < NUM_MODELS; model += only != NULL ? 3 : 1) {
-            check_batches(way, model);
-        }
+        for (int model = 0; model < NUM_MODELS; model += only != NULL ? 3 : 1) check_batches(way, model);
         for (int k = 0; k < 2; k++) {
             other_grid = &grids[k];
             check_batches(way, 0);
@@ -329,9 +304,7 @@ static void time_views(const struct pair *pair, lr_direct_work work, int num_vie
     static const int views[NUM_ANGLES] = {0, 1, 2, 3, 4, 5, 6, 7};
     lr_direct_timing timing;
     const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
-    assert_int_equal(
-        lr_direct_time(pair->tested, &(lr_direct_task){work, views, num_views, &x}, &timing),
-        LR_OK);
+    assert_int_equal(lr_direct_time(pair->tested, &(lr_direct_task){work, views, num_views, &x}, &timing), LR_OK);
     assert_true(timing.device_s > 0);
 }
 
@@ -348,16 +321,12 @@ static void check_tables(int way, int model)
     time_views(&pair, LR_DIRECT_WORK_BACK, NUM_ANGLES);
     time_views(&pair, LR_DIRECT_WORK_TABLES, 1);
     time_views(&pair, LR_DIRECT_WORK_TABLES, 3);
-    for (int view = 0; view < NUM_ANGLES; view++) {
-        pair_compare_projections(&pair, view);
-    }
+    for (int view = 0; view < NUM_ANGLES; view++) pair_compare_projections(&pair, view);
     worst = fmax(worst, pair.worst);
     lr_operator_destroy(pair.reference);
     lr_operator_destroy(pair.tested);
     pair_finish(&pair);
-    if (heard.error[0] != '\0') {
-        fail_msg("%s", heard.error);
-    }
+    if (heard.error[0] != '\0') fail_msg("%s", heard.error);
 }
 
 /* Room for all views, for some at a time, and for none: groups are cut, and views forgotten while those
@@ -367,9 +336,7 @@ static void tables_are_made_many_at_a_time(void **state)
     (void)state;
     static const int64_t rooms[] = {0, 1, 100 << 10, 300 << 10, 1 << 20};
     for (int way = 0; way < num_ways(); way++) {
-        if (!is_wanted(way)) {
-            continue;
-        }
+        if (!is_wanted(way)) continue;
         worst = 0;
         for (int k = 0; k < 5; k++) {
             max_memory_bytes = rooms[k];
@@ -382,8 +349,7 @@ static void tables_are_made_many_at_a_time(void **state)
     }
 }
 
-static void read_after_iterations(lr_operator *op, const struct turns *turns, bool reads,
-                                  float *image)
+static void read_after_iterations(lr_operator *op, const struct turns *turns, bool reads, float *image)
 {
     struct pair pair;
     pair_init(&pair, op, op);
@@ -392,9 +358,7 @@ static void read_after_iterations(lr_operator *op, const struct turns *turns, bo
     for (int pass = 0; pass < 3; pass++) {
         for (int number = 0; number < turns_blocks(turns); number++) {
             turns_update(&pair, turns, number);
-            if (reads) {
-                pair_get_image(&pair, image);
-            }
+            if (reads) pair_get_image(&pair, image);
         }
     }
     memset(image, 0, (size_t)pair.count * sizeof(*image));
@@ -408,9 +372,7 @@ static void nobody_needs_to_look(void **state)
     (void)state;
     const lr_resolution resolution = case_resolution(2);
     for (int way = 0; way < num_ways(); way++) {
-        if (!is_wanted(way)) {
-            continue;
-        }
+        if (!is_wanted(way)) continue;
         lr_operator *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
         const size_t bytes = (size_t)lr_operator_get_info(cuda)->num_voxels * sizeof(float);
         float *found = malloc(bytes), *expected = malloc(bytes);
@@ -444,11 +406,8 @@ static void what_a_variant_cannot_do_is_refused(void **state)
 
 static bool is_way(const char *name)
 {
-    for (int way = 0; way < NUM_WAYS; way++) {
-        if (strcmp(name, ways[way].name) == 0) {
-            return true;
-        }
-    }
+    for (int way = 0; way < NUM_WAYS; way++)
+        if (strcmp(name, ways[way].name) == 0) return true;
     return false;
 }
 
@@ -459,9 +418,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: no variant has this name\n", only);
         return 2;
     }
-    if (!fixture_backend_is_usable("compute")) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable("compute")) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_cuda_compute_does_it_and_says_so),
         cmocka_unit_test(every_variant_projects_as_the_reference),
@@ -473,11 +430,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nobody_needs_to_look),
         cmocka_unit_test(what_a_variant_cannot_do_is_refused),
     };
-    if (only != NULL) {
-        cmocka_set_skip_filter("nobody_needs_to_look");
-    }
-    if (argc > 2) {
-        cmocka_set_test_filter(argv[2]);
-    }
+    if (only != NULL) cmocka_set_skip_filter("nobody_needs_to_look");
+    if (argc > 2) cmocka_set_test_filter(argv[2]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,9 +62,7 @@ static lr_status give_back(void *self, const struct lr_direct_image *image)
 {
     (void)self;
     struct held *held = (struct held *)image->buffer->loan;
-    if (held == NULL || !held->loan.is_out) {
-        return LR_OK;
-    }
+    if (held == NULL || !held->loan.is_out) return LR_OK;
     held->loan.is_out = false;
     fake.given++;
     return gl_buffer_upload(image->buffer, 0, image->buffer->size_bytes, held->texels);
@@ -95,21 +93,19 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
                                  .values = values,
                                  .num_offsets = tables->num_offsets,
                                  .num_rows = tables->num_rows};
-    on_cpu_gather(CPU_TEXELS, forward, pass, offsets, map,
-                  (const float *)(const void *)take(source), (float *)(void *)take(target));
+    on_cpu_gather(CPU_TEXELS, forward, pass, offsets, map, (const float *)(const void *)take(source),
+                  (float *)(void *)take(target));
     free(map);
     free(values);
     free(offsets);
     return LR_OK;
 }
 
-static lr_status run_task(void *self, const lr_direct_task *task,
-                          const struct lr_direct_image *source,
+static lr_status run_task(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                           const struct lr_direct_image *target, double *device_seconds)
 {
-    for (int k = 0; k < task->num_views; k++) {
+    for (int k = 0; k < task->num_views; k++)
         LR_TRY(run(self, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target));
-    }
     *device_seconds = task->num_views;
     return LR_OK;
 }
@@ -136,9 +132,7 @@ static lr_cuda_image image_of(const struct lr_direct_image *from)
         image.texels = take(from);
         image.extent[0] = from->has_margins ? layout.extent[0] : layout.quads;
         image.extent[1] = from->has_margins ? layout.extent[1] : layout.size[0];
-        for (int k = 0; from->has_margins && k < 3; k++) {
-            image.margin[k] = layout.margin[k];
-        }
+        for (int k = 0; from->has_margins && k < 3; k++) image.margin[k] = layout.margin[k];
     }
     return image;
 }
@@ -156,8 +150,7 @@ static lr_status discrepancy(void *self, int what, const struct lr_direct_view_d
     return LR_OK;
 }
 
-static lr_status change(void *self, const struct lr_direct_change *change,
-                        const struct lr_direct_image *image)
+static lr_status change(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image)
 {
     (void)self;
     on_cpu_change((lr_cuda_change){.layout = lr_cuda_layout_of(fake.compute),
@@ -249,8 +242,7 @@ static lr_operator *make_fake(const lr_grid *grid)
         .storage = LR_DIRECT_BUFFERS,
     };
     op->backend.fns->destroy(op->backend.self);
-    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &op->direct->backend),
-                     LR_OK);
+    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &op->direct->backend), LR_OK);
     op->backend = op->direct->backend.common;
     return op;
 }
@@ -290,9 +282,7 @@ static void tables_are_timed_by_functions(void **state)
     lr_direct_timing timing;
     make_pair(&pair);
     const lr_vector x = lr_vector_of_floats(pair.source, pair.count);
-    assert_int_equal(lr_direct_time(pair.tested,
-                                    &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x},
-                                    &timing),
+    assert_int_equal(lr_direct_time(pair.tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x}, &timing),
                      LR_OK);
     assert_true(timing.device_s == 3);
     pair_compare_projections(&pair, 2);
@@ -302,9 +292,7 @@ static void tables_are_timed_by_functions(void **state)
 
 static void iterate(struct pair *pair, const struct turns *turns)
 {
-    for (int number = 0; number < turns_blocks(turns); number++) {
-        turns_update(pair, turns, number);
-    }
+    for (int number = 0; number < turns_blocks(turns); number++) turns_update(pair, turns, number);
 }
 
 /* Once all is out, an iteration takes and gives nothing; reading the image moves it alone. */
@@ -345,9 +333,7 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     struct pair pair;
     int moved[6] = {0};
     make_pair(&pair);
-    for (int view = 0; view < TURN_VIEWS; view++) {
-        pair_fill(&pair, view, (uint64_t)view);
-    }
+    for (int view = 0; view < TURN_VIEWS; view++) pair_fill(&pair, view, (uint64_t)view);
     const lr_lor_data data = {.count = TURN_VIEWS * pair.count, .values = pair.data[0]};
     lr_recon_params params = {.op = pair.tested,
                               .data = &data,
@@ -360,9 +346,8 @@ static void a_reconstruction_moves_its_image_alone(void **state)
                               .user = moved};
     lr_vector image = lr_vector_of_floats(pair.found, pair.count);
     assert_int_equal(lr_recon(&params, &image), LR_OK);
-    for (int k = 3; k <= 5; k++) { /* each iteration takes it, and the next report gives it back */
+    for (int k = 3; k <= 5; k++) /* each iteration takes it, and the next report gives it back */
         assert_int_equal(moved[k] - moved[k - 1], 2);
-    }
     params.op = pair.reference;
     params.iteration = NULL;
     image = lr_vector_of_floats(pair.expected, pair.count);
@@ -388,16 +373,10 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
     struct pair pair;
     lr_traffic traffic[5] = {{0}};
     make_pair(&pair);
-    for (int view = 0; view < TURN_VIEWS; view++) {
-        pair_fill(&pair, view, (uint64_t)view);
-    }
+    for (int view = 0; view < TURN_VIEWS; view++) pair_fill(&pair, view, (uint64_t)view);
     const lr_lor_data data = {.count = TURN_VIEWS * pair.count, .values = pair.data[0]};
-    lr_recon_params params = {.op = pair.tested,
-                              .data = &data,
-                              .iterations = 4,
-                              .subsets = 2,
-                              .iteration = count_bytes,
-                              .user = traffic};
+    lr_recon_params params = {
+        .op = pair.tested, .data = &data, .iterations = 4, .subsets = 2, .iteration = count_bytes, .user = traffic};
     lr_vector image = lr_vector_of_floats(pair.found, pair.count);
     assert_int_equal(lr_recon(&params, &image), LR_OK);
     assert_int_equal(traffic[4].to_device, traffic[1].to_device);
@@ -414,9 +393,7 @@ static void a_reconstruction_with_a_fit_stays_there(void **state)
 
 int main(void)
 {
-    if (!fixture_backend_is_usable("compute")) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable("compute")) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
         cmocka_unit_test(nothing_changes_hands_within_an_iteration),

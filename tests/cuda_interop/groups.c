@@ -30,9 +30,7 @@ static struct device device;
 static cudaError_t take(void **memory, size_t bytes, int *taken)
 {
     device.calls++;
-    if (device.fails_in > 0 && --device.fails_in == 0) {
-        return cudaErrorMemoryAllocation;
-    }
+    if (device.fails_in > 0 && --device.fails_in == 0) return cudaErrorMemoryAllocation;
     *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
     memset(*memory, 0xff, bytes);
     ++*taken;
@@ -69,8 +67,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     assert_true(kind == cudaMemcpyHostToDevice && stream == NULL);
     memcpy(to, from, bytes);
@@ -120,8 +117,8 @@ int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill
     return 0;
 }
 
-int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
-                                  const lr_cuda_gather *tables, const int32_t *indices)
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
+                                  const int32_t *indices)
 {
     (void)forward;
     assert_true(pass->weights != NULL && indices != NULL && tables->values[0] >= 0);
@@ -138,25 +135,21 @@ struct projector {
     struct test_log log;
 };
 
-static void open_projector(struct projector *projector, lr_direct_variant variant,
-                           int64_t room_bytes)
+static void open_projector(struct projector *projector, lr_direct_variant variant, int64_t room_bytes)
 {
     *projector = (struct projector){0};
     device = (struct device){0};
     test_log_init(&projector->log);
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        projector->views[k] = (lr_view){180.0 * k / NUM_VIEWS, 5.0 * (k % 3) - 5};
-    }
+    for (int k = 0; k < NUM_VIEWS; k++) projector->views[k] = (lr_view){180.0 * k / NUM_VIEWS, 5.0 * (k % 3) - 5};
     const lr_grid grid = case_grid();
-    projector->compute.params =
-        (struct lr_direct_backend_params){.grid = grid,
-                                          .views = projector->views,
-                                          .num_views = NUM_VIEWS,
-                                          .kernel = {case_resolution(2), 0, 0},
-                                          .threads = THREADS,
-                                          .variant = variant,
-                                          .max_memory_bytes = room_bytes,
-                                          .log = &projector->log.log};
+    projector->compute.params = (struct lr_direct_backend_params){.grid = grid,
+                                                                  .views = projector->views,
+                                                                  .num_views = NUM_VIEWS,
+                                                                  .kernel = {case_resolution(2), 0, 0},
+                                                                  .threads = THREADS,
+                                                                  .variant = variant,
+                                                                  .max_memory_bytes = room_bytes,
+                                                                  .log = &projector->log.log};
     projector->compute.layout = (struct lr_direct_layout){
         .size = {grid.size[0], grid.size[1], grid.size[2]}, .quads = 3, .margin = {8, 16, 16}};
     assert_int_equal(lr_cuda_table_set_init(&projector->set, &projector->compute), LR_OK);
@@ -187,22 +180,16 @@ static void check_view(const struct projector *projector, int view)
     const int64_t columns = (int64_t)gather->layout.extent[1] * gather->layout.extent[2];
     double sum = 0;
     assert_true(tables->is_there);
-    for (int i = 0; i < gather->num_offsets; i++) {
-        sum += (double)gather->values[(int64_t)i * gather->num_rows];
-    }
+    for (int i = 0; i < gather->num_offsets; i++) sum += (double)gather->values[(int64_t)i * gather->num_rows];
     assert_true(fabs(sum - 1) < 1e-6);
-    for (int64_t k = 0; k < columns; k++) {
-        assert_true(tables->map[k] < gather->num_rows);
-    }
+    for (int64_t k = 0; k < columns; k++) assert_true(tables->map[k] < gather->num_rows);
 }
 
 /* From view `first` on to the last. */
 static void make_from(struct projector *projector, int first)
 {
     int views[NUM_VIEWS];
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        views[k] = k;
-    }
+    for (int k = 0; k < NUM_VIEWS; k++) views[k] = k;
     assert_int_equal(lr_cuda_make_tables(&projector->set, views + first, NUM_VIEWS - first), LR_OK);
 }
 
@@ -223,17 +210,13 @@ static void next_views_come_along(void **state)
     assert_int_equal(device.calls, calls);
     make_from(&projector, 5);
     assert_int_equal(count_there(&projector), 22 - 5 + THREADS);
-    for (int k = 5; k < NUM_VIEWS; k++) {
-        check_view(&projector, k);
-    }
+    for (int k = 5; k < NUM_VIEWS; k++) check_view(&projector, k);
     close_projector(&projector);
 }
 
 static int count_calls(struct projector *projector, int first)
 {
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        lr_cuda_forget_tables(&projector->set, k);
-    }
+    for (int k = 0; k < NUM_VIEWS; k++) lr_cuda_forget_tables(&projector->set, k);
     assert_int_equal(projector->set.bytes, 0);
     const int before = device.calls;
     make_from(projector, first);
@@ -270,9 +253,7 @@ static int64_t find_view_bytes(lr_direct_variant variant)
 static void go_through_views(struct projector *projector)
 {
     int views[2 * NUM_VIEWS];
-    for (int k = 0; k < 2 * NUM_VIEWS; k++) {
-        views[k] = 7 * k % NUM_VIEWS;
-    }
+    for (int k = 0; k < 2 * NUM_VIEWS; k++) views[k] = 7 * k % NUM_VIEWS;
     for (int k = 0; k < 2 * NUM_VIEWS; k++) {
         assert_int_equal(lr_cuda_make_tables(&projector->set, views + k, 2 * NUM_VIEWS - k), LR_OK);
         check_view(projector, views[k]);

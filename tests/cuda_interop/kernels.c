@@ -45,10 +45,8 @@ static void fill(struct tables *tables)
     memset(tables->map, 0xff, entries * sizeof(*tables->map)); /* no kernel around the grid */
     for (int64_t i = 0; i < count; i++) {
         memcpy(tables->offsets + 4 * i, tables->shape.offsets[i], 3 * sizeof(int32_t));
-        for (int row = 0; row < gather->num_rows; row++) {
-            tables->values[i * gather->num_rows + row] =
-                (float)lr_direct_tables_values(tables->exact, row)[i];
-        }
+        for (int row = 0; row < gather->num_rows; row++)
+            tables->values[i * gather->num_rows + row] = (float)lr_direct_tables_values(tables->exact, row)[i];
     }
     for (int y = 0; y < size[1]; y++) {
         for (int x = 0; x < size[0]; x++) {
@@ -72,16 +70,12 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
                                       .num_rows = one_row ? 1 : tables->shape.info.num_kernels};
     fill(tables);
     tables->gather.values = tables->values;
-    assert_int_equal(lr_cuda_column_plan_init(&tables->plan, &tables->shape, &layout,
-                                              tables->gather.num_rows, NULL),
+    assert_int_equal(lr_cuda_column_plan_init(&tables->plan, &tables->shape, &layout, tables->gather.num_rows, NULL),
                      LR_OK);
-    assert_int_equal(lr_cuda_band_plan_init(&tables->bands, &tables->shape, &layout,
-                                            tables->gather.num_rows, NULL),
+    assert_int_equal(lr_cuda_band_plan_init(&tables->bands, &tables->shape, &layout, tables->gather.num_rows, NULL),
                      LR_OK);
     assert_true(lr_cuda_band_plan_fits(&tables->bands, 227 * 1024));
-    assert_int_equal(
-        lr_cuda_cloud_init(&tables->cloud, &tables->shape, &layout, tables->gather.num_rows, NULL),
-        LR_OK);
+    assert_int_equal(lr_cuda_cloud_init(&tables->cloud, &tables->shape, &layout, tables->gather.num_rows, NULL), LR_OK);
     tables->cloud.pass.factors = tables->cloud.factors;
     tables->cloud.pass.profiles = tables->cloud.profiles;
     tables->cloud.pass.shift = tables->cloud.shift;
@@ -108,14 +102,11 @@ static void reorder(const lr_cuda_layout *layout, double *image, float *texels, 
     for (int64_t k = 0; k < (int64_t)size[0] * size[1] * size[2]; k++) {
         const int x = (int)(k % size[0]), y = (int)(k / size[0] % size[1]);
         const int64_t z = k / size[0] / size[1];
-        float *texel =
-            texels +
-            FLOATS * ((int64_t)layout->extent[0] * column_of(layout, x, y) + layout->margin[0]) + z;
-        if (to_texels) {
+        float *texel = texels + FLOATS * ((int64_t)layout->extent[0] * column_of(layout, x, y) + layout->margin[0]) + z;
+        if (to_texels)
             *texel = (float)image[k];
-        } else {
+        else
             image[k] = *texel;
-        }
     }
 }
 
@@ -152,45 +143,37 @@ static void run_bands(const struct tables *tables, int shape, struct way way)
                                   .bases = plan->bases[0],
                                   .spots = plan->spots[0][0],
                                   .ranges = plan->ranges[0]};
-    assert_int_equal(
-        on_cpu_bands(way.forward, plan->passes[shape], fill, &lists, way.source, way.target), 0);
+    assert_int_equal(on_cpu_bands(way.forward, plan->passes[shape], fill, &lists, way.source, way.target), 0);
 }
 
-static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,
-                float *target)
+static void run(const struct tables *tables, enum kind kind, bool forward, const float *source, float *target)
 {
     if (kind == COLUMNS) {
-        on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices,
-                       tables->plan.num_weights, source, target);
+        on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices, tables->plan.num_weights,
+                       source, target);
     } else if (kind >= BANDS) {
         run_bands(tables, (int)(kind - BANDS), (struct way){forward, source, target});
     } else if (kind == SHARED || kind == CLOUD) {
-        on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0],
-                     tables->map, source, target);
+        on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0], tables->map, source, target);
     } else {
-        on_cpu_gather(kind == VOXELS ? CPU_VOXELS : CPU_TEXELS, forward, tables->gather,
-                      tables->offsets, tables->map, source, target);
+        on_cpu_gather(kind == VOXELS ? CPU_VOXELS : CPU_TEXELS, forward, tables->gather, tables->offsets, tables->map,
+                      source, target);
     }
 }
 
 /* Texels beyond the grid must stay zero: the next gather reads them. */
-static void assert_zero_around(const lr_cuda_layout *layout, const float *texels,
-                               int64_t num_texels, const double *image)
+static void assert_zero_around(const lr_cuda_layout *layout, const float *texels, int64_t num_texels,
+                               const double *image)
 {
     double inside = 0, all = 0;
-    for (int64_t k = 0; k < (int64_t)layout->size[0] * layout->size[1] * layout->size[2]; k++) {
-        inside += fabs(image[k]);
-    }
-    for (int64_t k = 0; k < FLOATS * num_texels; k++) {
-        all += fabs((double)texels[k]);
-    }
+    for (int64_t k = 0; k < (int64_t)layout->size[0] * layout->size[1] * layout->size[2]; k++) inside += fabs(image[k]);
+    for (int64_t k = 0; k < FLOATS * num_texels; k++) all += fabs((double)texels[k]);
     assert_true(fabs(all - inside) <= 1e-9 * inside);
 }
 
 static double worst;
 
-static void check_kind(const struct tables *tables, enum kind kind, bool forward, double *image,
-                       const double *expected)
+static void check_kind(const struct tables *tables, enum kind kind, bool forward, double *image, const double *expected)
 {
     const lr_cuda_layout *layout = &tables->gather.layout;
     const int64_t count = (int64_t)layout->size[0] * layout->size[1] * layout->size[2];
@@ -217,22 +200,16 @@ static void check_case(const lr_grid *grid, const lr_view *view, const lr_direct
     uint64_t seed = 5;
     struct tables tables;
     const int64_t count = lr_grid_num_voxels(grid);
-    const bool one_row =
-        kernel->resolution.model == LR_RADIAL_INVARIANT && !kernel->resolution.asymmetric;
-    open_tables(&tables, &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel},
-                one_row);
-    lr_operator *reference = lr_direct_create(&(lr_direct_params){
-        .grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = "cpu"});
+    const bool one_row = kernel->resolution.model == LR_RADIAL_INVARIANT && !kernel->resolution.asymmetric;
+    open_tables(&tables, &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel}, one_row);
+    lr_operator *reference = lr_direct_create(
+        &(lr_direct_params){.grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = "cpu"});
     double *image = calloc((size_t)count, sizeof(*image));
     double *expected = calloc((size_t)count, sizeof(*expected));
-    for (int64_t k = 0; k < count; k++) {
-        image[k] = (double)(float)test_random(&seed);
-    }
+    for (int64_t k = 0; k < count; k++) image[k] = (double)(float)test_random(&seed);
     for (int forward = 0; forward < 2; forward++) {
         assert_int_equal(view_doubles(reference, forward, 0, image, expected), LR_OK);
-        for (int kind = 0; kind < NUM_KINDS; kind++) {
-            check_kind(&tables, kind, forward != 0, image, expected);
-        }
+        for (int kind = 0; kind < NUM_KINDS; kind++) check_kind(&tables, kind, forward != 0, image, expected);
     }
     free(expected);
     free(image);
@@ -246,9 +223,7 @@ static void gathers_are_those_of_the_reference(void **state)
     const lr_grid grid = case_grid();
     for (int model = 0; model < NUM_MODELS; model++) {
         const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
-        for (int k = 0; k < NUM_ANGLES; k++) {
-            check_case(&grid, &case_views[k], &kernel);
-        }
+        for (int k = 0; k < NUM_ANGLES; k++) check_case(&grid, &case_views[k], &kernel);
     }
     print_message("largest difference %.2e\n", worst);
     assert_true(worst < 1e-6); /* of a sum of some hundred floats */
@@ -263,9 +238,7 @@ static void long_columns_are_cut_into_steps(void **state)
     const lr_direct_kernel kernel = {
         .resolution = {.tof_ps = 200, .model = LR_RADIAL_VARIANT2, .axial_mm = 7, .edge_mm = 60}};
     worst = 0;
-    for (int k = 0; k < 4; k++) {
-        check_case(&grid, &views[k], &kernel);
-    }
+    for (int k = 0; k < 4; k++) check_case(&grid, &views[k], &kernel);
     print_message("largest difference %.2e\n", worst);
     assert_true(worst < 1e-6);
 }
@@ -344,14 +317,9 @@ static void products_are_complex_ones(void **state)
     enum { BINS = 5, VOLUMES = 3, PAIRS = BINS * VOLUMES };
     float values[2 * (PAIRS + 3)], before[2 * (PAIRS + 3)], spectrum[2 * BINS];
     uint64_t seed = 4;
-    for (int k = 0; k < 2 * (PAIRS + 3); k++) {
-        values[k] = before[k] = (float)(test_random(&seed) - 0.5);
-    }
-    for (int k = 0; k < 2 * BINS; k++) {
-        spectrum[k] = (float)(test_random(&seed) - 0.5);
-    }
-    on_cpu_product((fft_product){.bins = BINS, .volumes = VOLUMES, .scale = 0.25f}, values,
-                   spectrum);
+    for (int k = 0; k < 2 * (PAIRS + 3); k++) values[k] = before[k] = (float)(test_random(&seed) - 0.5);
+    for (int k = 0; k < 2 * BINS; k++) spectrum[k] = (float)(test_random(&seed) - 0.5);
+    on_cpu_product((fft_product){.bins = BINS, .volumes = VOLUMES, .scale = 0.25f}, values, spectrum);
     for (int k = 0; k < PAIRS; k++) {
         const double a[2] = {before[2 * k], before[2 * k + 1]};
         const double b[2] = {spectrum[2 * (k % BINS)], spectrum[2 * (k % BINS) + 1]};

@@ -17,14 +17,13 @@ typedef enum cpu_gather { CPU_VOXELS, CPU_TEXELS } cpu_gather;
 
 /* images: float [y][x][q][4] with the layout's margins; map: with margins. offsets: [num_offsets][4].
  * pass.offsets is not read. */
-void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets,
-                   const uint16_t *map, const float *source, float *target);
+void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets, const uint16_t *map,
+                   const float *source, float *target);
 
 /* Fills pass.weights, [num_weights] of four floats, and gathers by columns. num_places: of places.
  * indices: [steps][outputs][4]. */
-void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables,
-                    const int32_t *indices, int64_t num_weights, const float *source,
-                    float *target);
+void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables, const int32_t *indices,
+                    int64_t num_weights, const float *source, float *target);
 
 /* Fills in weights and profiles, sorts the source and gathers by bands, a warp at a time. lists: a
  * plan's; of pass and fill, what these hold and what is filled in are not read. Returns the number of
@@ -33,8 +32,8 @@ typedef struct cpu_band_lists {
     const lr_cuda_band_step *steps;
     const int32_t *lists, *cuts, *tiles, *bases, *spots, *ranges;
 } cpu_band_lists;
-int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
-                 const cpu_band_lists *lists, const float *source, float *target);
+int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill, const cpu_band_lists *lists,
+                 const float *source, float *target);
 
 /* Fills in LORmap and mSRval of several views, and a few threads more. */
 void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
@@ -43,13 +42,12 @@ void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes
 void on_cpu_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
 /* Sorts the source and gathers by bands, of which everything is filled in. As on_cpu_bands. */
-int on_cpu_filled_bands(bool forward, const lr_cuda_bands *pass, const float *source,
-                        float *target);
+int on_cpu_filled_bands(bool forward, const lr_cuda_bands *pass, const float *source, float *target);
 
 /* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
  * [num_points][4]. */
-void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
-                  const uint16_t *map, const float *source, float *target);
+void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points, const uint16_t *map,
+                  const float *source, float *target);
 
 /* Threads beyond the last bin run, too. values, spectrum: real and imaginary parts in turn; those of
  * the product are not read. */

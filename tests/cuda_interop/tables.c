@@ -38,33 +38,26 @@ static lr_cuda_layout find_layout(const struct lr_direct_backend_params *backend
     for (int view = 0; view < backend->num_views; view++) {
         struct lr_direct_shape shape;
         int margin[3];
-        assert_int_equal(
-            lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &backend->grid,
-                                                                    .view = backend->views[view],
-                                                                    .kernel = backend->kernel}),
-            LR_OK);
+        assert_int_equal(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &backend->grid,
+                                                                                 .view = backend->views[view],
+                                                                                 .kernel = backend->kernel}),
+                         LR_OK);
         lr_cuda_column_margins(&shape, margin);
-        for (int k = 0; k < 3; k++) {
-            layout.margin[k] = margin[k] > layout.margin[k] ? margin[k] : layout.margin[k];
-        }
+        for (int k = 0; k < 3; k++) layout.margin[k] = margin[k] > layout.margin[k] ? margin[k] : layout.margin[k];
         lr_direct_shape_finish(&shape);
     }
-    for (int k = 0; k < 3; k++) {
-        layout.extent[k] = (k == 0 ? layout.quads : size[k - 1]) + 2 * layout.margin[k];
-    }
+    for (int k = 0; k < 3; k++) layout.extent[k] = (k == 0 ? layout.quads : size[k - 1]) + 2 * layout.margin[k];
     return layout;
 }
 
 static void place_all(struct group *group)
 {
     for (int k = 0; k < group->backend.num_views; k++) {
-        assert_int_equal(lr_cuda_place_values(&group->memory, &group->plans[k], &group->layout,
-                                              &group->fills[k]),
+        assert_int_equal(lr_cuda_place_values(&group->memory, &group->plans[k], &group->layout, &group->fills[k]),
                          LR_OK);
         if (group->plans[k].has_bands) {
-            assert_int_equal(lr_cuda_place_bands(&group->memory, &group->plans[k].bands,
-                                                 &group->fills[k], group->bands[k]),
-                             LR_OK);
+            assert_int_equal(
+                lr_cuda_place_bands(&group->memory, &group->plans[k].bands, &group->fills[k], group->bands[k]), LR_OK);
         }
     }
 }
@@ -97,13 +90,9 @@ static struct group *open_group(const lr_grid *grid, int model, bool bands_work)
                                                        .variant = LR_DIRECT_BANDS};
     group->layout = find_layout(&group->backend);
     int numbers[NUM_VIEWS];
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        numbers[k] = k;
-    }
-    const struct lr_cuda_plan_params params = {.backend = &group->backend,
-                                               .layout = group->layout,
-                                               .bands_work = bands_work,
-                                               .shared_room = 227 * 1024};
+    for (int k = 0; k < NUM_VIEWS; k++) numbers[k] = k;
+    const struct lr_cuda_plan_params params = {
+        .backend = &group->backend, .layout = group->layout, .bands_work = bands_work, .shared_room = 227 * 1024};
     assert_int_equal(lr_cuda_view_plans_init(group->plans, &params, numbers, NUM_VIEWS), LR_OK);
     open_memory(group);
     group->sizes = lr_cuda_fill_sizes_of(group->fills, NUM_VIEWS);
@@ -121,8 +110,8 @@ static void close_group(struct group *group)
 
 static lr_direct_tables *open_reference(const struct group *group, int view)
 {
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &group->backend.grid, .view = views[view], .kernel = group->backend.kernel});
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &group->backend.grid, .view = views[view], .kernel = group->backend.kernel});
     assert_non_null(tables);
     return tables;
 }
@@ -137,8 +126,7 @@ static void check_map(const struct group *group, int view, const lr_direct_table
         const int x = k % layout->extent[1] - layout->margin[1];
         const int y = k / layout->extent[1] - layout->margin[2];
         const bool is_there = x >= 0 && x < layout->size[0] && y >= 0 && y < layout->size[1];
-        assert_int_equal(map[k],
-                         is_there ? lr_direct_tables_map(reference)[x + layout->size[0] * y] : 0);
+        assert_int_equal(map[k], is_there ? lr_direct_tables_map(reference)[x + layout->size[0] * y] : 0);
     }
 }
 
@@ -216,9 +204,7 @@ static void open_images(struct images *images, const lr_cuda_layout *layout)
     images->expected = calloc((size_t)images->count, sizeof(float));
     images->source = calloc((size_t)images->num_texels, FLOATS * sizeof(float));
     images->target = calloc((size_t)images->num_texels, FLOATS * sizeof(float));
-    for (int64_t k = 0; k < images->count; k++) {
-        images->image[k] = (float)test_random(&seed);
-    }
+    for (int64_t k = 0; k < images->count; k++) images->image[k] = (float)test_random(&seed);
     reorder(layout, images->image, images->source, true);
 }
 
@@ -242,15 +228,13 @@ static double difference(const struct images *images)
     return sqrt(square / norm);
 }
 
-static double project_by_bands(const struct group *group, int view, bool forward,
-                               struct images *images)
+static double project_by_bands(const struct group *group, int view, bool forward, struct images *images)
 {
     double worst = 0;
     for (int shape = 0; shape < LR_CUDA_BANDS_SHAPES; shape++) {
         memset(images->target, 0, (size_t)images->num_texels * FLOATS * sizeof(float));
-        assert_int_equal(on_cpu_filled_bands(forward, &group->bands[view][forward][shape],
-                                             images->source, images->target),
-                         0);
+        assert_int_equal(
+            on_cpu_filled_bands(forward, &group->bands[view][forward][shape], images->source, images->target), 0);
         reorder(&group->layout, images->found, images->target, false);
         worst = fmax(worst, difference(images));
     }
@@ -267,12 +251,8 @@ static void bands_project_from_where_tables_lie(void **state)
         struct group *group = open_group(&grid, models[m], true);
         struct images images;
         open_images(&images, &group->layout);
-        lr_operator *reference =
-            lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                 .views = views,
-                                                 .num_views = NUM_VIEWS,
-                                                 .kernel = group->backend.kernel,
-                                                 .backend = "cpu"});
+        lr_operator *reference = lr_direct_create(&(lr_direct_params){
+            .grid = &grid, .views = views, .num_views = NUM_VIEWS, .kernel = group->backend.kernel, .backend = "cpu"});
         for (int view = m; view < NUM_VIEWS; view += 3) {
             assert_true(group->plans[view].has_bands);
             view_floats(reference, true, view, images.image, images.expected);
@@ -320,8 +300,7 @@ static void a_view_that_fails_says_why(void **state)
                                                      .kernel = {case_resolution(0), 0, 0},
                                                      .threads = 3,
                                                      .log = &log.log};
-    const struct lr_cuda_plan_params params = {
-        .backend = &backend, .layout = find_layout(&good), .bands_work = true};
+    const struct lr_cuda_plan_params params = {.backend = &backend, .layout = find_layout(&good), .bands_work = true};
     struct lr_cuda_view_plan plans[6], none[6] = {{.num_rows = 0}};
     memset(plans, 0, sizeof(plans));
     assert_int_equal(lr_cuda_view_plans_init(plans, &params, numbers, 6), LR_USAGE);
@@ -356,10 +335,8 @@ static void memory_is_that_which_was_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_those_of_the_reference),
-        cmocka_unit_test(bands_project_from_where_tables_lie),
-        cmocka_unit_test(columns_do_what_bands_cannot),
-        cmocka_unit_test(a_view_that_fails_says_why),
+        cmocka_unit_test(tables_are_those_of_the_reference), cmocka_unit_test(bands_project_from_where_tables_lie),
+        cmocka_unit_test(columns_do_what_bands_cannot),      cmocka_unit_test(a_view_that_fails_says_why),
         cmocka_unit_test(memory_is_that_which_was_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,9 +22,8 @@ struct turns {
 };
 
 static const struct turns all_turns[] = {
-    {LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2},
-    {LR_ALGORITHM_RAMLA, true, true, 1},   {LR_ALGORITHM_OSEM, false, false, 2},
-    {LR_ALGORITHM_OSEM, false, true, 1},   {LR_ALGORITHM_OSEM, true, true, 5},
+    {LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2}, {LR_ALGORITHM_RAMLA, true, true, 1},
+    {LR_ALGORITHM_OSEM, false, false, 2},  {LR_ALGORITHM_OSEM, false, true, 1},  {LR_ALGORITHM_OSEM, true, true, 5},
 };
 enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 
@@ -42,26 +41,18 @@ struct pair {
 static inline void pair_init(struct pair *pair, lr_operator *tested, lr_operator *reference)
 {
     uint64_t seed = 21;
-    *pair = (struct pair){.tested = tested,
-                          .reference = reference,
-                          .count = lr_operator_get_info(tested)->num_voxels};
+    *pair = (struct pair){.tested = tested, .reference = reference, .count = lr_operator_get_info(tested)->num_voxels};
     pair->found = calloc((size_t)pair->count, sizeof(float));
     pair->expected = calloc((size_t)pair->count, sizeof(float));
     pair->source = calloc((size_t)pair->count, sizeof(float));
     pair->image = calloc((size_t)pair->count, sizeof(double));
-    for (int k = 0; k < TURN_DATA; k++) {
-        pair->data[k] = calloc(TURN_VIEWS * (size_t)pair->count, sizeof(float));
-    }
-    for (int64_t k = 0; k < pair->count; k++) {
-        pair->source[k] = (float)test_random(&seed);
-    }
+    for (int k = 0; k < TURN_DATA; k++) pair->data[k] = calloc(TURN_VIEWS * (size_t)pair->count, sizeof(float));
+    for (int64_t k = 0; k < pair->count; k++) pair->source[k] = (float)test_random(&seed);
 }
 
 static inline void pair_finish(struct pair *pair)
 {
-    for (int k = 0; k < TURN_DATA; k++) {
-        free(pair->data[k]);
-    }
+    for (int k = 0; k < TURN_DATA; k++) free(pair->data[k]);
     free(pair->image);
     free(pair->source);
     free(pair->expected);
@@ -84,8 +75,7 @@ static inline void pair_compare_projections(struct pair *pair, int view)
 {
     for (int back = 0; back < 2; back++) {
         assert_int_equal(view_floats(pair->tested, !back, view, pair->source, pair->found), LR_OK);
-        assert_int_equal(view_floats(pair->reference, !back, view, pair->source, pair->expected),
-                         LR_OK);
+        assert_int_equal(view_floats(pair->reference, !back, view, pair->source, pair->expected), LR_OK);
         pair_compare(pair);
     }
 }
@@ -108,11 +98,8 @@ static inline int turns_views(const struct turns *turns, int number, int32_t vie
     static const int order[TURN_VIEWS] = {3, 0, 4, 1, 2};
     int count = 0;
     for (int view = 0; view < TURN_VIEWS; view++) {
-        for (int k = 0; k < TURN_VIEWS; k++) {
-            if (order[k] == view && k / turns->views_per_block == number) {
-                views[count++] = view;
-            }
-        }
+        for (int k = 0; k < TURN_VIEWS; k++)
+            if (order[k] == view && k / turns->views_per_block == number) views[count++] = view;
     }
     return count;
 }
@@ -124,23 +111,18 @@ static inline void pair_load_block(struct pair *pair, const struct turns *turns,
     const lr_selection part = {.pairs = views, .num_pairs = num_views};
     lr_vector vectors[TURN_DATA];
     for (int k = 0; k < TURN_DATA; k++) {
-        assert_int_equal(
-            lr_vector_create(&(lr_vector_params){.count = num_views * pair->count}, &vectors[k]),
-            LR_OK);
+        assert_int_equal(lr_vector_create(&(lr_vector_params){.count = num_views * pair->count}, &vectors[k]), LR_OK);
         for (int n = 0; n < num_views; n++) {
-            memcpy((float *)vectors[k].values + n * pair->count,
-                   pair->data[k] + views[n] * pair->count, (size_t)pair->count * sizeof(float));
+            memcpy((float *)vectors[k].values + n * pair->count, pair->data[k] + views[n] * pair->count,
+                   (size_t)pair->count * sizeof(float));
         }
     }
     const struct lr_update_data data = {.part = &part,
                                         .measured = &vectors[0],
                                         .additive = turns->additive ? &vectors[1] : NULL,
                                         .factors = turns->factors ? &vectors[2] : NULL};
-    assert_int_equal(updates_of(pair->tested)->load(pair->tested->backend.self, number, &data),
-                     LR_OK);
-    for (int k = 0; k < TURN_DATA; k++) {
-        lr_vector_destroy(&vectors[k]);
-    }
+    assert_int_equal(updates_of(pair->tested)->load(pair->tested->backend.self, number, &data), LR_OK);
+    for (int k = 0; k < TURN_DATA; k++) lr_vector_destroy(&vectors[k]);
 }
 
 /* Some counts are zero, and so are some factors. */
@@ -149,8 +131,7 @@ static inline void pair_fill(struct pair *pair, int view, uint64_t seed)
     for (int k = 0; k < TURN_DATA; k++) {
         for (int64_t v = 0; v < pair->count; v++) {
             const double value = test_random(&seed);
-            pair->data[k][view * pair->count + v] =
-                (float)(k == 1 || value > 0.1 ? (k + 1) * value : 0);
+            pair->data[k][view * pair->count + v] = (float)(k == 1 || value > 0.1 ? (k + 1) * value : 0);
         }
     }
 }
@@ -162,24 +143,17 @@ static inline void pair_open(struct pair *pair, const struct turns *turns)
                                         .algorithm = turns->algorithm,
                                         .has_additive = turns->additive,
                                         .has_factors = turns->factors};
-    assert_int_equal(updates_of(pair->tested)->open(pair->tested->backend.self, &plan, &has_room),
-                     LR_OK);
+    assert_int_equal(updates_of(pair->tested)->open(pair->tested->backend.self, &plan, &has_room), LR_OK);
     assert_true(has_room);
-    for (int view = 0; view < TURN_VIEWS; view++) {
-        pair_fill(pair, view, (uint64_t)view);
-    }
-    for (int number = 0; number < plan.num_subsets; number++) {
-        pair_load_block(pair, turns, number);
-    }
+    for (int view = 0; view < TURN_VIEWS; view++) pair_fill(pair, view, (uint64_t)view);
+    for (int number = 0; number < plan.num_subsets; number++) pair_load_block(pair, turns, number);
 }
 
 static inline void pair_set_image(struct pair *pair, const float *image)
 {
     const lr_vector x = lr_vector_of_floats(image, pair->count);
     assert_int_equal(updates_of(pair->tested)->set_image(pair->tested->backend.self, &x), LR_OK);
-    for (int64_t k = 0; k < pair->count; k++) {
-        pair->image[k] = (double)image[k];
-    }
+    for (int64_t k = 0; k < pair->count; k++) pair->image[k] = (double)image[k];
 }
 
 static inline void pair_get_image(struct pair *pair, float *image)
@@ -191,16 +165,13 @@ static inline void pair_get_image(struct pair *pair, float *image)
 static inline void pair_compare_images(struct pair *pair)
 {
     pair_get_image(pair, pair->found);
-    for (int64_t k = 0; k < pair->count; k++) {
-        pair->expected[k] = (float)pair->image[k];
-    }
+    for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)pair->image[k];
     pair_compare(pair);
 }
 
 /* --- updates --- */
 
-static inline double factor_at(const struct pair *pair, const struct turns *turns, int view,
-                               int64_t voxel)
+static inline double factor_at(const struct pair *pair, const struct turns *turns, int view, int64_t voxel)
 {
     return turns->factors ? (double)pair->data[2][view * pair->count + voxel] : 1;
 }
@@ -212,9 +183,7 @@ static inline double turns_lambda(const struct pair *pair, const struct turns *t
     double sum = 0;
     for (int n = turns_views(turns, number, views) - 1; n >= 0; n--) {
         double most = 0;
-        for (int64_t k = 0; k < pair->count; k++) {
-            most = fmax(most, factor_at(pair, turns, views[n], k));
-        }
+        for (int64_t k = 0; k < pair->count; k++) most = fmax(most, factor_at(pair, turns, views[n], k));
         sum += most;
     }
     return 1 / sum;
@@ -231,14 +200,11 @@ static inline void add_back(const struct pair *pair, int view, const double *his
 {
     double *back = calloc((size_t)pair->count, sizeof(*back));
     assert_int_equal(view_doubles(pair->reference, false, view, histo, back), LR_OK);
-    for (int64_t k = 0; k < pair->count; k++) {
-        sum[k] += back[k];
-    }
+    for (int64_t k = 0; k < pair->count; k++) sum[k] += back[k];
     free(back);
 }
 
-static inline void reference_view(struct pair *pair, const struct turns *turns, int view,
-                                  double *sums[2])
+static inline void reference_view(struct pair *pair, const struct turns *turns, int view, double *sums[2])
 {
     const bool is_ramla = turns->algorithm == LR_ALGORITHM_RAMLA;
     double *histo = calloc((size_t)pair->count, sizeof(*histo));
@@ -251,9 +217,7 @@ static inline void reference_view(struct pair *pair, const struct turns *turns, 
         histo[k] = e > LR_DIRECT_LEAST ? n * (is_ramla ? ratio - 1 : ratio) : 0;
     }
     add_back(pair, view, histo, sums[0]);
-    for (int64_t k = 0; k < pair->count; k++) {
-        histo[k] = factor_at(pair, turns, view, k);
-    }
+    for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, view, k);
     add_back(pair, view, histo, sums[1]);
     free(histo);
 }
@@ -263,42 +227,31 @@ static inline void reference_update(struct pair *pair, const struct turns *turns
     int32_t views[TURN_VIEWS];
     const int num_views = turns_views(turns, number, views);
     const double lambda = turns_lambda(pair, turns, number);
-    double *sums[2] = {calloc((size_t)pair->count, sizeof(double)),
-                       calloc((size_t)pair->count, sizeof(double))};
-    for (int n = 0; n < num_views; n++) {
-        reference_view(pair, turns, views[n], sums);
-    }
-    for (int64_t k = 0; k < pair->count; k++) {
-        if (turns->algorithm == LR_ALGORITHM_RAMLA) {
+    double *sums[2] = {calloc((size_t)pair->count, sizeof(double)), calloc((size_t)pair->count, sizeof(double))};
+    for (int n = 0; n < num_views; n++) reference_view(pair, turns, views[n], sums);
+    for (int64_t k = 0; k < pair->count; k++)
+        if (turns->algorithm == LR_ALGORITHM_RAMLA)
             pair->image[k] *= fmax(1 + lambda * sums[0][k], 0);
-        } else if (sums[1][k] > LR_DIRECT_LEAST) {
+        else if (sums[1][k] > LR_DIRECT_LEAST)
             pair->image[k] *= sums[0][k] / sums[1][k];
-        }
-    }
     free(sums[1]);
     free(sums[0]);
 }
 
 /* A^T n of a block, as the loop of lr_recon asks for it. */
-static inline void pair_compare_sensitivities(struct pair *pair, const struct turns *turns,
-                                              int number)
+static inline void pair_compare_sensitivities(struct pair *pair, const struct turns *turns, int number)
 {
     int32_t views[TURN_VIEWS];
     const int num_views = turns_views(turns, number, views);
     double *sum = calloc((size_t)pair->count, sizeof(*sum));
     double *histo = calloc((size_t)pair->count, sizeof(*histo));
     for (int n = 0; n < num_views; n++) {
-        for (int64_t k = 0; k < pair->count; k++) {
-            histo[k] = factor_at(pair, turns, views[n], k);
-        }
+        for (int64_t k = 0; k < pair->count; k++) histo[k] = factor_at(pair, turns, views[n], k);
         add_back(pair, views[n], histo, sum);
     }
-    for (int64_t k = 0; k < pair->count; k++) {
-        pair->expected[k] = (float)sum[k];
-    }
+    for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = (float)sum[k];
     lr_vector found = lr_vector_of_floats(pair->found, pair->count);
-    assert_int_equal(
-        updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found), LR_OK);
+    assert_int_equal(updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found), LR_OK);
     pair_compare(pair);
     free(histo);
     free(sum);
@@ -356,9 +309,7 @@ static inline void take_turns(struct pair *pair, const struct turns *turns)
 {
     const struct lr_backend *backend = &pair->tested->backend;
     pair_open(pair, turns);
-    for (int64_t k = 0; k < pair->count; k++) {
-        pair->expected[k] = 1;
-    }
+    for (int64_t k = 0; k < pair->count; k++) pair->expected[k] = 1;
     pair_set_image(pair, pair->expected);
     backend->fns->updates->seconds(backend->self);
     turns_iterate(pair, turns);

@@ -14,10 +14,8 @@
 
 enum { NX = 7, NY = 9, NZ = 10, QUADS = 3, VOXELS = NX * NY * NZ, FLOATS = 4 };
 
-static const lr_cuda_layout layout = {.size = {NX, NY, NZ},
-                                      .quads = QUADS,
-                                      .margin = {1, 2, 3},
-                                      .extent = {QUADS + 2, NX + 4, NY + 6}};
+static const lr_cuda_layout layout = {
+    .size = {NX, NY, NZ}, .quads = QUADS, .margin = {1, 2, 3}, .extent = {QUADS + 2, NX + 4, NY + 6}};
 
 /* An image of random values, without margins or with. */
 struct image {
@@ -53,9 +51,7 @@ static struct image make(bool has_margins, bool is_signed, uint64_t seed)
     image.num_texels = (int64_t)image.cuda.extent[0] * image.cuda.extent[1] * rows;
     image.texels = calloc((size_t)image.num_texels, FLOATS * sizeof(float));
     image.cuda.texels = (float4 *)(void *)image.texels;
-    for (int voxel = 0; voxel < VOXELS; voxel++) {
-        image.texels[place_of(&image, voxel)] = random_value(&seed, is_signed);
-    }
+    for (int voxel = 0; voxel < VOXELS; voxel++) image.texels[place_of(&image, voxel)] = random_value(&seed, is_signed);
     return image;
 }
 
@@ -75,9 +71,7 @@ static void check(const struct image *image, const double *expected)
         inside += fabs(found);
         greatest = fmax(greatest, fabs(expected[voxel]));
     }
-    for (int64_t k = 0; k < FLOATS * image->num_texels; k++) {
-        all += fabs((double)image->texels[k]);
-    }
+    for (int64_t k = 0; k < FLOATS * image->num_texels; k++) all += fabs((double)image->texels[k]);
     assert_true(greatest > 0);
     assert_true(fabs(all - inside) <= 1e-12 * inside);
 }
@@ -87,12 +81,8 @@ static void check(const struct image *image, const double *expected)
 static double discrepancy(int what, double estimate, const double data[3])
 {
     const double y = data[0], b = data[1], n = data[2], expected = n * estimate + b;
-    if (what == LR_DIRECT_DO_SENSITIVITY) {
-        return n;
-    }
-    if (expected <= 1e-30) {
-        return 0;
-    }
+    if (what == LR_DIRECT_DO_SENSITIVITY) return n;
+    if (expected <= 1e-30) return 0;
     return n * (what == LR_DIRECT_DO_RAMLA ? y / expected - 1 : y / expected);
 }
 
@@ -101,19 +91,14 @@ static void check_discrepancy(int what, bool has_additive, bool has_factors)
     struct image histo = make(true, false, 1), counts = make(false, false, 2), additive = {0};
     struct image factors = {0};
     double expected[VOXELS];
-    if (has_additive) {
-        additive = make(false, false, 3);
-    }
-    if (has_factors) {
-        factors = make(false, false, 4);
-    }
+    if (has_additive) additive = make(false, false, 3);
+    if (has_factors) factors = make(false, false, 4);
     for (int voxel = 0; voxel < VOXELS; voxel++) {
         const double data[3] = {value_of(&counts, voxel, 0), value_of(&additive, voxel, 0),
                                 value_of(&factors, voxel, 1)};
         expected[voxel] = discrepancy(what, value_of(&histo, voxel, 0), data);
     }
-    on_cpu_discrepancy(
-        (lr_cuda_discrepancy){layout, what, histo.cuda, counts.cuda, additive.cuda, factors.cuda});
+    on_cpu_discrepancy((lr_cuda_discrepancy){layout, what, histo.cuda, counts.cuda, additive.cuda, factors.cuda});
     check(&histo, expected);
     free(factors.texels);
     free(additive.texels);
@@ -125,11 +110,8 @@ static void discrepancies_are_those_of_the_header(void **state)
 {
     (void)state;
     static const int whats[] = {LR_DIRECT_DO_RAMLA, LR_DIRECT_DO_EM, LR_DIRECT_DO_SENSITIVITY};
-    for (int k = 0; k < 3; k++) {
-        for (int which = 0; which < 4; which++) {
-            check_discrepancy(whats[k], (which & 1) != 0, (which & 2) != 0);
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        for (int which = 0; which < 4; which++) check_discrepancy(whats[k], (which & 1) != 0, (which & 2) != 0);
 }
 
 /* --- how an image is changed --- */
@@ -137,12 +119,9 @@ static void discrepancies_are_those_of_the_header(void **state)
 static double change(int what, double x, double c, double s)
 {
     switch (what) {
-    case LR_DIRECT_DO_RAMLA:
-        return fmax(x * (1 + 0.75 * c), 0);
-    case LR_DIRECT_DO_EM:
-        return s > 1e-30 ? x * c / s : x;
-    default:
-        return x + c;
+    case LR_DIRECT_DO_RAMLA: return fmax(x * (1 + 0.75 * c), 0);
+    case LR_DIRECT_DO_EM: return s > 1e-30 ? x * c / s : x;
+    default: return x + c;
     }
 }
 
@@ -154,15 +133,12 @@ static void images_change_as_the_header_says(void **state)
         const bool is_em = whats[k] == LR_DIRECT_DO_EM;
         struct image image = make(true, false, 5), by = make(true, !is_em, 6), sensitivity = {0};
         double expected[VOXELS];
-        if (is_em) {
-            sensitivity = make(true, false, 7);
-        }
+        if (is_em) sensitivity = make(true, false, 7);
         for (int voxel = 0; voxel < VOXELS; voxel++) {
-            expected[voxel] = change(whats[k], value_of(&image, voxel, 0), value_of(&by, voxel, 0),
-                                     value_of(&sensitivity, voxel, 0));
+            expected[voxel] =
+                change(whats[k], value_of(&image, voxel, 0), value_of(&by, voxel, 0), value_of(&sensitivity, voxel, 0));
         }
-        on_cpu_change(
-            (lr_cuda_change){layout, whats[k], 0.75f, image.cuda, by.cuda, sensitivity.cuda});
+        on_cpu_change((lr_cuda_change){layout, whats[k], 0.75f, image.cuda, by.cuda, sensitivity.cuda});
         check(&image, expected);
         free(sensitivity.texels);
         free(by.texels);

@@ -28,8 +28,7 @@ static lr_status make(lr_direct_storage storage, lr_direct_variant variant)
 {
     struct lr_direct_backend backend = {0};
     times_made = 0;
-    return lr_direct_cuda_create(
-        &(struct lr_direct_backend_params){.storage = storage, .variant = variant}, &backend);
+    return lr_direct_cuda_create(&(struct lr_direct_backend_params){.storage = storage, .variant = variant}, &backend);
 }
 
 /* Without CUDA in this build there is no such backend. */
@@ -61,8 +60,7 @@ static void what_is_named_is_made(void **state)
         assert_int_equal(make(LR_DIRECT_BUFFERS, (lr_direct_variant)variant), LR_OK);
         assert_int_equal(made.variant, variant);
         assert_false(made.may_change_variant);
-        assert_int_equal(make(LR_DIRECT_TEXTURES, (lr_direct_variant)variant),
-                         from_textures ? LR_OK : LR_USAGE);
+        assert_int_equal(make(LR_DIRECT_TEXTURES, (lr_direct_variant)variant), from_textures ? LR_OK : LR_USAGE);
         assert_int_equal(times_made, from_textures);
     }
 }

@@ -44,9 +44,7 @@ static inline lr_resolution case_resolution(int k)
                                 .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48,
                                 .axial_mm = 5,
                                 .asymmetric = k >= 6};
-    if (models[k] == LR_RADIAL_MEASURED) {
-        resolution.measured = case_profiles();
-    }
+    if (models[k] == LR_RADIAL_MEASURED) resolution.measured = case_profiles();
     return resolution;
 }
 
@@ -63,16 +61,14 @@ static inline lr_grid case_odd_grid(void)
 }
 
 /* Projections of one view, of arrays in either precision. */
-static inline lr_status view_project(lr_operator *op, bool is_forward, int view,
-                                     const lr_vector *in, lr_vector *out)
+static inline lr_status view_project(lr_operator *op, bool is_forward, int view, const lr_vector *in, lr_vector *out)
 {
     const int32_t pair = view;
     const lr_selection part = {.pairs = &pair, .num_pairs = 1};
     return (is_forward ? lr_operator_forward : lr_operator_back)(op, &part, in, out);
 }
 
-static inline lr_status view_floats(lr_operator *op, bool is_forward, int view, const float *in,
-                                    float *out)
+static inline lr_status view_floats(lr_operator *op, bool is_forward, int view, const float *in, float *out)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     const lr_vector x = lr_vector_of_floats(in, count);
@@ -80,8 +76,7 @@ static inline lr_status view_floats(lr_operator *op, bool is_forward, int view, 
     return view_project(op, is_forward, view, &x, &y);
 }
 
-static inline lr_status view_doubles(lr_operator *op, bool is_forward, int view, const double *in,
-                                     double *out)
+static inline lr_status view_doubles(lr_operator *op, bool is_forward, int view, const double *in, double *out)
 {
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     const lr_vector x = lr_vector_of_doubles(in, count);

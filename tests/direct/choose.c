@@ -38,8 +38,7 @@ static lr_status create_as(const char *name, const struct lr_direct_backend_para
     return status;
 }
 
-lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params,
-                                       struct lr_direct_backend *backend)
+lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
 {
     cuda_asked++;
     asked_variant = params->variant;
@@ -62,9 +61,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 {
     (void)user;
     (void)status;
-    if (level >= LR_LOG_INFO) {
-        snprintf(warnings, sizeof(warnings), "%s", sentence);
-    }
+    if (level >= LR_LOG_INFO) snprintf(warnings, sizeof(warnings), "%s", sentence);
 }
 
 static lr_operator *open_on(bool hardware, bool cuda, const char *backend)
@@ -78,13 +75,13 @@ static lr_operator *open_on(bool hardware, bool cuda, const char *backend)
     has_cuda = cuda;
     cuda_asked = compute_asked = 0;
     warnings[0] = '\0';
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){
-        .grid = &grid,
-        .views = &view,
-        .num_views = 1,
-        .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
-        .backend = backend,
-        .log = &log});
+    lr_operator *direct =
+        lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                             .views = &view,
+                                             .num_views = 1,
+                                             .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
+                                             .backend = backend,
+                                             .log = &log});
     assert_non_null(direct);
     return direct;
 }

@@ -22,8 +22,8 @@ static int fewer(int count)
     return strcmp(backend, "cpu") == 0 ? count : count / 10;
 }
 
-static lr_deposit *make_on(const char *name, const struct fixture *fixture, const lr_grid *grid,
-                           lr_deposit_rule rule, bool delayeds)
+static lr_deposit *make_on(const char *name, const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule,
+                           bool delayeds)
 {
     const lr_events_info info = {.has_tof = true, .tof_bin_mm = bin_mm};
     return lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
@@ -35,8 +35,7 @@ static lr_deposit *make_on(const char *name, const struct fixture *fixture, cons
                                                   .backend = name});
 }
 
-static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule,
-                        bool delayeds)
+static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule, bool delayeds)
 {
     return make_on(backend, fixture, grid, rule, delayeds);
 }
@@ -55,16 +54,14 @@ static lr_event random_event(const struct fixture *fixture, uint64_t *seed, doub
         const int nu = module->crystals[0];
         event.crystals[k] = crystal;
         lr_module_crystal_centre(module, place % nu, place / nu, ends[k]);
-        vec_add_scaled(ends[k], 0.5 * module->depth_mm - scanner->detection_depth_mm,
-                       module->normal, ends[k]); /* on the detection plane */
+        vec_add_scaled(ends[k], 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
+                       ends[k]); /* on the detection plane */
     }
     event.tof_mm = (float)(80 * test_random(seed) - 40);
     const double d[3] = {ends[1][0] - ends[0][0], ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]};
     const double length = vec_length(d);
-    for (int k = 0; k < 3; k++) {
-        point_mm[k] = 0.5 * (ends[0][k] + ends[1][k]) +
-                      (length > 0 ? (double)event.tof_mm / length * d[k] : 0);
-    }
+    for (int k = 0; k < 3; k++)
+        point_mm[k] = 0.5 * (ends[0][k] + ends[1][k]) + (length > 0 ? (double)event.tof_mm / length * d[k] : 0);
     return event;
 }
 
@@ -94,14 +91,11 @@ static struct found find(const lr_deposit *deposit)
         found.view = weight > 0 ? v : found.view;
         found.weight += weight;
     }
-    for (int k = 0; k < 3; k++) {
-        found.mean_mm[k] /= found.weight;
-    }
+    for (int k = 0; k < 3; k++) found.mean_mm[k] /= found.weight;
     return found;
 }
 
-static void check_event(const struct fixture *fixture, const lr_grid *grid, uint64_t *seed,
-                        int64_t outcomes[3])
+static void check_event(const struct fixture *fixture, const lr_grid *grid, uint64_t *seed, int64_t outcomes[3])
 {
     double point_mm[3];
     const lr_event event = random_event(fixture, seed, point_mm);
@@ -127,10 +121,8 @@ static void check_event(const struct fixture *fixture, const lr_grid *grid, uint
             }
         } else if (counts->outside_grid == 1) {
             bool outside = false;
-            for (int k = 0; k < 3; k++) {
-                outside =
-                    outside || fabs(point_mm[k]) > 0.5 * grid->size[k] * grid->voxel_mm[k] - 1e-4;
-            }
+            for (int k = 0; k < 3; k++)
+                outside = outside || fabs(point_mm[k]) > 0.5 * grid->size[k] * grid->voxel_mm[k] - 1e-4;
             assert_true(outside);
         }
         lr_deposit_destroy(deposit);
@@ -145,11 +137,9 @@ static void events_lie_where_time_of_flight_says(void **state)
     int64_t outcomes[3] = {0};
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
-    for (int n = 0; n < fewer(200); n++) {
-        check_event(&fixture, &grid, &seed, outcomes);
-    }
-    print_message("%d deposited, %d tilted too much, %d outside\n", (int)outcomes[0],
-                  (int)outcomes[1], (int)outcomes[2]);
+    for (int n = 0; n < fewer(200); n++) check_event(&fixture, &grid, &seed, outcomes);
+    print_message("%d deposited, %d tilted too much, %d outside\n", (int)outcomes[0], (int)outcomes[1],
+                  (int)outcomes[2]);
     assert_true(outcomes[0] > fewer(100) && outcomes[1] > 0);
     assert_int_equal(outcomes[0] + outcomes[1] + outcomes[2], fewer(400));
     fixture_finish(&fixture);
@@ -157,8 +147,7 @@ static void events_lie_where_time_of_flight_says(void **state)
 
 /* The view is the one whose direction is nearest among those of the same interval of tilt. */
 /* Mean and variance of the place along a line of what lies in a view. */
-static void spread_along(const lr_deposit *deposit, int view, const double ends[2][3],
-                         double moments[2])
+static void spread_along(const lr_deposit *deposit, int view, const double ends[2][3], double moments[2])
 {
     const lr_histo_images *images = lr_deposit_get_images(deposit);
     const int64_t count = lr_grid_num_voxels(&images->grid);
@@ -170,9 +159,7 @@ static void spread_along(const lr_deposit *deposit, int view, const double ends[
         lr_grid_voxel_centre(&images->grid, k, off);
         vec_sub(off, ends[0], off);
         const double place = vec_dot(off, along) / length - 0.5 * length;
-        for (int n = 0; n < 3; n++, value *= place) {
-            sums[n] += value;
-        }
+        for (int n = 0; n < 3; n++, value *= place) sums[n] += value;
     }
     moments[0] = sums[1] / sums[0];
     moments[1] = sums[2] / sums[0] - moments[0] * moments[0];
@@ -200,9 +187,7 @@ static void events_are_spread_over_their_bins(void **state)
         assert_int_equal(counts->deposited + counts->too_tilted + counts->outside_grid, 1);
         assert_true(counts->weight <= (double)event.weight * (1 + 1e-6));
         if (counts->weight > (double)event.weight * (1 - 1e-6)) { /* all of it is in the grid */
-            for (int k = 0; k < 2; k++) {
-                lr_scanner_hit_centre(fixture.scanner, event.crystals[k], ends[k]);
-            }
+            for (int k = 0; k < 2; k++) lr_scanner_hit_centre(fixture.scanner, event.crystals[k], ends[k]);
             spread_along(deposit, find(deposit).view, (const double(*)[3])ends, moments);
             assert_true(fabs(moments[0] - (double)event.tof_mm) < 0.8);
             assert_true(fabs(moments[1] - bin_mm * bin_mm / 12) < 5);
@@ -232,11 +217,10 @@ static void views_are_those_of_the_line(void **state)
         assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
         assert_int_equal(sink.take(sink.user, &turned, 1), LR_OK);
         assert_int_equal(lr_deposit_finish(deposit), LR_OK);
-        if (lr_deposit_get_counts(deposit)->deposited == 2) {
+        if (lr_deposit_get_counts(deposit)->deposited == 2)
             assert_int_equal(find(deposit).views, 1);
-        } else {
+        else
             assert_int_equal(lr_deposit_get_counts(deposit)->deposited, 0);
-        }
         lr_deposit_destroy(deposit);
     }
     fixture_finish(&fixture);
@@ -250,9 +234,7 @@ static void count_views(const lr_deposit *deposit, double weights[15])
     const int64_t count = lr_grid_num_voxels(&images->grid);
     for (int v = 0; v < images->num_views; v++) {
         weights[v] = 0;
-        for (int64_t k = 0; k < count; k++) {
-            weights[v] += (double)images->values[v * count + k];
-        }
+        for (int64_t k = 0; k < count; k++) weights[v] += (double)images->values[v * count + k];
     }
 }
 
@@ -263,8 +245,7 @@ static double x_mean_mm(const lr_deposit *deposit)
 
 /* Pairs of an activity, written as PETSIRD and CASToR and read again, come to lie in the same views
  * and, but for the bins of time of flight, at the same places. */
-static void check_file(const struct fixture *fixture, const lr_photon_params *photons,
-                       const char *path)
+static void check_file(const struct fixture *fixture, const lr_photon_params *photons, const char *path)
 {
     const lr_grid grid = wide_grid();
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 100, .duration_s = 60};
@@ -273,11 +254,9 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
     lr_deposit *direct = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
     const lr_event_sink sink = lr_deposit_sink(direct);
     assert_int_equal(lr_events_from_activity(photons, &sink, NULL), LR_OK);
-    lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){
-        .path = path, .lors = fixture->lors, .info = &info, .log = &log.log});
-    if (writer == NULL) {
-        fail_msg("%s", log.error);
-    }
+    lr_events_writer *writer = lr_events_writer_create(
+        &(lr_events_writer_params){.path = path, .lors = fixture->lors, .info = &info, .log = &log.log});
+    if (writer == NULL) fail_msg("%s", log.error);
     const lr_event_sink to_file = lr_events_writer_sink(writer);
     assert_int_equal(lr_events_from_activity(photons, &to_file, NULL), LR_OK);
     assert_int_equal(lr_events_writer_finish(writer), LR_OK);
@@ -285,9 +264,7 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
     const lr_event_sink from_file = lr_deposit_sink(read);
     lr_events_info found;
     const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log.log};
-    if (lr_events_read(&source, &from_file, &found) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (lr_events_read(&source, &from_file, &found) != LR_OK) fail_msg("%s", log.error);
     assert_true(found.has_tof);
     assert_int_equal(lr_deposit_finish(direct), LR_OK);
     assert_int_equal(lr_deposit_finish(read), LR_OK);
@@ -295,9 +272,7 @@ static void check_file(const struct fixture *fixture, const lr_photon_params *ph
     double a[15], b[15];
     count_views(direct, a);
     count_views(read, b);
-    for (int v = 0; v < 15; v++) {
-        assert_true(fabs(a[v] - b[v]) <= 1e-3 * (a[v] + 1));
-    }
+    for (int v = 0; v < 15; v++) assert_true(fabs(a[v] - b[v]) <= 1e-3 * (a[v] + 1));
     assert_true(fabs(x_mean_mm(direct) - x_mean_mm(read)) < 0.1);
     lr_deposit_destroy(read);
     lr_deposit_destroy(direct);
@@ -309,14 +284,9 @@ static void files_with_time_of_flight_give_the_same(void **state)
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     lr_image *activity = lr_image_create(&fixture.grid, NULL);
-    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) {
-        activity->values[k] = 1;
-    }
-    const lr_photon_params photons = {.lors = fixture.lors,
-                                      .activity = activity,
-                                      .count = 3000,
-                                      .tof_resolution_ps = 100,
-                                      .seed = 5};
+    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = 1;
+    const lr_photon_params photons = {
+        .lors = fixture.lors, .activity = activity, .count = 3000, .tof_resolution_ps = 100, .seed = 5};
     check_file(&fixture, &photons, "deposit-events.petsird");
     check_file(&fixture, &photons, "deposit-events.Cdh");
     remove("deposit-events.petsird");
@@ -367,8 +337,8 @@ static lr_event *random_events(const struct fixture *fixture)
 }
 
 /* Handed over in pieces of that many. */
-static lr_deposit *deposit_all(const char *name, const struct fixture *fixture,
-                               lr_deposit_rule rule, const lr_event *events, int piece)
+static lr_deposit *deposit_all(const char *name, const struct fixture *fixture, lr_deposit_rule rule,
+                               const lr_event *events, int piece)
 {
     const lr_grid grid = wide_grid();
     lr_deposit *deposit = make_on(name, fixture, &grid, rule, false);
@@ -377,9 +347,8 @@ static lr_deposit *deposit_all(const char *name, const struct fixture *fixture,
     for (int at = 0; at < NUM_EVENTS; at += piece) {
         const int count = NUM_EVENTS - at < piece ? NUM_EVENTS - at : piece;
         assert_int_equal(sink.take(sink.user, events + at, count), LR_OK);
-        if (at == 0) { /* looking in between changes nothing */
+        if (at == 0) /* looking in between changes nothing */
             assert_int_equal(lr_deposit_finish(deposit), LR_OK);
-        }
     }
     assert_int_equal(lr_deposit_finish(deposit), LR_OK);
     assert_int_equal(lr_deposit_get_counts(deposit)->other_kind, (NUM_EVENTS + 6) / 7);
@@ -456,9 +425,7 @@ static void every_run_gives_the_same_bits(void **state)
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
     lr_deposit *first = deposit_all(backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 5000);
-    if (strcmp(backend, "cpu") != 0) {
-        reverse(events);
-    }
+    if (strcmp(backend, "cpu") != 0) reverse(events);
     lr_deposit *second = deposit_all(backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 1234);
     assert_memory_equal(lr_deposit_get_images(first)->values, lr_deposit_get_images(second)->values,
                         (size_t)num_values(first) * sizeof(float));
@@ -533,8 +500,7 @@ static void bad_events_are_refused(void **state)
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_OPPOSED);
     test_log_init(&log);
-    lr_deposit_params params = {
-        .scanner = fixture.scanner, .grid = &grid, .info = &without, .log = &log.log};
+    lr_deposit_params params = {.scanner = fixture.scanner, .grid = &grid, .info = &without, .log = &log.log};
     assert_null(lr_deposit_create(&params));
     assert_int_equal(log.status, LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "without time of flight"));
@@ -558,9 +524,7 @@ static void bad_events_are_refused(void **state)
 int main(int argc, char **argv)
 {
     backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_lie_where_time_of_flight_says),
         cmocka_unit_test(events_are_spread_over_their_bins),

@@ -52,9 +52,7 @@ static double mean_of_views(const lr_histo_images *histo, int64_t voxel)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&histo->grid);
     double sum = 0;
-    for (int view = 0; view < histo->num_views; view++) {
-        sum += histo->values[view * num_voxels + voxel];
-    }
+    for (int view = 0; view < histo->num_views; view++) sum += histo->values[view * num_voxels + voxel];
     return sum / histo->num_views;
 }
 
@@ -66,8 +64,7 @@ static double mean_of_views(const lr_histo_images *histo, int64_t voxel)
 static void axial_triangle(void **state)
 {
     (void)state;
-    const struct ring ring = {
-        .radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 100};
+    const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 100};
     const double acceptance_deg[2] = {10, 40};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
@@ -83,8 +80,7 @@ static void axial_triangle(void **state)
             const double expected = fmin(sine, most) / most;
             worst = fmax(worst, fabs(mean_of_views(histo, z) - expected));
         }
-        print_message("acceptance %g degrees: at most %.4f from the triangle\n", acceptance_deg[n],
-                      worst);
+        print_message("acceptance %g degrees: at most %.4f from the triangle\n", acceptance_deg[n], worst);
         assert_true(worst < 0.03);
         lr_histo_images_destroy(histo);
     }
@@ -97,14 +93,12 @@ static void axial_triangle(void **state)
 static void long_scanners_measure_all(void **state)
 {
     (void)state;
-    const struct ring ring = {
-        .radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 160};
+    const struct ring ring = {.radius_mm = 100, .pitch_mm = 1, .modules = 32, .rings = 1, .crystals_v = 160};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((const int[3]){7, 7, 5}, (const double[3]){4, 4, 4});
     const lr_view_set set = {5, 3, 24};
-    lr_histo_images *histo =
-        make(&(lr_direct_factors_params){.lors = lors, .grid = &grid, .set = set});
+    lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors, .grid = &grid, .set = set});
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     for (int tilt = 0; tilt < 3; tilt++) {
         const double low = sin((16.0 * tilt - 24) * pi / 180);
@@ -112,15 +106,11 @@ static void long_scanners_measure_all(void **state)
         const double expected = 3 * (high - low) / (2 * sin(24 * pi / 180));
         for (int64_t v = 0; v < num_voxels; v++) {
             double mean = 0;
-            for (int f = 0; f < 5; f++) {
-                mean += histo->values[(tilt * 5 + f) * num_voxels + v] / 5;
-            }
+            for (int f = 0; f < 5; f++) mean += histo->values[(tilt * 5 + f) * num_voxels + v] / 5;
             assert_close(mean, expected, 0.03); /* the lattice of tilts, as above */
         }
     }
-    for (int64_t v = 0; v < num_voxels; v++) {
-        assert_close(mean_of_views(histo, v), 1, 0.015);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) assert_close(mean_of_views(histo, v), 1, 0.015);
     lr_histo_images_destroy(histo);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
@@ -130,8 +120,7 @@ static void long_scanners_measure_all(void **state)
 static void parts_multiply(void **state)
 {
     (void)state;
-    struct ring ring = {
-        .radius_mm = 100, .pitch_mm = 2, .modules = 24, .rings = 1, .crystals_v = 60};
+    struct ring ring = {.radius_mm = 100, .pitch_mm = 2, .modules = 24, .rings = 1, .crystals_v = 60};
     const lr_grid grid = lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){4, 4, 4});
     const double edge_mm[3] = {60, 60, 60}, mu_per_mm = 0.02;
     const lr_grid cube = lr_grid_centred((const int[3]){1, 1, 1}, edge_mm);
@@ -143,24 +132,21 @@ static void parts_multiply(void **state)
         lr_scanner *scanner = make_ring(&ring);
         lr_lors *lors = lr_lors_create(scanner, NULL);
         float *efficiencies = calloc((size_t)scanner->num_crystals, sizeof(float));
-        for (int c = 0; c < scanner->num_crystals; c++) {
-            efficiencies[c] = 0.7f;
-        }
-        lr_histo_images *histo =
-            make(&(lr_direct_factors_params){.lors = lors,
-                                             .grid = &grid,
-                                             .set = {4, 1, 5},
-                                             .directions = 256,
-                                             .efficiencies = n == 2 ? efficiencies : NULL,
-                                             .mu = n == 3 ? &mu : NULL});
+        for (int c = 0; c < scanner->num_crystals; c++) efficiencies[c] = 0.7f;
+        lr_histo_images *histo = make(&(lr_direct_factors_params){.lors = lors,
+                                                                  .grid = &grid,
+                                                                  .set = {4, 1, 5},
+                                                                  .directions = 256,
+                                                                  .efficiencies = n == 2 ? efficiencies : NULL,
+                                                                  .mu = n == 3 ? &mu : NULL});
         means[n] = mean_of_views(histo, lr_grid_num_voxels(&grid) / 2);
         lr_histo_images_destroy(histo);
         free(efficiencies);
         lr_lors_destroy(lors);
         lr_scanner_destroy(scanner);
     }
-    print_message("gaps %.4f, efficiencies %.4f, attenuation %.4f\n", means[1] / means[0],
-                  means[2] / means[0], means[3] / means[0]);
+    print_message("gaps %.4f, efficiencies %.4f, attenuation %.4f\n", means[1] / means[0], means[2] / means[0],
+                  means[3] / means[0]);
     assert_close(means[1] / means[0], pow(0.8, 4), 0.02);
     assert_close(means[2] / means[0], 0.7 * 0.7, 1e-5);
     /* chords through the middle of the square: its edge over the larger cosine, over all azimuths; tilts up
@@ -223,14 +209,10 @@ static lr_image *make_activity(const lr_grid *grid)
 {
     const int size[3] = {grid->size[0] + 4, grid->size[1] + 4, grid->size[2] + 4};
     lr_grid wider = lr_grid_centred(size, grid->voxel_mm);
-    for (int k = 0; k < 3; k++) {
-        wider.origin_mm[k] = grid->origin_mm[k] - 2 * grid->voxel_mm[k];
-    }
+    for (int k = 0; k < 3; k++) wider.origin_mm[k] = grid->origin_mm[k] - 2 * grid->voxel_mm[k];
     lr_image *activity = lr_image_create(&wider, NULL);
     assert_non_null(activity);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&wider); v++) {
-        activity->values[v] = 1;
-    }
+    for (int64_t v = 0; v < lr_grid_num_voxels(&wider); v++) activity->values[v] = 1;
     return activity;
 }
 
@@ -255,30 +237,22 @@ static void pairs_follow_the_factors(void **state)
     grid.origin_mm[0] -= 1.17;
     const lr_view_set set = {6, 3, 18};
     float *efficiencies = calloc((size_t)scanner->num_crystals, sizeof(float));
-    for (int c = 0; c < scanner->num_crystals; c++) {
+    for (int c = 0; c < scanner->num_crystals; c++)
         efficiencies[c] = lr_scanner_module_of(scanner, c) % 3 == 0 ? 0.5f : 1;
-    }
     lr_image *activity = make_activity(&grid);
     lr_histo_images *factors = make(&(lr_direct_factors_params){
         .lors = lors, .grid = &grid, .set = set, .efficiencies = efficiencies, .directions = 128});
-    lr_deposit *deposit =
-        lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
-                                               .grid = &grid,
-                                               .set = set,
-                                               .info = &(lr_events_info){.has_tof = true},
-                                               .backend = "cpu"});
+    lr_deposit *deposit = lr_deposit_create(&(lr_deposit_params){
+        .scanner = scanner, .grid = &grid, .set = set, .info = &(lr_events_info){.has_tof = true}, .backend = "cpu"});
     assert_non_null(deposit);
     const lr_event_sink to = lr_deposit_sink(deposit);
     struct thinning *thinning = calloc(1, sizeof(*thinning));
     *thinning = (struct thinning){.to = &to, .efficiencies = efficiencies};
-    assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = lors,
-                                                                 .activity = activity,
-                                                                 .count = PAIRS,
-                                                                 .tof_resolution_ps = 1,
-                                                                 .seed = 3},
-                                             &(lr_event_sink){.take = thin, .user = thinning},
-                                             NULL),
-                     LR_OK);
+    assert_int_equal(
+        lr_events_from_activity(
+            &(lr_photon_params){.lors = lors, .activity = activity, .count = PAIRS, .tof_resolution_ps = 1, .seed = 3},
+            &(lr_event_sink){.take = thin, .user = thinning}, NULL),
+        LR_OK);
     assert_int_equal(lr_deposit_finish(deposit), LR_OK);
     enum { CELLS = VIEWS * BLOCKS * BLOCKS * BLOCKS };
     double *found = calloc(CELLS, sizeof(double)), *expected = calloc(CELLS, sizeof(double));
@@ -293,16 +267,14 @@ static void pairs_follow_the_factors(void **state)
     ratio /= whole;
     for (int k = 0; k < CELLS; k++) {
         const double mean = expected[k] * ratio;
-        if (mean < 25) {
-            continue;
-        }
+        if (mean < 25) continue;
         const double z = (found[k] - mean) / sqrt(mean * thinning->squares / thinning->sum);
         chi2 += z * z;
         worst = fmax(worst, fabs(z));
         cells++;
     }
-    print_message("%d views and regions, %.0f counts each: chi squared %.1f, worst %.2f sigma\n",
-                  cells, ratio * whole / cells, chi2, worst);
+    print_message("%d views and regions, %.0f counts each: chi squared %.1f, worst %.2f sigma\n", cells,
+                  ratio * whole / cells, chi2, worst);
     assert_true(cells > CELLS / 2);
     assert_true(chi2 < cells + 3 * sqrt(2.0 * cells));
     assert_true(worst < 4);
@@ -322,15 +294,14 @@ static void pairs_follow_the_factors(void **state)
 static void threads_do_not_matter(void **state)
 {
     (void)state;
-    const struct ring ring = {
-        .radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 10};
+    const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 10};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 3, 2});
     lr_histo_images *histo[2];
     for (int n = 0; n < 2; n++) {
-        histo[n] = make(&(lr_direct_factors_params){
-            .lors = lors, .grid = &grid, .set = {7, 2, 15}, .threads = 1 + 4 * n});
+        histo[n] =
+            make(&(lr_direct_factors_params){.lors = lors, .grid = &grid, .set = {7, 2, 15}, .threads = 1 + 4 * n});
     }
     const size_t bytes = (size_t)(14 * lr_grid_num_voxels(&grid)) * sizeof(float);
     assert_int_equal(histo[0]->num_views, 14);
@@ -353,8 +324,7 @@ static bool stop(void *user, const char *what, double done, double total)
 static void bad_input_is_refused(void **state)
 {
     (void)state;
-    const struct ring ring = {
-        .radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 4};
+    const struct ring ring = {.radius_mm = 60, .pitch_mm = 3, .modules = 16, .rings = 1, .crystals_v = 4};
     lr_scanner *scanner = make_ring(&ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4, 4, 4});
@@ -377,8 +347,7 @@ static void bad_input_is_refused(void **state)
     assert_non_null(strstr(log.error, "crystal 5"));
     params.efficiencies = NULL;
     float value = -1;
-    const lr_image mu = {.grid = lr_grid_centred((const int[3]){1, 1, 1}, grid.voxel_mm),
-                         .values = &value};
+    const lr_image mu = {.grid = lr_grid_centred((const int[3]){1, 1, 1}, grid.voxel_mm), .values = &value};
     params.mu = &mu;
     assert_null(lr_direct_factors_create(&params));
     assert_int_equal(log.status, LR_BAD_INPUT);

@@ -42,19 +42,15 @@ static void convolve(double *in, double *kernel, double *out)
 /* Index in the padded array, with what is negative at its end. */
 static int64_t wrapped(int x, int y, int z)
 {
-    return (x + 2 * NX) % (2 * NX) +
-           2 * NX * ((y + 2 * NY) % (2 * NY) + (int64_t)2 * NY * ((z + 2 * NZ) % (2 * NZ)));
+    return (x + 2 * NX) % (2 * NX) + 2 * NX * ((y + 2 * NY) % (2 * NY) + (int64_t)2 * NY * ((z + 2 * NZ) % (2 * NZ)));
 }
 
 /* Samples of the Gaussian as far as the padding holds, or only within the support; sum 1. */
-static void fill_kernel(double *kernel, const lr_view *view, const double fwhm_mm[3],
-                        double support)
+static void fill_kernel(double *kernel, const lr_view *view, const double fwhm_mm[3], double support)
 {
     double axes[3][3], sum = 0;
     lr_view_axes(view, axes);
-    for (int k = 0; k < 8 * NX * NY * NZ; k++) {
-        kernel[k] = 0;
-    }
+    for (int k = 0; k < 8 * NX * NY * NZ; k++) kernel[k] = 0;
     for (int z = 1 - NZ; z < NZ; z++) {
         for (int y = 1 - NY; y < NY; y++) {
             for (int x = 1 - NX; x < NX; x++) {
@@ -64,15 +60,11 @@ static void fill_kernel(double *kernel, const lr_view *view, const double fwhm_m
                     const double t = vec_dot(d, axes[i]) * 2.3548200450309493 / fwhm_mm[i];
                     squares += t * t;
                 }
-                if (squares <= support * (1 + 1e-9)) {
-                    sum += kernel[wrapped(x, y, z)] = exp(-0.5 * squares);
-                }
+                if (squares <= support * (1 + 1e-9)) sum += kernel[wrapped(x, y, z)] = exp(-0.5 * squares);
             }
         }
     }
-    for (int k = 0; k < 8 * NX * NY * NZ; k++) {
-        kernel[k] /= sum;
-    }
+    for (int k = 0; k < 8 * NX * NY * NZ; k++) kernel[k] /= sum;
 }
 
 struct comparison {
@@ -84,20 +76,15 @@ struct comparison {
 static void fill_image(double *image, bool points)
 {
     uint64_t seed = 5;
-    for (int k = 0; k < NX * NY * NZ; k++) {
-        image[k] = points ? 0 : (double)(float)test_random(&seed);
-    }
-    for (int n = 0; points && n < 3; n++) {
-        image[NX / 2 + NX * (8 + 12 * n + NY * (NZ / 2))] = 1;
-    }
+    for (int k = 0; k < NX * NY * NZ; k++) image[k] = points ? 0 : (double)(float)test_random(&seed);
+    for (int n = 0; points && n < 3; n++) image[NX / 2 + NX * (8 + 12 * n + NY * (NZ / 2))] = 1;
 }
 
 static void compare(const double *got, const double *expected, double *relative_l2, double *largest)
 {
     double square = 0, norm = 0, most = 0, peak = 0;
     for (int k = 0; k < NX * NY * NZ; k++) {
-        const double value =
-            expected[wrapped(k % NX, k / NX % NY, k / NX / NY)] / (8.0 * NX * NY * NZ);
+        const double value = expected[wrapped(k % NX, k / NX % NY, k / NX / NY)] / (8.0 * NX * NY * NZ);
         square += (got[k] - value) * (got[k] - value);
         norm += value * value;
         most = fmax(most, fabs(got[k] - value));
@@ -107,12 +94,10 @@ static void compare(const double *got, const double *expected, double *relative_
     *largest = most / peak;
 }
 
-static struct comparison against_fftw(const lr_view *view, double support, bool points,
-                                      bool forward)
+static struct comparison against_fftw(const lr_view *view, double support, bool points, bool forward)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
-    const lr_direct_kernel kernel = {.support = support,
-                                     .resolution = {.tof_ps = 150, .radial_mm = 12, .axial_mm = 8}};
+    const lr_direct_kernel kernel = {.support = support, .resolution = {.tof_ps = 150, .radial_mm = 12, .axial_mm = 8}};
     const double fwhm_mm[3] = {lr_tof_mm(150), 12, 8};
     struct test_log log;
     struct comparison result;
@@ -125,9 +110,7 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
                                                                .backend = backend,
                                                                .storage = storage,
                                                                .log = &log.log});
-    if (direct == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (direct == NULL) fail_msg("%s", log.error);
     double *image = fftw_alloc_real(NX * NY * NZ), *got = fftw_alloc_real(NX * NY * NZ);
     double *padded = fftw_alloc_real(8 * NX * NY * NZ), *taps = fftw_alloc_real(8 * NX * NY * NZ);
     double *expected = fftw_alloc_real(8 * NX * NY * NZ);
@@ -135,13 +118,10 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
     assert_int_equal(view_doubles(direct, forward, 0, image, got), LR_OK);
     for (int whole = 0; whole < 2; whole++) {
         memset(padded, 0, 8 * NX * NY * NZ * sizeof(*padded));
-        for (int k = 0; k < NX * NY * NZ; k++) {
-            padded[wrapped(k % NX, k / NX % NY, k / NX / NY)] = image[k];
-        }
+        for (int k = 0; k < NX * NY * NZ; k++) padded[wrapped(k % NX, k / NX % NY, k / NX / NY)] = image[k];
         fill_kernel(taps, view, fwhm_mm, whole ? HUGE_VAL : support);
         convolve(padded, taps, expected);
-        compare(got, expected, whole ? &unused : &result.relative_l2,
-                whole ? &result.largest : &unused);
+        compare(got, expected, whole ? &unused : &result.relative_l2, whole ? &result.largest : &unused);
     }
     fftw_free(expected);
     fftw_free(taps);
@@ -157,8 +137,7 @@ static void is_fftws_convolution_with_the_same_kernel(void **state)
     (void)state;
     for (int v = 0; v < NUM_ANGLES; v++) {
         for (int direction = 0; direction < 2; direction++) {
-            const struct comparison found =
-                against_fftw(&case_views[v], v % 2 ? 8.9 : 9, false, direction == 0);
+            const struct comparison found = against_fftw(&case_views[v], v % 2 ? 8.9 : 9, false, direction == 0);
             assert_true(found.relative_l2 < (strcmp(backend, "cpu") == 0 ? 1e-12 : 1e-6));
         }
     }
@@ -186,9 +165,7 @@ int main(int argc, char **argv)
         backend = "compute";
         storage = LR_DIRECT_TEXTURES;
     }
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_fftws_convolution_with_the_same_kernel),
         cmocka_unit_test(is_the_whole_gaussian_nearly),

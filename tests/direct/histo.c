@@ -11,9 +11,7 @@ static lr_histo_images *make(uint64_t *seed)
     const lr_grid grid = case_grid();
     lr_histo_images *histo = lr_histo_images_create(&grid, case_views, NUM_ANGLES, NULL);
     assert_non_null(histo);
-    for (int64_t k = 0; k < NUM_ANGLES * lr_grid_num_voxels(&grid); k++) {
-        histo->values[k] = (float)test_random(seed);
-    }
+    for (int64_t k = 0; k < NUM_ANGLES * lr_grid_num_voxels(&grid); k++) histo->values[k] = (float)test_random(seed);
     return histo;
 }
 
@@ -36,8 +34,7 @@ static lr_status take_view(void *user, const lr_histo_images *head, int view, co
     assert_int_equal(view, scanned->next++);
     assert_int_equal(head->num_views, NUM_ANGLES);
     assert_true(head->views[view].azimuth_deg == case_views[view].azimuth_deg);
-    assert_memory_equal(values, scanned->histo->values + view * num_voxels,
-                        (size_t)num_voxels * sizeof(float));
+    assert_memory_equal(values, scanned->histo->values + view * num_voxels, (size_t)num_voxels * sizeof(float));
     return LR_OK;
 }
 
@@ -61,11 +58,9 @@ static void files_read_back_the_same(void **state)
         assert_true(again->views[v].azimuth_deg == case_views[v].azimuth_deg);
         assert_true(again->views[v].tilt_deg == case_views[v].tilt_deg);
     }
-    assert_memory_equal(again->values, histo->values,
-                        NUM_ANGLES * (size_t)lr_grid_num_voxels(grid) * sizeof(float));
+    assert_memory_equal(again->values, histo->values, NUM_ANGLES * (size_t)lr_grid_num_voxels(grid) * sizeof(float));
     struct scanned scanned = {.histo = histo};
-    assert_int_equal(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL),
-                     LR_OK);
+    assert_int_equal(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL), LR_OK);
     assert_int_equal(scanned.next, NUM_ANGLES);
     lr_histo_images_destroy(again);
     lr_histo_images_destroy(histo);
@@ -103,13 +98,12 @@ static void other_grids_and_views_are_refused(void **state)
     struct test_log log;
     test_log_init(&log);
     lr_histo_images *histo = make(&seed);
-    lr_operator *direct =
-        lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
-                                             .views = case_views,
-                                             .num_views = NUM_ANGLES,
-                                             .kernel = {.resolution = {.tof_ps = 150}},
-                                             .backend = "cpu",
-                                             .log = &log.log});
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
+                                                               .views = case_views,
+                                                               .num_views = NUM_ANGLES,
+                                                               .kernel = {.resolution = {.tof_ps = 150}},
+                                                               .backend = "cpu",
+                                                               .log = &log.log});
     assert_non_null(direct);
     assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_OK);
     histo->views[3].tilt_deg += 1;

@@ -9,14 +9,7 @@
 
 #include <lr/recon.h>
 
-enum {
-    NUM_VIEWS = 6,
-    NX = 16,
-    NY = 15,
-    NZ = 9,
-    NUM_VOXELS = NX * NY * NZ,
-    NUM_DATA = NUM_VIEWS * NUM_VOXELS
-};
+enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_DATA = NUM_VIEWS * NUM_VOXELS };
 
 static const char *backend;
 
@@ -30,9 +23,8 @@ struct session {
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
-    for (int64_t k = 0; k < span->count; k++) {
+    for (int64_t k = 0; k < span->count; k++)
         values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
     return LR_OK;
 }
 
@@ -40,9 +32,7 @@ static float *random_floats(int count, double least, uint64_t *seed)
 {
     float *values = malloc((size_t)count * sizeof(*values));
     assert_non_null(values);
-    for (int k = 0; k < count; k++) {
-        values[k] = (float)(least + test_random(seed));
-    }
+    for (int k = 0; k < count; k++) values[k] = (float)(least + test_random(seed));
     return values;
 }
 
@@ -54,15 +44,12 @@ static void session_open(struct session *s)
     uint64_t seed = test_seed();
     *s = (struct session){0};
     test_log_init(&s->log);
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        views[k] = lr_view_set_at(&set, k);
-    }
+    for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
     s->factors = random_floats(NUM_DATA, 0.2, &seed);
     s->additive = random_floats(NUM_DATA, 0, &seed);
     s->counts = random_floats(NUM_DATA, 0, &seed);
-    for (int k = 0; k < NUM_DATA; k++) { /* many voxels without any, as in a short scan */
+    for (int k = 0; k < NUM_DATA; k++) /* many voxels without any, as in a short scan */
         s->counts[k] = floorf(2.2f * s->counts[k]);
-    }
     s->factors_source = (lr_lor_source){get_factors, s->factors};
     lr_direct_params params = {.grid = &grid,
                                .views = views,
@@ -89,18 +76,15 @@ static void session_close(struct session *s)
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * (double)b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
     return sum;
 }
 
 static double relative_l2(const float *got, const float *expected, int64_t count)
 {
     double square = 0;
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < count; k++)
         square += ((double)got[k] - (double)expected[k]) * ((double)got[k] - (double)expected[k]);
-    }
     return sqrt(square / dot(expected, expected, count));
 }
 
@@ -223,8 +207,7 @@ static lr_lor_data make_data(const struct session *s, bool is_sparse)
 /* How data are given, and what is asked for. */
 enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
 
-static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm algorithm,
-                                    int subsets)
+static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm algorithm, int subsets)
 {
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
     return (lr_recon_params){.op = s->op,
@@ -242,9 +225,7 @@ static void reconstruct(const struct session *s, lr_recon_params params, enum wa
     const lr_lor_data additive = {.count = NUM_DATA, .values = s->additive};
     lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
     float ones[NUM_VOXELS];
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        ones[v] = 1.0f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1.0f;
     params.initial = ones;
     params.data = &data;
     params.additive = &additive;
@@ -255,24 +236,20 @@ static void reconstruct(const struct session *s, lr_recon_params params, enum wa
 }
 
 /* r = A^T (y / (A x + b)) and s = A^T 1 of some views, in double but for projections on compute. */
-static void project_block(const struct session *s, const lr_selection *part, const double *x,
-                          double *sums[2])
+static void project_block(const struct session *s, const lr_selection *part, const double *x, double *sums[2])
 {
     const int64_t count = part->num_pairs * NUM_VOXELS;
     double *values = calloc((size_t)count, sizeof(*values));
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector data = lr_vector_of_doubles(values, count);
-    lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS),
-                         lr_vector_of_doubles(sums[1], NUM_VOXELS)};
+    lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS), lr_vector_of_doubles(sums[1], NUM_VOXELS)};
     assert_int_equal(lr_operator_forward(s->op, part, &image, &data), LR_OK);
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = lor_at(part, k);
         values[k] = (double)s->counts[at] / (values[k] + (double)s->additive[at]);
     }
     assert_int_equal(lr_operator_back(s->op, part, &data, &back[0]), LR_OK);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = 1;
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = 1;
     assert_int_equal(lr_operator_back(s->op, part, &data, &back[1]), LR_OK);
     free(values);
 }
@@ -283,19 +260,14 @@ static void update(const struct session *s, const lr_recon_params *params, int n
     double *sums[2] = {ratios, sensitivity}, most = 0;
     int32_t views[NUM_VIEWS];
     lr_selection part = {.pairs = views};
-    for (int view = n % params->subsets; view < NUM_VIEWS; view += params->subsets) {
-        views[part.num_pairs++] = view;
-    }
+    for (int view = n % params->subsets; view < NUM_VIEWS; view += params->subsets) views[part.num_pairs++] = view;
     project_block(s, &part, x, sums);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        most = fmax(most, sensitivity[v]);
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) most = fmax(most, sensitivity[v]);
     const double fall = 1 + params->relaxation_fall * (n / params->subsets);
     const double lambda = params->relaxation / fall / most;
     for (int v = 0; v < NUM_VOXELS; v++) {
-        x[v] *= params->algorithm == LR_ALGORITHM_RAMLA
-                    ? fmax(1 + lambda * (ratios[v] - sensitivity[v]), 0)
-                    : ratios[v] / sensitivity[v];
+        x[v] *= params->algorithm == LR_ALGORITHM_RAMLA ? fmax(1 + lambda * (ratios[v] - sensitivity[v]), 0)
+                                                        : ratios[v] / sensitivity[v];
     }
 }
 
@@ -308,15 +280,9 @@ static void check_recon(lr_recon_algorithm algorithm, int subsets)
     double x[NUM_VOXELS];
     float image[NUM_VOXELS], expected[NUM_VOXELS];
     const lr_recon_params params = recon_params(&s, algorithm, subsets);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        x[v] = 1;
-    }
-    for (int n = 0; n < 3 * subsets; n++) {
-        update(&s, &params, n, x);
-    }
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        expected[v] = (float)x[v];
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1;
+    for (int n = 0; n < 3 * subsets; n++) update(&s, &params, n, x);
+    for (int v = 0; v < NUM_VOXELS; v++) expected[v] = (float)x[v];
     for (int way = DENSE; way < NUM_WAYS; way++) {
         reconstruct(&s, params, (enum way)way, image);
         const double off = relative_l2(image, expected, NUM_VOXELS);
@@ -371,16 +337,11 @@ static void bad_calls_are_refused(void **state)
 int main(int argc, char **argv)
 {
     backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_says_what_it_is),
-        cmocka_unit_test(data_are_the_histo_images),
-        cmocka_unit_test(rows_are_what_a_voxel_gives),
-        cmocka_unit_test(images_are_those_of_the_formula),
-        cmocka_unit_test(ramla_is_that_of_the_formula),
-        cmocka_unit_test(bad_calls_are_refused),
+        cmocka_unit_test(it_says_what_it_is),           cmocka_unit_test(data_are_the_histo_images),
+        cmocka_unit_test(rows_are_what_a_voxel_gives),  cmocka_unit_test(images_are_those_of_the_formula),
+        cmocka_unit_test(ramla_is_that_of_the_formula), cmocka_unit_test(bad_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

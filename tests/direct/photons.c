@@ -25,8 +25,7 @@ static void end_of(const lr_scanner *scanner, int crystal, double centre_mm[3])
     const lr_module *module = &scanner->modules[m];
     const int place = crystal - scanner->first_crystal[m], nu = module->crystals[0];
     lr_module_crystal_centre(module, place % nu, place / nu, centre_mm);
-    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
-                   centre_mm);
+    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal, centre_mm);
 }
 
 static lr_status take(void *user, const lr_event *events, int64_t count)
@@ -43,11 +42,8 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
         const double off_mm = (double)event->tof_mm - 0.5 * (vec_length(to_a) - vec_length(to_b));
         tally->sum_mm += off_mm;
         tally->square_mm2 += off_mm * off_mm;
-        tally->counts[lr_lors_number(tally->fixture->lors, event->crystals[0],
-                                     event->crystals[1])]++;
-        if (tally->events < 8) {
-            tally->first[tally->events] = *event;
-        }
+        tally->counts[lr_lors_number(tally->fixture->lors, event->crystals[0], event->crystals[1])]++;
+        if (tally->events < 8) tally->first[tally->events] = *event;
         tally->events++;
     }
     return LR_OK;
@@ -56,9 +52,7 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
 static lr_status keep_row(void *user, const lr_row *row)
 {
     double *probability = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        probability[row->lor[k]] = row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) probability[row->lor[k]] = row->probability[k];
     return LR_OK;
 }
 
@@ -73,8 +67,7 @@ static void pairs_follow_the_matrix(void **state)
         fixture_init(&fixture, kinds[n]);
         lr_image *activity = lr_image_create(&fixture.grid, NULL);
         const double point_mm[1][3] = {{1.3, -2.1, 0.7}};
-        lr_grid grid =
-            lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
+        lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
         memcpy(grid.origin_mm, point_mm[0], sizeof(grid.origin_mm));
         activity->grid = grid;
         activity->values[0] = 1;
@@ -82,27 +75,23 @@ static void pairs_follow_the_matrix(void **state)
         params.mode = LR_MODE_EXACT;
         lr_operator *op = fixture_operator(&params);
         double *expected = fixture_doubles(fixture.lors->count);
-        struct tally tally = {.fixture = &fixture,
-                              .point_mm = point_mm[0],
-                              .counts = fixture_doubles(fixture.lors->count)};
+        struct tally tally = {
+            .fixture = &fixture, .point_mm = point_mm[0], .counts = fixture_doubles(fixture.lors->count)};
         const lr_row_sink rows = {keep_row, expected};
         assert_int_equal(lr_operator_point_rows(op, point_mm, 1, &rows), LR_OK);
         const lr_event_sink sink = {.take = take, .user = &tally};
         lr_events_info info;
-        assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
-                                                                     .activity = activity,
-                                                                     .count = EVENTS,
-                                                                     .tof_resolution_ps = 200,
-                                                                     .seed = 9},
-                                                 &sink, &info),
-                         LR_OK);
+        assert_int_equal(
+            lr_events_from_activity(
+                &(lr_photon_params){
+                    .lors = fixture.lors, .activity = activity, .count = EVENTS, .tof_resolution_ps = 200, .seed = 9},
+                &sink, &info),
+            LR_OK);
         assert_true(info.has_tof && info.tof_resolution_ps == 200);
         assert_int_equal(tally.events, EVENTS);
         double whole = 0, chi2 = 0;
         int64_t cells = 0;
-        for (int64_t l = 0; l < fixture.lors->count; l++) {
-            whole += expected[l];
-        }
+        for (int64_t l = 0; l < fixture.lors->count; l++) whole += expected[l];
         for (int64_t l = 0; l < fixture.lors->count; l++) {
             const double mean = expected[l] / whole * EVENTS;
             assert_true(expected[l] > 0 || tally.counts[l] == 0);
@@ -135,13 +124,10 @@ static void seeds_repeat(void **state)
     lr_image *activity = lr_image_create(&fixture.grid, NULL);
     const double origin_mm[3] = {0};
     struct tally tallies[3];
-    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) {
-        activity->values[k] = (float)(k % 5);
-    }
+    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) activity->values[k] = (float)(k % 5);
     for (int n = 0; n < 3; n++) {
-        tallies[n] = (struct tally){.fixture = &fixture,
-                                    .point_mm = origin_mm,
-                                    .counts = fixture_doubles(fixture.lors->count)};
+        tallies[n] =
+            (struct tally){.fixture = &fixture, .point_mm = origin_mm, .counts = fixture_doubles(fixture.lors->count)};
         const lr_event_sink sink = {.take = take, .user = &tallies[n]};
         assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
                                                                      .activity = activity,
@@ -189,10 +175,9 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
         vec_sub(spread->point_mm, a, off);
         const double across = hypot(along[0], along[1]), length = vec_length(along);
         const double radial[3] = {-along[1] / across, along[0] / across, 0};
-        const double axial[3] = {-along[2] * along[0] / across / length,
-                                 -along[2] * along[1] / across / length, across / length};
-        const double sigma_mm =
-            wider_outwards(NULL, fabs(vec_dot(spread->point_mm, radial))) / 2.3548200450309493;
+        const double axial[3] = {-along[2] * along[0] / across / length, -along[2] * along[1] / across / length,
+                                 across / length};
+        const double sigma_mm = wider_outwards(NULL, fabs(vec_dot(spread->point_mm, radial))) / 2.3548200450309493;
         const double axial_sigma_mm = 7 / 2.3548200450309493;
         /* faces of 4 mm, seen from halfway: the variance of the mean of two uniform numbers */
         const double crystals_mm2 = 4.0 * 4.0 / 12 / 2;
@@ -200,8 +185,8 @@ static lr_status add_spread(void *user, const lr_event *events, int64_t count)
         spread->square_mm2[1] += pow(vec_dot(off, axial), 2);
         spread->expected_mm2[0] += sigma_mm * sigma_mm + crystals_mm2;
         spread->expected_mm2[1] += axial_sigma_mm * axial_sigma_mm + crystals_mm2;
-        spread->hash = 31 * spread->hash + (uint64_t)events[k].crystals[0] +
-                       1000003 * (uint64_t)events[k].crystals[1] + events[k].time_ms;
+        spread->hash = 31 * spread->hash + (uint64_t)events[k].crystals[0] + 1000003 * (uint64_t)events[k].crystals[1] +
+                       events[k].time_ms;
         spread->events++;
     }
     return LR_OK;
@@ -232,8 +217,7 @@ static void blurred_lines_have_their_widths(void **state)
         assert_int_equal(spread.events, 20000);
         for (int k = 0; k < 2; k++) {
             const double ratio = spread.square_mm2[k] / spread.expected_mm2[k];
-            print_message("%s variance over the expected one: %.4f\n", k ? "axial" : "radial",
-                          ratio);
+            print_message("%s variance over the expected one: %.4f\n", k ? "axial" : "radial", ratio);
             assert_true(fabs(ratio - 1) < 0.04); /* 4 standard deviations of a variance */
         }
         hashes[n] = spread.hash;
@@ -254,11 +238,8 @@ static void impossible_activities_are_refused(void **state)
     fixture_init(&fixture, FIXTURE_OPPOSED);
     test_log_init(&log);
     lr_image *activity = lr_image_create(&fixture.grid, NULL);
-    lr_photon_params params = {.lors = fixture.lors,
-                               .activity = activity,
-                               .count = 10,
-                               .tof_resolution_ps = 200,
-                               .log = &log.log};
+    lr_photon_params params = {
+        .lors = fixture.lors, .activity = activity, .count = 10, .tof_resolution_ps = 200, .log = &log.log};
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "no activity"));
     activity->values[3] = -1;

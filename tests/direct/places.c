@@ -12,14 +12,7 @@
 
 #include <lr/recon.h>
 
-enum {
-    NUM_VIEWS = 6,
-    NX = 16,
-    NY = 15,
-    NZ = 9,
-    NUM_VOXELS = NX * NY * NZ,
-    NUM_DATA = NUM_VIEWS * NUM_VOXELS
-};
+enum { NUM_VIEWS = 6, NX = 16, NY = 15, NZ = 9, NUM_VOXELS = NX * NY * NZ, NUM_DATA = NUM_VIEWS * NUM_VOXELS };
 
 /* The same passes; sums of back-projections are those of the host, in double. */
 static const double rounding = 1e-6;
@@ -50,22 +43,17 @@ static lr_operator *create(struct session *s, const char *backend, bool has_fact
     const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        views[k] = lr_view_set_at(&set, k);
-    }
-    lr_operator *op = lr_direct_create(
-        &(lr_direct_params){.grid = &grid,
-                            .views = views,
-                            .num_views = NUM_VIEWS,
-                            .kernel = {.resolution = case_resolution(6)},
-                            .backend = backend,
-                            .shared = s->shared.context != NULL ? &s->shared : NULL,
-                            .storage = storage,
-                            .factors = has_factors ? &factors : NULL,
-                            .log = &s->log.log});
-    if (op == NULL) {
-        fail_msg("%s", s->log.error);
-    }
+    for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
+    lr_operator *op = lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                                           .views = views,
+                                                           .num_views = NUM_VIEWS,
+                                                           .kernel = {.resolution = case_resolution(6)},
+                                                           .backend = backend,
+                                                           .shared = s->shared.context != NULL ? &s->shared : NULL,
+                                                           .storage = storage,
+                                                           .factors = has_factors ? &factors : NULL,
+                                                           .log = &s->log.log});
+    if (op == NULL) fail_msg("%s", s->log.error);
     return op;
 }
 
@@ -85,9 +73,7 @@ static void session_close(struct session *s)
 
 static void fill(struct session *s, float *values, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = 0.5f + (float)test_random(&s->random);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = 0.5f + (float)test_random(&s->random);
 }
 
 static void assert_same(const float *got, const float *wanted, int64_t count)
@@ -99,14 +85,11 @@ static void assert_same(const float *got, const float *wanted, int64_t count)
         off = fmax(off, fabs((double)got[k] - (double)wanted[k]));
     }
     assert_true(largest > 0);
-    if (off > rounding * largest) {
-        fail_msg("off by %g of %g", off, largest);
-    }
+    if (off > rounding * largest) fail_msg("off by %g of %g", off, largest);
 }
 
 /* A part of a longer vector at the operator's place, from a number on that no driver aligns. */
-static lr_vector make(const struct session *s, int64_t count, lr_precision precision,
-                      lr_vector *whole)
+static lr_vector make(const struct session *s, int64_t count, lr_precision precision, lr_vector *whole)
 {
     assert_int_equal(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(s->op),
                                                           .count = count + 9,
@@ -176,12 +159,10 @@ static lr_status look(void *user, const lr_iteration *done)
 {
     struct watch *watch = user;
     const lr_traffic now = lr_place_get_info(watch->place).traffic;
-    assert_ptr_equal(done->image->place != NULL && done->image->values == NULL ? done->image->place
-                                                                               : NULL,
+    assert_ptr_equal(done->image->place != NULL && done->image->values == NULL ? done->image->place : NULL,
                      watch->place);
     watch->before = done->number == 1 ? now : watch->before;
-    watch->during =
-        (lr_traffic){now.to_device - watch->before.to_device, now.to_host - watch->before.to_host};
+    watch->during = (lr_traffic){now.to_device - watch->before.to_device, now.to_host - watch->before.to_host};
     watch->iterations++;
     return LR_OK;
 }
@@ -222,14 +203,11 @@ static void an_iteration_stays_there(void **state)
     struct session s;
     session_open(&s, true);
     lr_operator *reference = create(&s, "cpu", true);
-    for (int k = 0; k < NUM_VOXELS; k++) {
-        x[k] = k % NX > 4 && k % NX < 9 ? 20.0f : 2.0f;
-    }
+    for (int k = 0; k < NUM_VOXELS; k++) x[k] = k % NX > 4 && k % NX < 9 ? 20.0f : 2.0f;
     assert_int_equal(array_forward(reference, x, y), LR_OK);
     for (int way = 0; way < 8; way++) {
         const bool is_ramla = way & 1;
-        const lr_recon_params params = {.algorithm =
-                                            is_ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
+        const lr_recon_params params = {.algorithm = is_ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
                                         .relaxation = is_ramla ? 0.6 : 0,
                                         .relaxation_fall = is_ramla ? 0.4 : 0,
                                         .subsets = way & 2 ? NUM_VIEWS : 2,
@@ -261,18 +239,16 @@ static void a_callers_buffer_is_the_image(void **state)
     assert_int_equal(gl_context_make_current(s.ctx), LR_OK);
     assert_true(gl_context_share(&s.shared));
     s.op = create(&s, "compute", false);
-    struct gl_buffer *buffer = gl_buffer_create(
-        s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)});
+    struct gl_buffer *buffer =
+        gl_buffer_create(s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)});
     assert_non_null(buffer);
-    lr_vector_gl_buffer name = {.buffer = buffer->name,
-                                .after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0)};
+    lr_vector_gl_buffer name = {.buffer = buffer->name, .after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0)};
     glFlush();
     lr_vector image;
-    assert_int_equal(lr_vector_wrap_gl(&(lr_vector_params){.place = lr_operator_place(s.op),
-                                                           .count = NUM_VOXELS,
-                                                           .log = &s.log.log},
-                                       &name, &image),
-                     LR_OK);
+    assert_int_equal(
+        lr_vector_wrap_gl(&(lr_vector_params){.place = lr_operator_place(s.op), .count = NUM_VOXELS, .log = &s.log.log},
+                          &name, &image),
+        LR_OK);
     fill(&s, y, NUM_DATA);
     const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
     void *done;
@@ -294,9 +270,7 @@ static void a_callers_buffer_is_the_image(void **state)
 int main(int argc, char **argv)
 {
     storage = argc > 1 && strcmp(argv[1], "textures") == 0 ? LR_DIRECT_TEXTURES : LR_DIRECT_BUFFERS;
-    if (!fixture_backend_is_usable("compute")) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable("compute")) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_may_differ),
         cmocka_unit_test(an_iteration_stays_there),

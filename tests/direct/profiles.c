@@ -43,9 +43,7 @@ static void refuse_file(const char *text, const char *words)
     assert_int_equal(lr_radial_profiles_read(path, &profiles, &log.log), LR_BAD_INPUT);
     assert_null(profiles.values);
     unlink(path);
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("'%s' does not say '%s'", log.error, words);
-    }
+    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
 }
 
 static void bad_files_are_refused(void **state)
@@ -56,8 +54,7 @@ static void bad_files_are_refused(void **state)
     test_log_init(&log);
     assert_int_equal(lr_radial_profiles_read("no-such.yaml", &profiles, &log.log), LR_BAD_INPUT);
     refuse_file("distance_mm: [0]\n", "first_offset_mm");
-    refuse_file("distance_mm: 3\nfirst_offset_mm: -2\noffset_step_mm: 2\nprofiles: [[1, 1]]\n",
-                "list");
+    refuse_file("distance_mm: 3\nfirst_offset_mm: -2\noffset_step_mm: 2\nprofiles: [[1, 1]]\n", "list");
     refuse_file("distance_mm: [0, 1]\nfirst_offset_mm: -2\noffset_step_mm: 2\n"
                 "profiles: [[0, 1, 0]]\n",
                 "2 distances");
@@ -74,13 +71,10 @@ static void refuse_kernel(lr_radial_profiles profiles, const char *words)
     const lr_grid grid = case_grid();
     struct test_log log;
     test_log_init(&log);
-    const lr_resolution resolution = {
-        .tof_ps = 150, .model = LR_RADIAL_MEASURED, .axial_mm = 5, .measured = &profiles};
-    assert_null(lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &grid, .kernel = {.resolution = resolution}, .log = &log.log}));
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("'%s' does not say '%s'", log.error, words);
-    }
+    const lr_resolution resolution = {.tof_ps = 150, .model = LR_RADIAL_MEASURED, .axial_mm = 5, .measured = &profiles};
+    assert_null(lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &grid, .kernel = {.resolution = resolution}, .log = &log.log}));
+    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
 }
 
 static void profiles_without_a_kernel_are_refused(void **state)
@@ -148,8 +142,7 @@ static void a_measured_gaussian_is_a_gaussian(void **state)
             for (int64_t i = 0; i < info->num_offsets; i++) {
                 const double a = lr_direct_tables_values(measured, kernel_number)[i];
                 const double b = lr_direct_tables_values(closed, 0)[i];
-                assert_true(fabs(a - b) <
-                            2e-5 * lr_direct_tables_values(closed, 0)[info->num_offsets / 2]);
+                assert_true(fabs(a - b) < 2e-5 * lr_direct_tables_values(closed, 0)[info->num_offsets / 2]);
             }
         }
         lr_direct_tables_destroy(measured);

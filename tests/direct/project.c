@@ -10,8 +10,7 @@
 static const char *backend;
 static lr_direct_storage storage;
 
-static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel,
-                         const char *name)
+static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel, const char *name)
 {
     static struct test_log log; /* projectors keep it */
     test_log_init(&log);
@@ -22,36 +21,28 @@ static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_dire
                                                                .backend = name,
                                                                .storage = storage,
                                                                .log = &log.log});
-    if (direct == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (direct == NULL) fail_msg("%s", log.error);
     return direct;
 }
 
 static double *random_image(int64_t count, uint64_t *seed)
 {
     double *values = malloc((size_t)count * sizeof(*values));
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (double)(float)test_random(seed);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)test_random(seed);
     return values;
 }
 
 static double dot(const double *a, const double *b, int64_t count)
 {
     double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += a[k] * b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
     return sum;
 }
 
 static double difference(const double *a, const double *b, int64_t count)
 {
     double square = 0;
-    for (int64_t k = 0; k < count; k++) {
-        square += (a[k] - b[k]) * (a[k] - b[k]);
-    }
+    for (int64_t k = 0; k < count; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
     return sqrt(square / dot(b, b, count));
 }
 
@@ -77,14 +68,11 @@ static void spread(const lr_direct_tables *tables, const double *image, double *
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
     for (int k = 0; k < size[0] * size[1] * size[2]; k++) {
         const int x = k % size[0], y = k / size[0] % size[1], z = k / size[0] / size[1];
-        const double *values =
-            lr_direct_tables_values(tables, lr_direct_tables_map(tables)[y * size[0] + x]);
+        const double *values = lr_direct_tables_values(tables, lr_direct_tables_map(tables)[y * size[0] + x]);
         for (int64_t i = 0; i < info->num_offsets; i++) {
             const int to[3] = {x + offsets[i][0], y + offsets[i][1], z + offsets[i][2]};
-            if (to[0] >= 0 && to[0] < size[0] && to[1] >= 0 && to[1] < size[1] && to[2] >= 0 &&
-                to[2] < size[2]) {
+            if (to[0] >= 0 && to[0] < size[0] && to[1] >= 0 && to[1] < size[1] && to[2] >= 0 && to[2] < size[2])
                 histo[to[0] + size[0] * (to[1] + size[1] * to[2])] += values[i] * image[k];
-            }
         }
     }
 }
@@ -94,8 +82,8 @@ static void check_spread(const lr_grid *grid, const lr_view *view, const lr_dire
     uint64_t seed = 7;
     const int64_t count = lr_grid_num_voxels(grid);
     lr_operator *direct = make(grid, view, kernel, backend);
-    lr_direct_tables *tables = lr_direct_tables_create(
-        &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel});
+    lr_direct_tables *tables =
+        lr_direct_tables_create(&(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel});
     double *image = random_image(count, &seed);
     double *histo = random_image(count, &seed), *expected = calloc((size_t)count, sizeof(double));
     spread(tables, image, expected);
@@ -154,8 +142,7 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
     const int64_t count = lr_grid_num_voxels(grid);
     static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
     lr_operator *direct = make(grid, view, kernel, backend);
-    double *unit = calloc((size_t)count, sizeof(double)),
-           *column = calloc((size_t)count, sizeof(double));
+    double *unit = calloc((size_t)count, sizeof(double)), *column = calloc((size_t)count, sizeof(double));
     double *row = calloc((size_t)count, sizeof(double));
     for (int p = 0; p < 3; p++) {
         const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
@@ -189,8 +176,7 @@ static void elements_of_both_are_the_same_numbers(void **state)
 
 static double worst_agreement;
 
-static void check_agreement(const lr_grid *grid, const lr_view *view,
-                            const lr_direct_kernel *kernel)
+static void check_agreement(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
 {
     uint64_t seed = 11;
     const int64_t count = lr_grid_num_voxels(grid);
@@ -227,8 +213,7 @@ struct moments {
     double sum, mean_mm, third;
 };
 
-static struct moments radial_moments(const lr_grid *grid, const lr_view *view, const double *image,
-                                     int64_t point)
+static struct moments radial_moments(const lr_grid *grid, const lr_view *view, const double *image, int64_t point)
 {
     double axes[3][3], centre[3], square = 0;
     struct moments moments = {0};
@@ -255,8 +240,8 @@ static struct moments radial_moments(const lr_grid *grid, const lr_view *view, c
 }
 
 /* A point on the positive radial side, far from the borders. */
-static void project_point(const lr_view *view, const lr_direct_kernel *kernel,
-                          struct moments *forward, struct moments *back)
+static void project_point(const lr_view *view, const lr_direct_kernel *kernel, struct moments *forward,
+                          struct moments *back)
 {
     const lr_grid grid = lr_grid_centred((const int[3]){49, 49, 11}, (const double[3]){4, 4, 4});
     const int64_t count = lr_grid_num_voxels(&grid);
@@ -265,8 +250,7 @@ static void project_point(const lr_view *view, const lr_direct_kernel *kernel,
     const int x = 24 + (int)nearbyint(11 * axes[1][0]), y = 24 + (int)nearbyint(11 * axes[1][1]);
     const int64_t point = x + 49 * (y + 49 * 5);
     lr_operator *direct = make(&grid, view, kernel, backend);
-    double *image = calloc((size_t)count, sizeof(double)),
-           *out = calloc((size_t)count, sizeof(double));
+    double *image = calloc((size_t)count, sizeof(double)), *out = calloc((size_t)count, sizeof(double));
     image[point] = 1;
     assert_int_equal(view_doubles(direct, true, 0, image, out), LR_OK);
     *forward = radial_moments(&grid, view, out, point);
@@ -325,8 +309,7 @@ static void bad_calls_are_refused(void **state)
                                .backend = backend,
                                .log = &log.log};
     lr_operator *direct = lr_direct_create(&params);
-    float *image = calloc((size_t)count, sizeof(float)),
-          *out = calloc((size_t)count, sizeof(float));
+    float *image = calloc((size_t)count, sizeof(float)), *out = calloc((size_t)count, sizeof(float));
     assert_int_equal(view_floats(direct, true, 2, image, out), LR_USAGE);
     assert_int_equal(view_floats(direct, false, -1, image, out), LR_USAGE);
     image[77] = NAN;
@@ -351,9 +334,7 @@ int main(int argc, char **argv)
         backend = "compute";
         storage = LR_DIRECT_TEXTURES;
     }
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_spreads_each_voxel_by_its_kernel),
         cmocka_unit_test(back_is_the_transpose_of_forward),

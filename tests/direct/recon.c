@@ -26,9 +26,8 @@ struct scene {
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
-    for (int64_t k = 0; k < span->count; k++) {
+    for (int64_t k = 0; k < span->count; k++)
         values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
     return LR_OK;
 }
 
@@ -39,18 +38,15 @@ static lr_operator *make_some(struct scene *scene, const char *name, int first, 
 {
     const lr_lor_source factors = {get_factors, scene->factors[first]};
     test_log_init(&said);
-    lr_operator *op =
-        lr_direct_create(&(lr_direct_params){.grid = &scene->grid,
-                                             .views = scene->views + first,
-                                             .num_views = num_views,
-                                             .kernel = {.resolution = case_resolution(4)},
-                                             .backend = name,
-                                             .storage = storage,
-                                             .factors = scene->corrected ? &factors : NULL,
-                                             .log = &said.log});
-    if (op == NULL) {
-        fail_msg("%s", said.error);
-    }
+    lr_operator *op = lr_direct_create(&(lr_direct_params){.grid = &scene->grid,
+                                                           .views = scene->views + first,
+                                                           .num_views = num_views,
+                                                           .kernel = {.resolution = case_resolution(4)},
+                                                           .backend = name,
+                                                           .storage = storage,
+                                                           .factors = scene->corrected ? &factors : NULL,
+                                                           .log = &said.log});
+    if (op == NULL) fail_msg("%s", said.error);
     return op;
 }
 
@@ -64,9 +60,8 @@ static void measure(struct scene *scene)
 {
     lr_operator *reference = make(scene, "cpu");
     assert_int_equal(array_forward(reference, scene->truth, scene->counts[0]), LR_OK);
-    for (int k = 0; k < VIEWS * VOXELS && scene->corrected; k++) {
+    for (int k = 0; k < VIEWS * VOXELS && scene->corrected; k++)
         scene->counts[k / VOXELS][k % VOXELS] += scene->additive[k / VOXELS][k % VOXELS];
-    }
     lr_operator_destroy(reference);
 }
 
@@ -119,9 +114,7 @@ static const lr_recon_algorithm rules[2] = {LR_ALGORITHM_RAMLA, LR_ALGORITHM_OSE
 /* An iteration in blocks that are runs of the order, by whole updates where the backend has them. */
 static lr_recon_params recon_params(struct scene *scene, int rule, int views_per_block)
 {
-    for (int k = 0; k < VIEWS; k++) {
-        scene->subset_of[scene->order[k]] = k / views_per_block;
-    }
+    for (int k = 0; k < VIEWS; k++) scene->subset_of[scene->order[k]] = k / views_per_block;
     return (lr_recon_params){.op = scene->op,
                              .data = &scene->counts_data,
                              .additive = scene->corrected ? &scene->additive_data : NULL,
@@ -264,9 +257,7 @@ static void ramla_is_its_formula(void **state)
         histo[k] = (double)scene->counts[view][k] / (histo[k] + (double)scene->additive[view][k]);
     }
     assert_int_equal(array_back_f64(reference, histo, back), LR_OK);
-    for (int k = 0; k < VOXELS; k++) {
-        expected[k] = (float)(1 + 0.7 / most * (back[k] - sensitivity[k]));
-    }
+    for (int k = 0; k < VOXELS; k++) expected[k] = (float)(1 + 0.7 / most * (back[k] - sensitivity[k]));
     const lr_lor_data counts = {.count = VOXELS, .values = scene->counts[view]};
     const lr_lor_data additive = {.count = VOXELS, .values = scene->additive[view]};
     lr_recon_params params = {.op = op,
@@ -301,9 +292,7 @@ static void ramla_stays_positive(void **state)
         params.iterations = 2;
         params.relaxation_fall = 0.5;
         assert_int_equal(run(&params, scene->image), LR_OK);
-        for (int k = 0; k < VOXELS; k++) {
-            assert_true(scene->image[k] >= 0 && isfinite(scene->image[k]));
-        }
+        for (int k = 0; k < VOXELS; k++) assert_true(scene->image[k] >= 0 && isfinite(scene->image[k]));
     }
     destroy_scene(scene);
 }
@@ -328,16 +317,14 @@ static lr_operator *make_many(const lr_grid *grid)
     static lr_view views[MANY_VIEWS];
     lr_view_set set;
     lr_view_set_complete(&(lr_view_set){.azimuths = 20, .tilts = 3}, &set, NULL);
-    for (int v = 0; v < MANY_VIEWS; v++) {
-        views[v] = lr_view_set_at(&set, v);
-    }
-    return lr_direct_create(&(lr_direct_params){
-        .grid = grid,
-        .views = views,
-        .num_views = MANY_VIEWS,
-        .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
-        .backend = "cpu",
-        .log = &said.log});
+    for (int v = 0; v < MANY_VIEWS; v++) views[v] = lr_view_set_at(&set, v);
+    return lr_direct_create(
+        &(lr_direct_params){.grid = grid,
+                            .views = views,
+                            .num_views = MANY_VIEWS,
+                            .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
+                            .backend = "cpu",
+                            .log = &said.log});
 }
 
 /* Without a relaxation of the caller's, with a view a subset and about a count in ten bins: passes
@@ -346,9 +333,7 @@ static lr_operator *make_many(const lr_grid *grid)
 static void the_default_suits_many_subsets(void **state)
 {
     (void)state;
-    if (strcmp(backend, "cpu") != 0) {
-        skip();
-    }
+    if (strcmp(backend, "cpu") != 0) skip();
     const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 4}, (const double[3]){5, 5, 5});
     float *counts = calloc((size_t)MANY_VIEWS * FEW_VOXELS, sizeof(*counts)), image[FEW_VOXELS];
     struct passes passes[2] = {{.count = 0}};
@@ -375,9 +360,8 @@ static void the_default_suits_many_subsets(void **state)
                                                      .log = &said.log},
                                   &x),
                          LR_OK);
-        for (int n = 0; n < 4; n++) {
+        for (int n = 0; n < 4; n++)
             print_message("relaxation %d, pass %d: %.8g\n", k, n + 1, passes[k].log_likelihood[n]);
-        }
     }
     for (int n = 1; n < 4; n++) {
         assert_true(passes[0].log_likelihood[n] > passes[0].log_likelihood[n - 1]);
@@ -453,9 +437,7 @@ static void subsets_without_counts_are_passed_over(void **state)
     params.without_fit = false;
     assert_int_equal(run(&params, expected), LR_OK);
     assert_true(difference(scene->image, expected) < 2e-6);
-    for (int k = 0; k < VOXELS; k++) {
-        assert_true(scene->truth[k] == 0 || scene->image[k] > 0);
-    }
+    for (int k = 0; k < VOXELS; k++) assert_true(scene->truth[k] == 0 || scene->image[k] > 0);
     destroy_scene(scene);
 }
 
@@ -518,9 +500,7 @@ static void counts_out_of_reach_are_refused(void **state)
     memset(scene->counts, 0, sizeof(scene->counts));
     memset(scene->initial, 0, sizeof(scene->initial));
     scene->initial[0] = 1;
-    for (int v = 0; v < VIEWS; v++) {
-        scene->counts[v][VOXELS - 1] = 5;
-    }
+    for (int v = 0; v < VIEWS; v++) scene->counts[v][VOXELS - 1] = 5;
     const lr_recon_params params = recon_params(scene, 1, VIEWS);
     check_refused(scene, &params, LR_BAD_INPUT);
     assert_non_null(strstr(said.error, "grid and data belong together"));
@@ -575,9 +555,7 @@ int main(int argc, char **argv)
         backend = "compute";
         storage = LR_DIRECT_TEXTURES;
     }
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_truth_stays),
         cmocka_unit_test(images_come_nearer_to_the_truth),

@@ -12,9 +12,7 @@ static lr_direct_tables *make(const lr_grid *grid, lr_view view, const lr_direct
     test_log_init(&log);
     lr_direct_tables *tables = lr_direct_tables_create(
         &(lr_direct_tables_params){.grid = grid, .view = view, .kernel = *kernel, .log = &log.log});
-    if (tables == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (tables == NULL) fail_msg("%s", log.error);
     return tables;
 }
 
@@ -45,11 +43,10 @@ static void identifiers_are_intervals_of_the_distance(void **state)
                 assert_true(info->epsilon_mm == 2.0);
                 assert_true(2.0 * identifier <= fabs(radial_mm) + 1e-6);
                 assert_true(fabs(radial_mm) < 2.0 * (identifier + 1));
-                if (a >= info->num_identifiers) {
+                if (a >= info->num_identifiers)
                     assert_true(model >= 5 && radial_mm < 0);
-                } else {
+                else
                     assert_true(model < 5 || radial_mm > -1e-6);
-                }
                 most = a > most ? a : most;
             }
             assert_true(most < info->num_kernels);
@@ -135,18 +132,16 @@ static void offsets_fill_any_ellipsoid(void **state)
     uint64_t seed = 17;
     for (int k = 0; k < 400; k++) {
         const bool is_whole = k % 4 == 0;
-        const double mm[3] = {is_whole ? 3 : 2 + 3 * test_random(&seed),
-                              is_whole ? 3 : 2 + 3 * test_random(&seed), 3};
+        const double mm[3] = {is_whole ? 3 : 2 + 3 * test_random(&seed), is_whole ? 3 : 2 + 3 * test_random(&seed), 3};
         const double sigma_mm[3] = {is_whole ? 1 + k / 4 % 9 : 1 + 8 * test_random(&seed),
                                     is_whole ? 1 + k / 4 % 4 : 0.2 + 4 * test_random(&seed),
                                     is_whole ? 1 + k / 4 % 3 : 0.2 + 4 * test_random(&seed)};
         const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 60}, mm);
         const lr_view view = {is_whole ? right_deg[k / 4 % 4] : 360 * test_random(&seed),
                               k % 2 == 0 ? 0 : 60 * test_random(&seed) - 30};
-        const lr_direct_kernel kernel = {
-            .resolution = {.tof_ps = 2 * sigma_mm[0] * fwhm_per_sigma / light_mm_per_ps,
-                           .radial_mm = sigma_mm[1] * fwhm_per_sigma,
-                           .axial_mm = sigma_mm[2] * fwhm_per_sigma}};
+        const lr_direct_kernel kernel = {.resolution = {.tof_ps = 2 * sigma_mm[0] * fwhm_per_sigma / light_mm_per_ps,
+                                                        .radial_mm = sigma_mm[1] * fwhm_per_sigma,
+                                                        .axial_mm = sigma_mm[2] * fwhm_per_sigma}};
         lr_direct_tables *tables = make(&grid, view, &kernel);
         assert_int_equal(count_within(tables), lr_direct_tables_get_info(tables)->num_offsets);
         lr_direct_tables_destroy(tables);
@@ -166,11 +161,8 @@ static void sizes_are_those_of_the_papers(void **state)
     tables = make(&grid, (lr_view){0, 0}, &kernel);
     assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 271);
     lr_direct_tables_destroy(tables);
-    kernel.resolution = (lr_resolution){.tof_ps = 300,
-                                        .model = LR_RADIAL_LINEAR,
-                                        .radial_mm = 5,
-                                        .radial_edge_mm = 6,
-                                        .axial_mm = 5};
+    kernel.resolution =
+        (lr_resolution){.tof_ps = 300, .model = LR_RADIAL_LINEAR, .radial_mm = 5, .radial_edge_mm = 6, .axial_mm = 5};
     tables = make(&grid, (lr_view){0, 0}, &kernel);
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     assert_int_equal(info->half[0], 14);
@@ -193,20 +185,17 @@ static void values_are_a_normalised_gaussian(void **state)
             lr_view_axes(&case_views[v], axes);
             for (int a = 0; a < info->num_kernels; a++) {
                 const double *values = lr_direct_tables_values(tables, a);
-                const double fwhm[3] = {150 * 0.299792458 / 2,
-                                        lr_resolution_radial_mm(&kernel.resolution, 2.0 * a + 1),
+                const double fwhm[3] = {150 * 0.299792458 / 2, lr_resolution_radial_mm(&kernel.resolution, 2.0 * a + 1),
                                         5};
                 double sum = 0;
                 for (int64_t i = 0; i < info->num_offsets; i++) {
                     double exponent = 0;
                     for (int k = 0; k < 3; k++) {
-                        const double d[3] = {4.0 * offsets[i][0], 4.0 * offsets[i][1],
-                                             4.0 * offsets[i][2]};
+                        const double d[3] = {4.0 * offsets[i][0], 4.0 * offsets[i][1], 4.0 * offsets[i][2]};
                         const double t = vec_dot(d, axes[k]) / fwhm[k];
                         exponent += t * t; /* a Gaussian halves at half its width */
                     }
-                    assert_close(values[i] / values[info->num_offsets / 2], exp2(-4 * exponent),
-                                 1e-9);
+                    assert_close(values[i] / values[info->num_offsets / 2], exp2(-4 * exponent), 1e-9);
                     sum += values[i];
                 }
                 assert_close(sum, 1.0, 1e-12);
@@ -220,8 +209,8 @@ static void values_are_a_normalised_gaussian(void **state)
 static void models_have_the_widths_of_the_paper(void **state)
 {
     (void)state;
-    const lr_resolution invariant = {0}, one = {.model = LR_RADIAL_VARIANT1},
-                        two = {.model = LR_RADIAL_VARIANT2}, three = {.model = LR_RADIAL_VARIANT3};
+    const lr_resolution invariant = {0}, one = {.model = LR_RADIAL_VARIANT1}, two = {.model = LR_RADIAL_VARIANT2},
+                        three = {.model = LR_RADIAL_VARIANT3};
     const lr_resolution near_edge = {.model = LR_RADIAL_VARIANT2, .edge_mm = 100};
     assert_close(lr_resolution_radial_mm(&invariant, 200), 5.8, 1e-14);
     assert_close(lr_resolution_radial_mm(&one, 0), 4.8, 1e-14);
@@ -244,8 +233,7 @@ static void models_have_the_widths_of_the_paper(void **state)
 static void supports_hold_what_they_should(void **state)
 {
     (void)state;
-    const lr_grid grid =
-        lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
+    const lr_grid grid = lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
     const double width_mm = 150 * 0.299792458 / 2 / 2.8;
     const double sigma_mm = width_mm / 2.3548200450309493;
     const double pi = 3.14159265358979323846;
@@ -285,8 +273,7 @@ static void asymmetric_kernels_lean_towards_the_axis(void **state)
     const lr_grid grid = lr_grid_centred((const int[3]){48, 48, 11}, (const double[3]){4, 4, 4});
     for (int v = 0; v < NUM_ANGLES; v++) {
         const lr_direct_kernel kernel = {
-            .support = 20,
-            .resolution = {.tof_ps = 150, .radial_mm = 14, .axial_mm = 5, .asymmetric = true}};
+            .support = 20, .resolution = {.tof_ps = 150, .radial_mm = 14, .axial_mm = 5, .asymmetric = true}};
         lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
         const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
         assert_int_equal(info->num_kernels, 2 * info->num_identifiers);
@@ -305,11 +292,9 @@ static void refuse(const lr_direct_kernel *kernel, lr_view view, const char *wor
     const lr_grid grid = case_grid();
     struct test_log log;
     test_log_init(&log);
-    assert_null(lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &grid, .view = view, .kernel = *kernel, .log = &log.log}));
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("'%s' does not say '%s'", log.error, words);
-    }
+    assert_null(lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &grid, .view = view, .kernel = *kernel, .log = &log.log}));
+    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
 }
 
 static void nonsense_is_refused(void **state)

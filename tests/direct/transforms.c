@@ -16,9 +16,7 @@ static const struct fft_library *library;
 
 static void fill(float *values, int64_t count, uint64_t seed)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)test_random(&seed);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)test_random(&seed);
 }
 
 static double convolved(const float *image, const float *kernel, int x, int y, int z)
@@ -52,12 +50,9 @@ static void convolves_cyclically(void **state)
                                     .seconds = 1,
                                     .log = &log.log};
         memset(out, 0, sizeof(out));
-        if (library->convolve(&job, out, &timing, name) != LR_OK) {
-            fail_msg("%s", log.error);
-        }
-        for (int k = 0; k < COUNT; k++) {
+        if (library->convolve(&job, out, &timing, name) != LR_OK) fail_msg("%s", log.error);
+        for (int k = 0; k < COUNT; k++)
             assert_close(out[k], convolved(image, kernel, k % NX, k / NX % NY, k / NX / NY), 1e-6);
-        }
         assert_true(timing.wall_s > 0);
         assert_int_equal(timing.device_s > 0, library->has_device != NULL);
     }
@@ -71,14 +66,10 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
     const lr_grid grid = case_grid();
     const lr_direct_kernel kernel = {.resolution = *resolution};
     test_log_init(log);
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &grid, .view = case_views[5], .kernel = kernel, .log = &log->log});
-    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                               .views = &case_views[5],
-                                                               .num_views = 1,
-                                                               .kernel = kernel,
-                                                               .backend = "cpu",
-                                                               .log = &log->log});
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &grid, .view = case_views[5], .kernel = kernel, .log = &log->log});
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){
+        .grid = &grid, .views = &case_views[5], .num_views = 1, .kernel = kernel, .backend = "cpu", .log = &log->log});
     assert_true(tables != NULL && direct != NULL);
     const int64_t count = lr_operator_get_info(direct)->num_voxels;
     float *image = calloc((size_t)count, sizeof(*image));
@@ -109,11 +100,8 @@ static void is_the_projection_where_ends_do_not_meet(void **state)
     struct test_log log;
     for (int is_padded = 0; is_padded < 2; is_padded++) {
         struct fft_result found;
-        if (compare(&resolution, is_padded != 0, &found, &log) != LR_OK) {
-            fail_msg("%s", log.error);
-        }
-        print_message("%s zeros around: relative L2 %.2e\n", is_padded ? "with" : "without",
-                      found.error);
+        if (compare(&resolution, is_padded != 0, &found, &log) != LR_OK) fail_msg("%s", log.error);
+        print_message("%s zeros around: relative L2 %.2e\n", is_padded ? "with" : "without", found.error);
         assert_true(is_padded ? found.error < 1e-6 : found.error > 1e-3);
         assert_int_equal(found.volumes, 3);
         assert_true(found.batch.wall_s > 0);
@@ -132,11 +120,8 @@ static void kernels_that_vary_are_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    for (library = fft_libraries; argc > 1 && library->name != NULL; library++) {
-        if (strcasecmp(library->name, argv[1]) == 0) {
-            break;
-        }
-    }
+    for (library = fft_libraries; argc > 1 && library->name != NULL; library++)
+        if (strcasecmp(library->name, argv[1]) == 0) break;
     if (argc < 2 || library->name == NULL) {
         fprintf(stderr, "usage: %s LIBRARY\n", argv[0]);
         return 2;

@@ -58,8 +58,7 @@ static void directions_find_their_view(void **state)
     (void)state;
     uint64_t seed = test_seed();
     lr_view_set set;
-    lr_view_set_complete(&(lr_view_set){.azimuths = 7, .tilts = 4, .acceptance_deg = 12}, &set,
-                         NULL);
+    lr_view_set_complete(&(lr_view_set){.azimuths = 7, .tilts = 4, .acceptance_deg = 12}, &set, NULL);
     for (int n = 0; n < 4000; n++) {
         const int index = n % lr_view_set_count(&set);
         lr_view view = lr_view_set_at(&set, index);
@@ -69,9 +68,7 @@ static void directions_find_their_view(void **state)
         lr_view_axes(&view, axes);
         const double length = 0.1 + 100 * test_random(&seed);
         double direction[3];
-        for (int k = 0; k < 3; k++) {
-            direction[k] = (n / 28 % 2 ? -length : length) * axes[0][k];
-        }
+        for (int k = 0; k < 3; k++) direction[k] = (n / 28 % 2 ? -length : length) * axes[0][k];
         assert_int_equal(lr_view_set_find(&set, direction), index);
     }
     assert_int_equal(lr_view_set_find(&set, (const double[3]){1, 0, 0.22}), -1);
@@ -85,8 +82,7 @@ static void lines_on_a_border_belong_above(void **state)
     (void)state;
     const double degree = 3.14159265358979323846 / 180;
     lr_view_set set;
-    lr_view_set_complete(&(lr_view_set){.azimuths = 40, .tilts = 3, .acceptance_deg = 9}, &set,
-                         NULL);
+    lr_view_set_complete(&(lr_view_set){.azimuths = 40, .tilts = 3, .acceptance_deg = 9}, &set, NULL);
     for (int n = 0; n < 2 * 40 * 3; n++) {
         const int azimuth = n % 40, tilt = n / 40 % 3;
         const double across = (azimuth - (n < 120 ? 0.5 : 0)) * 4.5 * degree;
@@ -121,11 +117,8 @@ static void order_is_a_far_reaching_permutation(void **state)
 static void impossible_sets_are_refused(void **state)
 {
     (void)state;
-    static const lr_view_set bad[] = {{.azimuths = -1},
-                                      {.tilts = -2},
-                                      {.acceptance_deg = 90},
-                                      {.acceptance_deg = -3},
-                                      {.azimuths = 70000}};
+    static const lr_view_set bad[] = {
+        {.azimuths = -1}, {.tilts = -2}, {.acceptance_deg = 90}, {.acceptance_deg = -3}, {.azimuths = 70000}};
     for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
         struct test_log log;
         lr_view_set set;
@@ -138,12 +131,9 @@ static void impossible_sets_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(axes_are_a_right_handed_frame),
-        cmocka_unit_test(right_angles_are_exact),
-        cmocka_unit_test(defaults_are_those_of_the_paper),
-        cmocka_unit_test(directions_find_their_view),
-        cmocka_unit_test(lines_on_a_border_belong_above),
-        cmocka_unit_test(order_is_a_far_reaching_permutation),
+        cmocka_unit_test(axes_are_a_right_handed_frame),   cmocka_unit_test(right_angles_are_exact),
+        cmocka_unit_test(defaults_are_those_of_the_paper), cmocka_unit_test(directions_find_their_view),
+        cmocka_unit_test(lines_on_a_border_belong_above),  cmocka_unit_test(order_is_a_far_reaching_permutation),
         cmocka_unit_test(impossible_sets_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,9 +7,8 @@
 
 static long meetings;
 
-__attribute__((visibility("default"))) int MPI_Allgather(const void *sent, int num_sent,
-                                                         MPI_Datatype of_sent, void *received,
-                                                         int num_received, MPI_Datatype of_received,
+__attribute__((visibility("default"))) int MPI_Allgather(const void *sent, int num_sent, MPI_Datatype of_sent,
+                                                         void *received, int num_received, MPI_Datatype of_received,
                                                          MPI_Comm comm)
 {
     meetings++;

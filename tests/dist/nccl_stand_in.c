@@ -80,8 +80,8 @@ static bool is_told(const char *what, int rank, int transfer)
     char told[32] = "";
     int of = -1, at = 0;
     const char *text = getenv("LR_TEST_NCCL");
-    return text != NULL && sscanf(text, "%31s %d %d", told, &of, &at) >= 2 &&
-           strcmp(told, what) == 0 && of == rank && at == transfer;
+    return text != NULL && sscanf(text, "%31s %d %d", told, &of, &at) >= 2 && strcmp(told, what) == 0 && of == rank &&
+           at == transfer;
 }
 
 SHOWN int ncclGetVersion(int *version)
@@ -105,43 +105,31 @@ SHOWN int ncclGetUniqueId(unique_id *id)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     memset(id->bytes, 0, sizeof(id->bytes));
-    snprintf(id->bytes, sizeof(id->bytes), "/dev/shm/loraster-test-%d-%ld-%ld", (int)getpid(),
-             (long)now.tv_sec, now.tv_nsec);
+    snprintf(id->bytes, sizeof(id->bytes), "/dev/shm/loraster-test-%d-%ld-%ld", (int)getpid(), (long)now.tv_sec,
+             now.tv_nsec);
     const int file = open(id->bytes, O_CREAT | O_EXCL | O_RDWR, 0600);
     const bool is_made = file >= 0 && ftruncate(file, sizeof(struct shared)) == 0;
-    if (file >= 0) {
-        close(file);
-    }
+    if (file >= 0) close(file);
     return is_made ? SUCCESS : SYSTEM_ERROR;
 }
 
 static bool is_good(const config *wanted, int size)
 {
-    return wanted->size >= sizeof(int) * 5 && wanted->magic == 0xcafebeefu &&
-           wanted->version >= 21400 && wanted->blocking == 0 && size <= MOST_RANKS;
+    return wanted->size >= sizeof(int) * 5 && wanted->magic == 0xcafebeefu && wanted->version >= 21400 &&
+           wanted->blocking == 0 && size <= MOST_RANKS;
 }
 
-SHOWN int ncclCommInitRankConfig(struct ncclComm **comm, int size, unique_id id, int rank,
-                                 config *wanted)
+SHOWN int ncclCommInitRankConfig(struct ncclComm **comm, int size, unique_id id, int rank, config *wanted)
 {
     *comm = NULL;
-    if (!is_good(wanted, size)) {
-        return INVALID_ARGUMENT;
-    }
-    if (is_told("init", rank, 0)) {
-        return SYSTEM_ERROR;
-    }
+    if (!is_good(wanted, size)) return INVALID_ARGUMENT;
+    if (is_told("init", rank, 0)) return SYSTEM_ERROR;
     const int file = open(id.bytes, O_RDWR);
     void *memory =
-        file >= 0 ? mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                  : MAP_FAILED;
-    if (file >= 0) {
-        close(file);
-    }
+        file >= 0 ? mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    if (file >= 0) close(file);
     struct ncclComm *made = calloc(1, sizeof(*made));
-    if (memory == MAP_FAILED || made == NULL) {
-        return SYSTEM_ERROR;
-    }
+    if (memory == MAP_FAILED || made == NULL) return SYSTEM_ERROR;
     made->shared = memory;
     made->rank = rank;
     made->size = size;
@@ -157,9 +145,7 @@ SHOWN int ncclCommGetAsyncError(struct ncclComm *comm, int *error)
     const bool are_all = atomic_load(&comm->shared->joined) == comm->size;
     *error = !are_all || !comm->was_asked ? IN_PROGRESS : SUCCESS;
     comm->was_asked = are_all;
-    if (is_told("late", comm->rank, comm->transfers)) {
-        *error = SYSTEM_ERROR;
-    }
+    if (is_told("late", comm->rank, comm->transfers)) *error = SYSTEM_ERROR;
     if (are_all && comm->rank == 0 && comm->path[0] != '\0') {
         unlink(comm->path);
         comm->path[0] = '\0';
@@ -170,9 +156,7 @@ SHOWN int ncclCommGetAsyncError(struct ncclComm *comm, int *error)
 SHOWN int ncclCommAbort(struct ncclComm *comm)
 {
     atomic_store(&comm->is_aborted, true);
-    if (comm->path[0] != '\0') {
-        unlink(comm->path);
-    }
+    if (comm->path[0] != '\0') unlink(comm->path);
     return SUCCESS; /* batches that a stream has not come to still look at it */
 }
 
@@ -195,9 +179,7 @@ static void step(struct ncclComm *comm, struct operation *operation)
 {
     struct box *box = operation->is_send ? &comm->shared->boxes[comm->rank][operation->peer]
                                          : &comm->shared->boxes[operation->peer][comm->rank];
-    if (atomic_load(&box->is_full) == operation->is_send) {
-        return;
-    }
+    if (atomic_load(&box->is_full) == operation->is_send) return;
     if (operation->is_send) {
         const size_t left = operation->bytes - operation->done;
         box->bytes = left < BOX_BYTES ? (int)left : BOX_BYTES;
@@ -240,9 +222,8 @@ static void arrive(void *user)
     pthread_join(batch->thread, NULL);
     for (int k = 0; k < batch->count; k++) {
         struct operation *operation = &batch->operations[k];
-        if (!operation->is_send && operation->done == operation->bytes) {
+        if (!operation->is_send && operation->done == operation->bytes)
             memcpy(operation->memory, operation->own, operation->bytes);
-        }
         free(operation->own);
     }
     batch->comm->under_way--;
@@ -256,9 +237,7 @@ static void leave(void *user)
     for (int k = 0; k < batch->count; k++) {
         struct operation *operation = &batch->operations[k];
         operation->own = malloc(operation->bytes);
-        if (operation->is_send) {
-            memcpy(operation->own, operation->memory, operation->bytes);
-        }
+        if (operation->is_send) memcpy(operation->own, operation->memory, operation->bytes);
     }
     pthread_create(&batch->thread, NULL, exchange, batch);
 }
@@ -271,33 +250,26 @@ SHOWN int ncclGroupStart(void)
 
 static int add(struct ncclComm *comm, const struct operation *operation, void *stream)
 {
-    if (open_batch->count == MOST_OPERATIONS || operation->bytes == 0) {
-        return INVALID_ARGUMENT;
-    }
+    if (open_batch->count == MOST_OPERATIONS || operation->bytes == 0) return INVALID_ARGUMENT;
     open_batch->comm = comm;
     open_batch->stream = stream;
     open_batch->operations[open_batch->count++] = *operation;
     return SUCCESS;
 }
 
-SHOWN int ncclSend(const void *bytes, size_t count, int type, int peer, struct ncclComm *comm,
-                   void *stream)
+SHOWN int ncclSend(const void *bytes, size_t count, int type, int peer, struct ncclComm *comm, void *stream)
 {
     return type == 0 ? add(comm,
-                           &(struct operation){.is_send = true,
-                                               .peer = peer,
-                                               .memory = (char *)(size_t)bytes,
-                                               .bytes = count},
+                           &(struct operation){
+                               .is_send = true, .peer = peer, .memory = (char *)(size_t)bytes, .bytes = count},
                            stream)
                      : INVALID_ARGUMENT;
 }
 
 #ifndef LR_TEST_WITHOUT_RECEIVE
-SHOWN int ncclRecv(void *bytes, size_t count, int type, int peer, struct ncclComm *comm,
-                   void *stream)
+SHOWN int ncclRecv(void *bytes, size_t count, int type, int peer, struct ncclComm *comm, void *stream)
 {
-    return type == 0 ? add(comm, &(struct operation){.peer = peer, .memory = bytes, .bytes = count},
-                           stream)
+    return type == 0 ? add(comm, &(struct operation){.peer = peer, .memory = bytes, .bytes = count}, stream)
                      : INVALID_ARGUMENT;
 }
 #endif
@@ -345,13 +317,9 @@ SHOWN int ncclGroupEnd(void)
     }
     comm->under_way++;
     comm->was_asked = false;
-    if (is_told("lose", comm->rank, comm->transfers)) {
-        return lose(batch);
-    }
+    if (is_told("lose", comm->rank, comm->transfers)) return lose(batch);
     /* A device would begin by itself: what comes before is waited for, so that it does here. */
-    if (wait(batch->stream) != 0) {
-        return SYSTEM_ERROR;
-    }
+    if (wait(batch->stream) != 0) return SYSTEM_ERROR;
     leave(batch);
     return call(arrive, batch, batch->stream) == 0 ? IN_PROGRESS : SYSTEM_ERROR;
 }

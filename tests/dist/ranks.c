@@ -22,9 +22,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 {
     (void)user;
     (void)status;
-    if (level >= LR_LOG_WARNING) {
-        fprintf(stdout, "rank %d: %s\n", rank, sentence);
-    }
+    if (level >= LR_LOG_WARNING) fprintf(stdout, "rank %d: %s\n", rank, sentence);
 }
 
 /* A number that no sum in another order repeats. */
@@ -36,9 +34,7 @@ static double value_of(int r, int64_t k)
 static double sum_of(int64_t k)
 {
     double sum = 0;
-    for (int r = 0; r < size; r++) {
-        sum += (double)(float)value_of(r, k);
-    }
+    for (int r = 0; r < size; r++) sum += (double)(float)value_of(r, k);
     return sum;
 }
 
@@ -58,9 +54,7 @@ static void cut(int64_t count, int64_t *offsets)
 static void fill(float *numbers, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_floats(numbers, vector->count);
-    for (int64_t k = 0; k < vector->count; k++) {
-        numbers[k] = (float)value_of(rank, k);
-    }
+    for (int64_t k = 0; k < vector->count; k++) numbers[k] = (float)value_of(rank, k);
     expect(lr_vector_copy(&host, vector) == LR_OK, "a copy to the place");
 }
 
@@ -87,9 +81,7 @@ static void check_shares(lr_comm *comm, lr_vector *vector, float *numbers, const
     expect(lr_vector_copy(&host, vector) == LR_OK, "a copy to the place");
     expect(lr_comm_gather(comm, offsets, vector) == LR_OK, "gather");
     look(vector, numbers);
-    for (int64_t k = 0; k < vector->count; k++) {
-        wrong += numbers[k] != (float)sum_of(k);
-    }
+    for (int64_t k = 0; k < vector->count; k++) wrong += numbers[k] != (float)sum_of(k);
     expect(wrong == 0, "shares of others have not arrived");
 }
 
@@ -98,23 +90,18 @@ static void check_sums(lr_comm *comm, lr_place *place, int64_t count)
     int64_t *offsets = calloc((size_t)size + 1, sizeof(*offsets)), wrong = 0;
     float *numbers = calloc((size_t)count, sizeof(*numbers));
     lr_vector vector;
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = count}, &vector) == LR_OK,
-           "memory");
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = count}, &vector) == LR_OK, "memory");
     fill(numbers, &vector);
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
     look(&vector, numbers);
-    for (int64_t k = 0; k < count; k++) {
-        wrong += numbers[k] != (float)sum_of(k);
-    }
+    for (int64_t k = 0; k < count; k++) wrong += numbers[k] != (float)sum_of(k);
     expect(wrong == 0, "a sum over the ranks is not that in their order");
     cut(count, offsets);
     check_shares(comm, &vector, numbers, offsets);
     fill(numbers, &vector);
     expect(lr_comm_broadcast(comm, size - 1, &vector) == LR_OK, "broadcast");
     look(&vector, numbers);
-    for (int64_t k = 0; k < count; k++) {
-        wrong += numbers[k] != (float)value_of(size - 1, k);
-    }
+    for (int64_t k = 0; k < count; k++) wrong += numbers[k] != (float)value_of(size - 1, k);
     expect(wrong == 0, "a broadcast differs from what was sent");
     lr_vector_destroy(&vector);
     free(numbers);
@@ -125,21 +112,16 @@ static void check_doubles(lr_comm *comm, lr_place *place)
 {
     double numbers[1000];
     lr_vector host = lr_vector_of_doubles(numbers, 1000), vector;
-    expect(lr_vector_create(
-               &(lr_vector_params){.place = place, .count = 1000, .precision = LR_FLOAT64},
-               &vector) == LR_OK,
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 1000, .precision = LR_FLOAT64}, &vector) ==
+               LR_OK,
            "memory");
-    for (int k = 0; k < 1000; k++) {
-        numbers[k] = value_of(rank, k);
-    }
+    for (int k = 0; k < 1000; k++) numbers[k] = value_of(rank, k);
     expect(lr_vector_copy(&host, &vector) == LR_OK, "a copy to the place");
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum of doubles");
     expect(lr_vector_copy(&vector, &host) == LR_OK, "a copy from the place");
     for (int k = 0; k < 1000; k++) {
         double sum = 0;
-        for (int r = 0; r < size; r++) {
-            sum += value_of(r, k);
-        }
+        for (int r = 0; r < size; r++) sum += value_of(r, k);
         expect(numbers[k] == sum, "a sum of doubles");
     }
     lr_vector_destroy(&vector);
@@ -149,19 +131,14 @@ static void check_numbers(lr_comm *comm)
 {
     double sums[200], least[2] = {rank, -rank}, most[2] = {rank, -rank};
     bool any = rank == size - 1, none = false;
-    for (int k = 0; k < 200; k++) {
-        sums[k] = value_of(rank, k);
-    }
+    for (int k = 0; k < 200; k++) sums[k] = value_of(rank, k);
     expect(lr_comm_sum_numbers(comm, sums, 200) == LR_OK, "sum of numbers");
     for (int k = 0; k < 200; k++) {
         double sum = 0;
-        for (int r = 0; r < size; r++) {
-            sum += value_of(r, k);
-        }
+        for (int r = 0; r < size; r++) sum += value_of(r, k);
         expect(sums[k] == sum, "a sum of numbers");
     }
-    expect(lr_comm_least(comm, least, 2) == LR_OK && least[0] == 0 && least[1] == 1 - size,
-           "least");
+    expect(lr_comm_least(comm, least, 2) == LR_OK && least[0] == 0 && least[1] == 1 - size, "least");
     expect(lr_comm_most(comm, most, 2) == LR_OK && most[0] == size - 1 && most[1] == 0, "most");
     expect(lr_comm_any(comm, &any) == LR_OK && any, "any of them");
     expect(lr_comm_any(comm, &none) == LR_OK && !none, "none of them");
@@ -174,11 +151,10 @@ static void check_failure(lr_comm *comm)
     float number = 1;
     lr_vector vector = lr_vector_of_floats(&number, 1);
     lr_status status = LR_FAILED;
-    if (rank == size - 1) {
+    if (rank == size - 1)
         lr_comm_fail(comm, LR_FAILED);
-    } else {
+    else
         status = lr_comm_sum(comm, &vector);
-    }
     expect(status == (size > 1 ? LR_FAILED : LR_FAILED), "the failure of another rank");
     const lr_comm_info info = lr_comm_get_info(comm);
     expect(info.failed_rank == (size > 1 ? size - 1 : -1), "which rank has failed");
@@ -188,8 +164,7 @@ static void check_failure(lr_comm *comm)
 /* One rank differs: it alone says so. */
 static void check_difference(lr_comm *comm)
 {
-    const lr_status status =
-        lr_comm_same(comm, "file", rank == size - 1 && size > 1 ? "b.h5" : "a.h5");
+    const lr_status status = lr_comm_same(comm, "file", rank == size - 1 && size > 1 ? "b.h5" : "a.h5");
     expect(status == (size > 1 ? LR_BAD_INPUT : LR_OK), "ranks with another file");
     expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which one differs");
 }
@@ -214,9 +189,7 @@ static void check_moves(lr_comm *comm, lr_place *place)
 static void say_way(const lr_comm *comm)
 {
     const lr_comm_info info = lr_comm_get_info(comm);
-    if (rank == 0) {
-        printf("by %s: %s\n", info.exchange, info.exchange_reason);
-    }
+    if (rank == 0) printf("by %s: %s\n", info.exchange, info.exchange_reason);
 }
 
 /* At a place of that kind, then at another one of the same device, then on the host. The bytes that crossed
@@ -241,8 +214,7 @@ static void check_traffic(lr_comm *comm)
 {
     lr_vector vector;
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 100000}, &vector) == LR_OK,
-           "memory");
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 100000}, &vector) == LR_OK, "memory");
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
     const lr_traffic traffic = lr_place_get_info(place).traffic;
     const bool is_direct = strcmp(lr_comm_get_info(comm).exchange, "host memory") != 0;
@@ -272,12 +244,9 @@ static void check_broken(lr_comm *comm)
     float number = 1;
     lr_vector host = lr_vector_of_floats(&number, 1), vector;
     lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
-    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 1}, &vector) == LR_OK,
-           "memory");
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 1}, &vector) == LR_OK, "memory");
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < 100; k++) {
-        status = lr_comm_sum(comm, &vector);
-    }
+    for (int k = 0; status == LR_OK && k < 100; k++) status = lr_comm_sum(comm, &vector);
     expect(status == LR_FAILED && lr_comm_get_info(comm).failed_rank == 1, "which rank has failed");
     expect(lr_comm_sum(comm, &vector) == LR_FAILED, "calls after a failure");
     expect(lr_vector_copy(&vector, &host) == LR_OK, "the place after a failure");
@@ -288,14 +257,9 @@ static void check_broken(lr_comm *comm)
 int main(int argc, char **argv)
 {
     const lr_log log = {hear, NULL};
-    lr_comm *comm =
-        lr_comm_open(&(lr_comm_params){.exchange = exchange_named(argc > 2 ? argv[2] : ""),
-                                       .log = &log,
-                                       .patience_s = 1,
-                                       .stranded = say_stranded});
-    if (comm == NULL) {
-        return 1;
-    }
+    lr_comm *comm = lr_comm_open(&(lr_comm_params){
+        .exchange = exchange_named(argc > 2 ? argv[2] : ""), .log = &log, .patience_s = 1, .stranded = say_stranded});
+    if (comm == NULL) return 1;
     const lr_comm_info info = lr_comm_get_info(comm);
     const char *topic = argc > 1 ? argv[1] : "moves";
     rank = info.rank;

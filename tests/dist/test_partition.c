@@ -28,8 +28,7 @@ static void test_even(void **state)
     int32_t *rank_of = calloc((size_t)lors->num_pairs, sizeof(*rank_of));
     assert_int_equal(lr_osem_subsets(lors, SUBSETS, subset_of, NULL), LR_OK);
     for (int ranks = 1; ranks <= 7; ranks += 2) {
-        const lr_partition_params params = {
-            .lors = lors, .ranks = ranks, .subsets = SUBSETS, .subset_of = subset_of};
+        const lr_partition_params params = {.lors = lors, .ranks = ranks, .subsets = SUBSETS, .subset_of = subset_of};
         double load[SUBSETS][7] = {{0}}, all[SUBSETS] = {0};
         assert_int_equal(lr_partition(&params, rank_of), LR_OK);
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
@@ -58,8 +57,7 @@ static void test_too_many(void **state)
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     int32_t subset_of[1] = {0}, rank_of[1] = {0};
-    const lr_partition_params params = {
-        .lors = lors, .ranks = 2, .subsets = 1, .subset_of = subset_of};
+    const lr_partition_params params = {.lors = lors, .ranks = 2, .subsets = 1, .subset_of = subset_of};
     assert_int_equal(lr_partition(&params, rank_of), LR_USAGE);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
@@ -73,17 +71,12 @@ static void test_part(void **state)
     lr_lors *all = lr_lors_create(scanner, NULL);
     const int64_t count = all->num_pairs / 2;
     int32_t *pairs = calloc((size_t)count, sizeof(*pairs));
-    for (int64_t k = 0; k < count; k++) {
-        pairs[k] = (int32_t)(2 * k + 1);
-    }
-    lr_lors *part =
-        lr_lors_create_part(all, &(lr_selection){.pairs = pairs, .num_pairs = count}, NULL);
+    for (int64_t k = 0; k < count; k++) pairs[k] = (int32_t)(2 * k + 1);
+    lr_lors *part = lr_lors_create_part(all, &(lr_selection){.pairs = pairs, .num_pairs = count}, NULL);
     assert_non_null(part);
     assert_int_equal(part->num_pairs, count);
     lr_lor_data *data = lr_lor_data_create(all, NULL);
-    for (int64_t k = 0; k < all->count; k++) {
-        data->values[k] = (float)(k % 1009);
-    }
+    for (int64_t k = 0; k < all->count; k++) data->values[k] = (float)(k % 1009);
     lr_lor_data *taken = lr_lor_data_take(data, all, part, NULL);
     for (int64_t k = 0; k < part->count; k += 997) {
         int32_t crystals[2];
@@ -96,9 +89,7 @@ static void test_part(void **state)
     }
     /* The same of sparse data: every 101st LOR. */
     int64_t *events = calloc((size_t)all->count / 101 + 1, sizeof(*events)), num_events = 0;
-    for (int64_t k = 0; k < all->count; k += 101) {
-        events[num_events++] = k;
-    }
+    for (int64_t k = 0; k < all->count; k += 101) events[num_events++] = k;
     lr_lor_data *sparse = lr_lor_data_bin(events, num_events, NULL);
     lr_lor_data *sparse_taken = lr_lor_data_take(sparse, all, part, NULL);
     int64_t wanted = 0;

@@ -20,11 +20,8 @@ static struct part make_part(const lr_lors *all, const int32_t *rank_of, int ran
     struct part part;
     int32_t *pairs = calloc((size_t)all->num_pairs, sizeof(*pairs));
     lr_selection own = {.pairs = pairs};
-    for (int64_t pair = 0; pair < all->num_pairs; pair++) {
-        if (rank_of[pair] == rank) {
-            pairs[own.num_pairs++] = (int32_t)pair;
-        }
-    }
+    for (int64_t pair = 0; pair < all->num_pairs; pair++)
+        if (rank_of[pair] == rank) pairs[own.num_pairs++] = (int32_t)pair;
     part.lors = lr_lors_create_part(all, &own, NULL);
     assert_non_null(part.lors);
     part.number = calloc((size_t)part.lors->count, sizeof(*part.number));
@@ -52,8 +49,7 @@ static lr_status take_row(void *user, const lr_row *row)
     struct table *table = user;
     for (int64_t k = 0; k < row->count; k++) {
         const int64_t lor = table->number != NULL ? table->number[row->lor[k]] : row->lor[k];
-        table->elements[row->row * table->num_lors + lor] +=
-            table->adds ? row->probability[k] : -row->probability[k];
+        table->elements[row->row * table->num_lors + lor] += table->adds ? row->probability[k] : -row->probability[k];
         table->largest = fmax(table->largest, row->probability[k]);
     }
     return LR_OK;
@@ -73,8 +69,7 @@ static void check(enum fixture_kind kind, const char *backend)
     const int64_t num_voxels = lr_grid_num_voxels(&fixture.grid);
     int32_t *subset_of = calloc((size_t)all->num_pairs, sizeof(*subset_of));
     int32_t *rank_of = calloc((size_t)all->num_pairs, sizeof(*rank_of));
-    const lr_partition_params deal = {
-        .lors = all, .ranks = RANKS, .subsets = 1, .subset_of = subset_of};
+    const lr_partition_params deal = {.lors = all, .ranks = RANKS, .subsets = 1, .subset_of = subset_of};
     assert_int_equal(lr_partition(&deal, rank_of), LR_OK);
     lr_operator_params params = fixture_params(&fixture, backend, NULL);
     params.rays = 3;
@@ -83,18 +78,13 @@ static void check(enum fixture_kind kind, const char *backend)
     table.elements = fixture_doubles(num_voxels * all->count);
     const lr_row_sink sink = {take_row, &table};
     assert_int_equal(lr_operator_rows(whole, 0, num_voxels, &sink), LR_OK);
-    float *image = calloc((size_t)num_voxels, sizeof(*image)),
-          *back = calloc((size_t)num_voxels, 4);
+    float *image = calloc((size_t)num_voxels, sizeof(*image)), *back = calloc((size_t)num_voxels, 4);
     float *some = calloc((size_t)num_voxels, 4), *values = calloc((size_t)all->count, 4);
     float *own = calloc((size_t)all->count, 4);
     double *sum = fixture_doubles(num_voxels), most = 0, most_back = 0;
-    for (int64_t v = 0; v < num_voxels; v++) {
-        image[v] = (float)(1 + v % 7);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) image[v] = (float)(1 + v % 7);
     project(whole, image, values, back);
-    for (int64_t k = 0; k < all->count; k++) {
-        most = fmax(most, values[k]);
-    }
+    for (int64_t k = 0; k < all->count; k++) most = fmax(most, values[k]);
     int64_t count = 0;
     table.adds = false;
     for (int rank = 0; rank < RANKS; rank++) {
@@ -118,12 +108,8 @@ static void check(enum fixture_kind kind, const char *backend)
         free(part.number);
     }
     assert_int_equal(count, all->count);
-    for (int64_t v = 0; v < num_voxels; v++) {
-        assert_true(fabs(sum[v] - back[v]) <= 1e-5 * most_back);
-    }
-    for (int64_t n = 0; n < num_voxels * all->count; n++) {
-        assert_true(fabs(table.elements[n]) <= 2e-6 * table.largest);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) assert_true(fabs(sum[v] - back[v]) <= 1e-5 * most_back);
+    for (int64_t n = 0; n < num_voxels * all->count; n++) assert_true(fabs(table.elements[n]) <= 2e-6 * table.largest);
     lr_operator_destroy(whole);
     free(table.elements);
     free(image);
@@ -151,9 +137,7 @@ static void test_two_rings(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_ring, given),

@@ -30,17 +30,11 @@ static void fill_sums(struct problem *p, int count)
         p->with[k] = 0;
         for (int g = 0; g < count; g++) {
             p->gram[k * count + g] = 0;
-            for (int l = 0; l < LORS; l++) {
-                p->gram[k * count + g] += p->guess[k][l] * p->guess[g][l];
-            }
+            for (int l = 0; l < LORS; l++) p->gram[k * count + g] += p->guess[k][l] * p->guess[g][l];
         }
-        for (int l = 0; l < LORS; l++) {
-            p->with[k] += p->guess[k][l] * p->data[l];
-        }
+        for (int l = 0; l < LORS; l++) p->with[k] += p->guess[k][l] * p->data[l];
     }
-    for (int l = 0; l < LORS; l++) {
-        p->sums.square += p->data[l] * p->data[l];
-    }
+    for (int l = 0; l < LORS; l++) p->sums.square += p->data[l] * p->data[l];
 }
 
 static void make(struct problem *p, int count, uint64_t seed)
@@ -48,9 +42,7 @@ static void make(struct problem *p, int count, uint64_t seed)
     state = seed;
     for (int l = 0; l < LORS; l++) {
         p->data[l] = 10 * draw();
-        for (int g = 0; g < count; g++) {
-            p->guess[g][l] = p->data[l] + 3 * (draw() - 0.5);
-        }
+        for (int g = 0; g < count; g++) p->guess[g][l] = p->data[l] + 3 * (draw() - 0.5);
     }
     fill_sums(p, count);
 }
@@ -63,18 +55,14 @@ static void eliminate(const struct problem *p, int count, double *weights)
     for (int k = 0; k < size; k++) {
         for (int l = 0; l < LORS; l++) {
             const double a = p->guess[k][l] - p->guess[size][l];
-            for (int g = 0; g < size; g++) {
-                matrix[k][g] += a * (p->guess[g][l] - p->guess[size][l]);
-            }
+            for (int g = 0; g < size; g++) matrix[k][g] += a * (p->guess[g][l] - p->guess[size][l]);
             matrix[k][size] += a * (p->data[l] - p->guess[size][l]);
         }
     }
     for (int k = 0; k < size; k++) {
         for (int n = 0; n < size; n++) {
             const double factor = matrix[n][k] / matrix[k][k];
-            for (int g = k; n != k && g <= size; g++) {
-                matrix[n][g] -= factor * matrix[k][g];
-            }
+            for (int g = k; n != k && g <= size; g++) matrix[n][g] -= factor * matrix[k][g];
         }
     }
     weights[size] = 1;
@@ -87,9 +75,7 @@ static void eliminate(const struct problem *p, int count, double *weights)
 static double sum_of(const double *weights, int count)
 {
     double sum = 0;
-    for (int k = 0; k < count; k++) {
-        sum += weights[k];
-    }
+    for (int k = 0; k < count; k++) sum += weights[k];
     return sum;
 }
 
@@ -109,8 +95,7 @@ static void test_least_squares(void **unused)
             assert_true(fabs(weights[k] - expected[k]) < 1e-10);
             memset(alone, 0, sizeof(alone));
             alone[k] = 1;
-            assert_true(lr_gram_residual(&p.sums, weights) <=
-                        lr_gram_residual(&p.sums, alone) * (1 + 1e-12));
+            assert_true(lr_gram_residual(&p.sums, weights) <= lr_gram_residual(&p.sums, alone) * (1 + 1e-12));
         }
     }
 }
@@ -122,15 +107,11 @@ static void test_identical(void **unused)
     static struct problem p;
     double weights[MOST], condition;
     make(&p, 5, 7);
-    for (int g = 1; g < 5; g++) {
-        memcpy(p.guess[g], p.guess[0], sizeof(p.guess[0]));
-    }
+    for (int g = 1; g < 5; g++) memcpy(p.guess[g], p.guess[0], sizeof(p.guess[0]));
     fill_sums(&p, 5);
     assert_int_equal(lr_gram_weights(&p.sums, weights, &condition, NULL), LR_OK);
     assert_true(isinf(condition));
-    for (int g = 0; g < 5; g++) {
-        assert_close(weights[g], 0.2, 1e-12);
-    }
+    for (int g = 0; g < 5; g++) assert_close(weights[g], 0.2, 1e-12);
     make(&p, 3, 8);
     memcpy(p.guess[2], p.guess[1], sizeof(p.guess[1]));
     fill_sums(&p, 3);

@@ -13,9 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 static void note_error(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)sentence;
-    if (level == LR_LOG_ERROR) {
-        *(lr_status *)user = status;
-    }
+    if (level == LR_LOG_ERROR) *(lr_status *)user = status;
 }
 
 static lr_status drop(void *user, const lr_event *events, int64_t count)
@@ -28,9 +26,7 @@ static lr_status drop(void *user, const lr_event *events, int64_t count)
 static void write_file(const char *path, const uint8_t *bytes, size_t count)
 {
     FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(bytes, 1, count, file) != count || fclose(file) != 0) {
-        abort();
-    }
+    if (file == NULL || fwrite(bytes, 1, count, file) != count || fclose(file) != 0) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
@@ -47,9 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     write_file(data, bytes, count);
     const lr_events_source source = {.path = header, .format = LR_EVENTS_CASTOR, .log = &log};
     const lr_status read = lr_events_read(&source, &sink, NULL);
-    if (read != status || (read != LR_OK && read != LR_BAD_INPUT)) {
-        abort();
-    }
+    if (read != status || (read != LR_OK && read != LR_BAD_INPUT)) abort();
     remove(header);
     remove(data);
     return 0;

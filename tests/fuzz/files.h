@@ -16,9 +16,7 @@
 static inline void fuzz_note(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)sentence;
-    if (level == LR_LOG_ERROR) {
-        *(lr_status *)user = status;
-    }
+    if (level == LR_LOG_ERROR) *(lr_status *)user = status;
 }
 
 /* Writes the bytes to NAME in this process's folder; path: 64 characters. */
@@ -26,15 +24,11 @@ static inline void fuzz_write(char path[64], const char *name, const uint8_t *by
 {
     static char folder[] = "/tmp/lr_fuzz_XXXXXX";
     static int made = 0;
-    if (!made && mkdtemp(folder) == NULL) {
-        abort();
-    }
+    if (!made && mkdtemp(folder) == NULL) abort();
     made = 1;
     snprintf(path, 64, "%s/%s", folder, name);
     FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(bytes, 1, count, file) != count) {
-        abort();
-    }
+    if (file == NULL || fwrite(bytes, 1, count, file) != count) abort();
     fclose(file);
 }
 
@@ -46,9 +40,7 @@ static inline const lr_lors *fuzz_lors(void)
     if (lors == NULL) {
         scanner = lr_scanner_read("two-opposed-modules", NULL);
         lors = scanner != NULL ? lr_lors_create(scanner, NULL) : NULL;
-        if (lors == NULL) {
-            abort();
-        }
+        if (lors == NULL) abort();
     }
     return lors;
 }
@@ -56,9 +48,7 @@ static inline const lr_lors *fuzz_lors(void)
 /* What a reader said goes with what it gave: a result, or one sentence about bad input. */
 static inline void fuzz_expect(bool has_result, lr_status status)
 {
-    if (has_result ? status != LR_OK : status != LR_BAD_INPUT) {
-        abort();
-    }
+    if (has_result ? status != LR_OK : status != LR_BAD_INPUT) abort();
 }
 
 /* An image or a sentence. The bytes are both header and, where the header names "data", voxels. */
@@ -71,9 +61,7 @@ static inline int fuzz_image(const char *name, const uint8_t *bytes, size_t coun
     fuzz_write(path, "data", bytes, count);
     fuzz_write(path, name, bytes, count);
     lr_image *image = lr_image_read_on(path, &grid, &log);
-    if (image == NULL && status != LR_BAD_INPUT) {
-        abort();
-    }
+    if (image == NULL && status != LR_BAD_INPUT) abort();
     lr_image_destroy(image);
     return 0;
 }

@@ -19,12 +19,9 @@ static void leave_some(const struct lr_matrix_store_params *params)
     const int64_t lors[3] = {1, 5, 7};
     const double probabilities[3] = {0.25, 0.5, 0.125};
     const lr_row row = {0, 3, lors, probabilities};
-    if (lr_matrix_store_open(&store, params) != LR_OK ||
-        lr_matrix_store_append(&store, &row, 0.0) != LR_OK ||
-        lr_matrix_store_append(&store, &row, 0.0) != LR_OK ||
-        lr_matrix_store_checkpoint(&store) != LR_OK) {
+    if (lr_matrix_store_open(&store, params) != LR_OK || lr_matrix_store_append(&store, &row, 0.0) != LR_OK ||
+        lr_matrix_store_append(&store, &row, 0.0) != LR_OK || lr_matrix_store_checkpoint(&store) != LR_OK)
         abort();
-    }
     lr_matrix_store_leave(&store);
 }
 
@@ -32,10 +29,9 @@ static void leave_some(const struct lr_matrix_store_params *params)
 static void spoil(const char *rows, long begin, const uint8_t *bytes, size_t count)
 {
     FILE *file = fopen(rows, "r+b");
-    if (file == NULL || fseek(file, begin, SEEK_SET) != 0 ||
-        fwrite(bytes, 1, count, file) != count || fclose(file) != 0) {
+    if (file == NULL || fseek(file, begin, SEEK_SET) != 0 || fwrite(bytes, 1, count, file) != count ||
+        fclose(file) != 0)
         abort();
-    }
 }
 
 /* All counts; they are of rows that have been taken. */
@@ -44,14 +40,10 @@ static void read_counts(struct lr_matrix_store *store)
     struct lr_matrix_counts counts = {.store = store};
     int64_t numbers[8], num = 0, rows = 0;
     do {
-        if (lr_matrix_counts_read(&counts, 8, numbers, &num) != LR_OK) {
-            return;
-        }
+        if (lr_matrix_counts_read(&counts, 8, numbers, &num) != LR_OK) return;
         rows += num;
     } while (num > 0);
-    if (rows != store->totals.rows) {
-        abort();
-    }
+    if (rows != store->totals.rows) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
@@ -65,8 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     remove(rows);
     snprintf(rows, sizeof(rows), "%s.part-rows", path);
     remove(rows);
-    struct lr_matrix_store_params params = {
-        .path = path, .key = "a; b", .num_rows = NUM_ROWS, .log = &log};
+    struct lr_matrix_store_params params = {.path = path, .key = "a; b", .num_rows = NUM_ROWS, .log = &log};
     leave_some(&params);
     struct lr_matrix_store store;
     params.resumes = true;
@@ -77,9 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     spoil(rows, count > 0 && bytes[0] == 'h' ? 0 : begin, bytes, count);
     status = LR_OK;
     const lr_status opened = lr_matrix_store_open(&store, &params);
-    if (opened != status || (opened == LR_OK && store.totals.rows > NUM_ROWS)) {
-        abort();
-    }
+    if (opened != status || (opened == LR_OK && store.totals.rows > NUM_ROWS)) abort();
     if (opened == LR_OK) {
         read_counts(&store);
         lr_matrix_store_remove(&store);

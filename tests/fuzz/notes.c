@@ -20,16 +20,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     *strrchr(path, '/') = '\0';
     setenv("LORASTER_CACHE", path, 1);
     lr_notes_find(notes, 2, &log);
-    for (int k = 0; k < 2; k++) {
-        if (notes[k].is_known && !(notes[k].value > 0 && notes[k].value < LR_NOTE_LARGEST)) {
-            abort();
-        }
-    }
+    for (int k = 0; k < 2; k++)
+        if (notes[k].is_known && !(notes[k].value > 0 && notes[k].value < LR_NOTE_LARGEST)) abort();
     lr_notes_keep(&(struct lr_note){"speed", 2.0, true}, 1, &log);
     lr_notes_find(notes, 2, &log);
-    if (status != LR_OK || !notes[1].is_known ||
-        !(notes[1].value >= 2.0 && notes[1].value <= 2.0)) {
-        abort();
-    }
+    if (status != LR_OK || !notes[1].is_known || !(notes[1].value >= 2.0 && notes[1].value <= 2.0)) abort();
     return 0;
 }

@@ -17,9 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 static void note_error(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)sentence;
-    if (level == LR_LOG_ERROR) {
-        *(lr_status *)user = status;
-    }
+    if (level == LR_LOG_ERROR) *(lr_status *)user = status;
 }
 
 static lr_status drop(void *user, const lr_event *events, int64_t count)
@@ -34,17 +32,13 @@ static void write_input(const char *path, const uint8_t *bytes, size_t count)
     const char *schema = lr_petsird_schema_text("0.9.1");
     const unsigned length = (unsigned)strlen(schema); /* two digits in base 128 */
     FILE *file = fopen(path, "wb");
-    if (file == NULL) {
-        abort();
-    }
+    if (file == NULL) abort();
     if (count > 0 && bytes[0] % 2 == 0 && bytes[0] != 'y') {
         fprintf(file, "yardl%c%c%c%c%c%c%s", 1, 0, 0, 0, length % 128 + 128, length / 128, schema);
         bytes++;
         count--;
     }
-    if ((count > 0 && fwrite(bytes, 1, count, file) != count) || fclose(file) != 0) {
-        abort();
-    }
+    if ((count > 0 && fwrite(bytes, 1, count, file) != count) || fclose(file) != 0) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
@@ -58,14 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     write_input(path, bytes, count);
     const lr_events_source source = {.path = path, .format = LR_EVENTS_PETSIRD, .log = &log};
     const lr_status read = lr_events_read(&source, &sink, NULL);
-    if (read != status || (read != LR_OK && read != LR_BAD_INPUT)) {
-        abort();
-    }
+    if (read != status || (read != LR_OK && read != LR_BAD_INPUT)) abort();
     status = LR_OK;
     lr_scanner *scanner = lr_scanner_read(path, &log);
-    if ((scanner == NULL) != (status == LR_BAD_INPUT)) {
-        abort();
-    }
+    if ((scanner == NULL) != (status == LR_BAD_INPUT)) abort();
     lr_scanner_destroy(scanner);
     remove(path);
     return 0;

@@ -28,15 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     char path[64];
     lr_status status = LR_OK;
     const lr_log log = {fuzz_note, &status};
-    if (lors == NULL && (lors = make_lors()) == NULL) {
-        abort();
-    }
+    if (lors == NULL && (lors = make_lors()) == NULL) abort();
     fuzz_write(path, "data", bytes, count);
     fuzz_write(path, "a.hs", bytes, count);
     lr_lor_data *data = lr_lor_data_read(path, lors, &log);
-    if (data == NULL && status != LR_BAD_INPUT) {
-        abort();
-    }
+    if (data == NULL && status != LR_BAD_INPUT) abort();
     lr_lor_data_destroy(data);
     return 0;
 }

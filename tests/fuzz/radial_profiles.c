@@ -15,18 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     lr_radial_profiles profiles;
     fuzz_write(path, "profiles.yaml", bytes, count);
     if (lr_radial_profiles_read(path, &profiles, &log) != LR_OK) {
-        if (status != LR_BAD_INPUT) {
-            abort();
-        }
+        if (status != LR_BAD_INPUT) abort();
         return 0;
     }
-    const lr_resolution resolution = {
-        .tof_ps = 40, .model = LR_RADIAL_MEASURED, .axial_mm = 4, .measured = &profiles};
-    lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &grid, .kernel = {.resolution = resolution}, .log = &log});
-    if (tables == NULL && status == LR_OK) {
-        abort();
-    }
+    const lr_resolution resolution = {.tof_ps = 40, .model = LR_RADIAL_MEASURED, .axial_mm = 4, .measured = &profiles};
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &grid, .kernel = {.resolution = resolution}, .log = &log});
+    if (tables == NULL && status == LR_OK) abort();
     lr_direct_tables_destroy(tables);
     lr_radial_profiles_finish(&profiles);
     return 0;

@@ -26,8 +26,8 @@ static size_t good_map(const lr_scanner *scanner, char *text, size_t room)
         for (int n = 0; n < 81; n++) {
             double at[3];
             lr_module_crystal_centre(&scanner->modules[m], n % 9, n / 9, at);
-            used += (size_t)snprintf(text + used, room - used, "%d %d %.4f %.4f %.4f\n", n / 9,
-                                     9 * m + n % 9, at[0], at[1], at[2]);
+            used += (size_t)snprintf(text + used, room - used, "%d %d %.4f %.4f %.4f\n", n / 9, 9 * m + n % 9, at[0],
+                                     at[1], at[2]);
         }
     }
     return used;
@@ -39,11 +39,8 @@ static void read_both(const char *events, const char *map)
     int64_t num_events = 0;
     const lr_log log = {fuzz_note, &status};
     const lr_event_sink sink = {.take = drop, .user = &num_events};
-    const lr_events_source source = {.path = events,
-                                     .format = LR_EVENTS_SAFIR,
-                                     .companion = map,
-                                     .scanner = fuzz_lors()->scanner,
-                                     .log = &log};
+    const lr_events_source source = {
+        .path = events, .format = LR_EVENTS_SAFIR, .companion = map, .scanner = fuzz_lors()->scanner, .log = &log};
     fuzz_expect(lr_events_read(&source, &sink, NULL) == LR_OK, status);
 }
 
@@ -53,9 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     static size_t map_bytes;
     uint8_t records[48] = {0};
     char events[64], map[64];
-    if (map_bytes == 0) {
-        map_bytes = good_map(fuzz_lors()->scanner, map_text, sizeof(map_text));
-    }
+    if (map_bytes == 0) map_bytes = good_map(fuzz_lors()->scanner, map_text, sizeof(map_text));
     fuzz_write(events, "a.safir", bytes, count);
     fuzz_write(map, "a.map", (const uint8_t *)map_text, map_bytes);
     read_both(events, map);

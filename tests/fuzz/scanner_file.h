@@ -17,9 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 static inline void fuzz_note(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)sentence;
-    if (level == LR_LOG_ERROR) {
-        *(lr_status *)user = status;
-    }
+    if (level == LR_LOG_ERROR) *(lr_status *)user = status;
 }
 
 /* "folder/x" with the ending; the folder is made once and stays. */
@@ -30,9 +28,7 @@ static inline const char *fuzz_path(const char *ending)
     static int turn;
     if (folder[0] == '\0') {
         snprintf(folder, sizeof(folder), "/tmp/lr_fuzz_XXXXXX");
-        if (mkdtemp(folder) == NULL) {
-            abort();
-        }
+        if (mkdtemp(folder) == NULL) abort();
     }
     turn = !turn;
     snprintf(path[turn], sizeof(path[turn]), "%s/x%s", folder, ending);
@@ -42,20 +38,15 @@ static inline const char *fuzz_path(const char *ending)
 static inline void fuzz_write(const char *path, const uint8_t *bytes, size_t count)
 {
     FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(bytes, 1, count, file) != count || fclose(file) != 0) {
-        abort();
-    }
+    if (file == NULL || fwrite(bytes, 1, count, file) != count || fclose(file) != 0) abort();
 }
 
-static inline void fuzz_read(const char *path,
-                             lr_scanner *(*read)(const char *path, const lr_log *log))
+static inline void fuzz_read(const char *path, lr_scanner *(*read)(const char *path, const lr_log *log))
 {
     lr_status status = LR_OK;
     const lr_log log = {fuzz_note, &status};
     lr_scanner *scanner = read(path, &log);
-    if ((scanner == NULL) != (status == LR_BAD_INPUT)) {
-        abort();
-    }
+    if ((scanner == NULL) != (status == LR_BAD_INPUT)) abort();
     lr_scanner_destroy(scanner);
 }
 

@@ -13,20 +13,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 static void note_error(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)sentence;
-    if (level == LR_LOG_ERROR) {
-        *(lr_status *)user = status;
-    }
+    if (level == LR_LOG_ERROR) *(lr_status *)user = status;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     lr_status status = LR_OK;
     const lr_log log = {note_error, &status};
-    lr_scanner *scanner =
-        lr_scanner_read_text("fuzz.yaml", (const char *)bytes, (int64_t)count, &log);
-    if ((scanner == NULL) != (status == LR_BAD_INPUT)) {
-        abort();
-    }
+    lr_scanner *scanner = lr_scanner_read_text("fuzz.yaml", (const char *)bytes, (int64_t)count, &log);
+    if ((scanner == NULL) != (status == LR_BAD_INPUT)) abort();
     lr_scanner_destroy(scanner);
     return 0;
 }

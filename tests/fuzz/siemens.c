@@ -28,8 +28,7 @@ static lr_scanner *octagon(void)
                           .pitch_mm = {4, 5},
                           .face_mm = {4, 5},
                           .depth_mm = 10};
-    const lr_scanner_params params = {.name = "octagon",
-                                      .coincidence = {.min_module_difference = 3}};
+    const lr_scanner_params params = {.name = "octagon", .coincidence = {.min_module_difference = 3}};
     return lr_scanner_create_ring(&params, &ring);
 }
 
@@ -51,11 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     scanner = scanner != NULL ? scanner : octagon();
     fuzz_write(text, "a.l.hdr", (const uint8_t *)header, strlen(header));
     fuzz_write(words, "a.l", bytes, count);
-    const lr_events_source source = {.path = words,
-                                     .format = LR_EVENTS_SIEMENS,
-                                     .companion = text,
-                                     .scanner = scanner,
-                                     .log = &log};
+    const lr_events_source source = {
+        .path = words, .format = LR_EVENTS_SIEMENS, .companion = text, .scanner = scanner, .log = &log};
     fuzz_expect(lr_events_read(&source, &sink, NULL) == LR_OK, status);
     return 0;
 }

@@ -14,9 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     const lr_log log = {fuzz_note, &status};
     struct lr_siemens_header header;
     fuzz_write(path, "a.hdr", bytes, count);
-    if (lr_siemens_header_read(path, "a.l", &header, &log) != status) {
-        abort();
-    }
+    if (lr_siemens_header_read(path, "a.l", &header, &log) != status) abort();
     lr_siemens_header_finish(&header);
     return 0;
 }

@@ -16,11 +16,9 @@ static void every_listed_way_opens_or_says_why(void **state)
     int usable = 0;
     assert_in_range(count, 2, EGL_WAY_MAX);
     for (int k = 0; k < count; k++) {
-        print_message("%s: %s%s (%s)\n", devices[k].way, devices[k].renderer, devices[k].reason,
-                      devices[k].version);
+        print_message("%s: %s%s (%s)\n", devices[k].way, devices[k].renderer, devices[k].reason, devices[k].version);
         assert_true(devices[k].way[0] != '\0');
-        assert_true(devices[k].usable ? devices[k].reason[0] == '\0'
-                                      : devices[k].reason[0] != '\0');
+        assert_true(devices[k].usable ? devices[k].reason[0] == '\0' : devices[k].reason[0] != '\0');
         assert_true(devices[k].usable == (devices[k].renderer[0] != '\0'));
         if (devices[k].usable) {
             usable++;
@@ -56,13 +54,10 @@ static void each_way_draws(void **state)
     for (int k = 0; k < count; k++) {
         lr_device found;
         struct gl_context *ctx;
-        if (gl_context_try(&ways[k], &params, &found, &ctx) != LR_OK) {
-            continue;
-        }
+        if (gl_context_try(&ways[k], &params, &found, &ctx) != LR_OK) continue;
         assert_int_equal(gl_context_make_current(ctx), LR_OK);
         struct gl_target *target = gl_target_create(
-            ctx, &(struct gl_target_params){
-                     .label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}});
+            ctx, &(struct gl_target_params){.label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}});
         assert_non_null(target);
         gl_target_clear(target, &(struct gl_clear){.colours[0].f = {0.25f}});
         float pixels[6];
@@ -115,9 +110,7 @@ static void the_last_usable_device_has_its_number(void **state)
     lr_device devices[EGL_WAY_MAX];
     const int count = lr_device_list(devices, EGL_WAY_MAX, NULL);
     int usable = 0;
-    for (int k = 0; k < count; k++) {
-        usable += devices[k].usable;
-    }
+    for (int k = 0; k < count; k++) usable += devices[k].usable;
     const struct gl_context_params last = {.device = usable - 1}, beyond = {.device = usable};
     struct gl_context *ctx = gl_context_create(&last);
     assert_non_null(ctx);
@@ -174,9 +167,8 @@ static void a_foreign_context_is_undisturbed(void **state)
     char reason[256];
     const int count = egl_ways_find(ways);
     bool opened = false;
-    for (int k = 0; k < count && !opened; k++) {
+    for (int k = 0; k < count && !opened; k++)
         opened = egl_context_open(&foreign, &ways[k], false, reason, sizeof(reason));
-    }
     assert_true(opened);
     eglBindAPI(EGL_OPENGL_API);
     assert_true(eglMakeCurrent(foreign.display, foreign.surface, foreign.surface, foreign.context));
@@ -226,9 +218,7 @@ static void *try_elsewhere(void *user)
     struct gl_context *ctx = user;
     static const lr_status statuses[] = {LR_OK, LR_FAILED};
     const lr_status status = gl_context_make_current(ctx);
-    if (status == LR_OK) {
-        gl_context_release(ctx);
-    }
+    if (status == LR_OK) gl_context_release(ctx);
     return (void *)&statuses[status == LR_OK ? 0 : 1];
 }
 

@@ -46,8 +46,7 @@ static struct gl_buffer *make_numbers(struct gl_test *test)
 
 static struct gl_texture *make_strip(struct gl_test *test)
 {
-    const struct gl_texture_params params = {
-        .label = "the strip", .format = GL_R32UI, .width = 16, .height = 1};
+    const struct gl_texture_params params = {.label = "the strip", .format = GL_R32UI, .width = 16, .height = 1};
     struct gl_texture *texture = gl_texture_create(test->ctx, &params);
     assert_non_null(texture);
     return texture;

@@ -25,8 +25,7 @@ static void a_pbuffer_context_draws(void **state)
     }
     assert_ptr_not_equal(ctx->egl.surface, EGL_NO_SURFACE);
     assert_int_equal(gl_context_make_current(ctx), LR_OK);
-    const struct gl_texture_params four = {
-        .label = "four", .format = GL_R32F, .width = 2, .height = 2};
+    const struct gl_texture_params four = {.label = "four", .format = GL_R32F, .width = 2, .height = 2};
     struct gl_texture *texture = gl_texture_create(ctx, &four);
     const float eighth = 0.125f;
     float values[4] = {0};

@@ -18,8 +18,7 @@ static struct gl_program *make(struct gl_test *test, const char *vertex, const c
 {
     struct gl_program *program = gl_program_create(
         test->ctx,
-        &(struct gl_program_params){
-            .vertex = vertex, .fragment = fragment, .defines = defines, .label = fragment});
+        &(struct gl_program_params){.vertex = vertex, .fragment = fragment, .defines = defines, .label = fragment});
     assert_non_null(program);
     return program;
 }
@@ -27,11 +26,9 @@ static struct gl_program *make(struct gl_test *test, const char *vertex, const c
 static struct gl_target *make_target(struct gl_test *test, int side, bool depth)
 {
     struct gl_target *target = gl_target_create(
-        test->ctx, &(struct gl_target_params){.label = "image",
-                                              .width = side,
-                                              .height = side,
-                                              .colour_formats = {GL_R32F, GL_R32UI},
-                                              .depth = depth});
+        test->ctx,
+        &(struct gl_target_params){
+            .label = "image", .width = side, .height = side, .colour_formats = {GL_R32F, GL_R32UI}, .depth = depth});
     assert_non_null(target);
     gl_target_clear(target, NULL);
     return target;
@@ -123,10 +120,9 @@ static void blended_points_add_exactly(void **state)
     }
     struct gl_program *program = make(test, "points.vert", "add.frag", NULL);
     struct gl_target *target = gl_target_create(
-        test->ctx, &(struct gl_target_params){
-                       .label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){"points", sizeof(points), points, false});
+        test->ctx, &(struct gl_target_params){.label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"points", sizeof(points), points, false});
     gl_target_clear(target, NULL);
     const struct gl_pass pass = {.label = "add points",
                                  .program = program,
@@ -141,9 +137,7 @@ static void blended_points_add_exactly(void **state)
     assert_memory_equal(values, wanted, sizeof(wanted));
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
-    for (int k = 0; k < 256; k++) {
-        assert_true(values[k] == 2 * wanted[k]);
-    }
+    for (int k = 0; k < 256; k++) assert_true(values[k] == 2 * wanted[k]);
     assert_baseline();
     assert_quiet(test);
     gl_buffer_destroy(buffer);
@@ -212,9 +206,7 @@ static void clip_distances_cut(void **state)
     assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
     float values[64];
     assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
-    for (int k = 0; k < 64; k++) {
-        assert_true(values[k] == (k % 8 >= 4 ? 1.0f : 0.0f));
-    }
+    for (int k = 0; k < 64; k++) assert_true(values[k] == (k % 8 >= 4 ? 1.0f : 0.0f));
     assert_baseline();
     assert_quiet(test);
     gl_target_destroy(target);
@@ -226,17 +218,14 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
     struct gl_test *test = *state;
     const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
     struct gl_program *program = gl_program_create(test->ctx, &params);
-    const struct gl_texture_params strip = {
-        .label = "strip", .format = GL_R32UI, .width = 16, .height = 1};
+    const struct gl_texture_params strip = {.label = "strip", .format = GL_R32UI, .width = 16, .height = 1};
     struct gl_texture *source = gl_texture_create(test->ctx, &strip);
     struct gl_texture *image = gl_texture_create(test->ctx, &strip);
     const int64_t offset = gl_context_limits(test->ctx)->storage_alignment;
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){"numbers", offset + 64, NULL, false});
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"numbers", offset + 64, NULL, false});
     uint32_t sent[16], numbers[16], stored[16];
-    for (uint32_t k = 0; k < 16; k++) {
-        sent[k] = k * k;
-    }
+    for (uint32_t k = 0; k < 16; k++) sent[k] = k * k;
     assert_int_equal(gl_texture_upload(source, sent), LR_OK);
     const struct gl_pass pass = {.label = "scale",
                                  .program = program,
@@ -268,8 +257,8 @@ static void uniforms_survive_the_ring(void **state)
     struct gl_test *test = *state;
     struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
     struct gl_target *target = gl_target_create(
-        test->ctx, &(struct gl_target_params){
-                       .label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
+        test->ctx,
+        &(struct gl_target_params){.label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
     gl_target_clear(target, NULL);
     double sum[SIDE] = {0};
     for (int k = 0; k < NUM_PASSES; k++) {
@@ -289,9 +278,7 @@ static void uniforms_survive_the_ring(void **state)
     }
     float values[SIDE * SIDE];
     assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
-    for (int k = 0; k < SIDE; k++) {
-        assert_true(values[k] == (float)sum[k] && sum[k] > 0);
-    }
+    for (int k = 0; k < SIDE; k++) assert_true(values[k] == (float)sum[k] && sum[k] > 0);
     assert_quiet(test);
     gl_target_destroy(target);
     gl_program_destroy(program);
@@ -324,8 +311,7 @@ static void passes_that_make_no_sense_are_refused(void **state)
     struct gl_test *test = *state;
     struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
     struct gl_target *target = make_target(test, 4, false);
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"short", 16, NULL, false});
+    struct gl_buffer *buffer = gl_buffer_create(test->ctx, &(struct gl_buffer_params){"short", 16, NULL, false});
     const struct gl_pass good = {.label = "good",
                                  .program = program,
                                  .target = target,
@@ -360,9 +346,7 @@ static void timers_time(void **state)
     assert_true(gl_timer_seconds(timer) == 0.0);
     const double start = lr_clock_seconds();
     gl_timer_begin(timer);
-    for (int k = 0; k < 20; k++) {
-        gl_target_clear(target, NULL);
-    }
+    for (int k = 0; k < 20; k++) gl_target_clear(target, NULL);
     gl_timer_end(timer);
     const double seconds = gl_timer_seconds(timer);
     assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
@@ -412,8 +396,8 @@ struct groups {
     int num_opened, num_closed;
 };
 
-static void GLAPIENTRY note_group(GLenum source, GLenum type, GLuint id, GLenum severity,
-                                  GLsizei length, const GLchar *text, const void *user)
+static void GLAPIENTRY note_group(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
+                                  const GLchar *text, const void *user)
 {
     (void)source, (void)id, (void)severity, (void)length;
     struct groups *groups = (struct groups *)user;
@@ -428,9 +412,7 @@ static void assert_labelled(GLenum kind, GLuint name, const char *begins)
 {
     char label[64] = "";
     glGetObjectLabel(kind, name, sizeof(label), NULL, label);
-    if (strncmp(label, begins, strlen(begins)) != 0) {
-        fail_msg("label \"%s\" does not begin with \"%s\"", label, begins);
-    }
+    if (strncmp(label, begins, strlen(begins)) != 0) fail_msg("label \"%s\" does not begin with \"%s\"", label, begins);
 }
 
 static void passes_and_objects_bear_names(void **state)
@@ -438,8 +420,8 @@ static void passes_and_objects_bear_names(void **state)
     struct gl_test *test = *state;
     struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
     struct gl_target *target = make_target(test, 8, true);
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){.label = "numbers", .size_bytes = 16});
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "numbers", .size_bytes = 16});
     const struct block block = {{1.0f}, {1}};
     const struct gl_pass pass = {.label = "cover it all",
                                  .program = program,

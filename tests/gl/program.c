@@ -8,8 +8,7 @@
 static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment)
 {
     return gl_program_create(
-        test->ctx,
-        &(struct gl_program_params){.vertex = vertex, .fragment = fragment, .label = "under test"});
+        test->ctx, &(struct gl_program_params){.vertex = vertex, .fragment = fragment, .label = "under test"});
 }
 
 static void a_program_links_and_has_its_label(void **state)
@@ -116,23 +115,19 @@ static void stages_must_make_sense(void **state)
     struct gl_test *test = *state;
     assert_null(make(test, "points.vert", NULL));
     assert_int_equal(test->log.status, LR_USAGE);
-    const struct gl_program_params both = {
-        .vertex = "points.vert", .compute = "scale.comp", .label = "both"};
+    const struct gl_program_params both = {.vertex = "points.vert", .compute = "scale.comp", .label = "both"};
     assert_null(gl_program_create(test->ctx, &both));
 }
 
 /* ---- the store itself: no context ---- */
 
 /* The line with that text is said to come from that place. */
-static void assert_place(const struct gl_shader_source *source, const char *text, int file,
-                         int line)
+static void assert_place(const struct gl_shader_source *source, const char *text, int file, int line)
 {
     const char *found = strstr(source->text, text);
     assert_non_null(found);
     int flat_line = 1;
-    for (const char *at = source->text; at < found; at++) {
-        flat_line += *at == '\n';
-    }
+    for (const char *at = source->text; at < found; at++) flat_line += *at == '\n';
     struct gl_shader_place place;
     assert_true(gl_shader_source_place(source, flat_line, &place));
     assert_string_equal(place.text, text);
@@ -173,14 +168,12 @@ static void embedded_shaders_equal_those_of_the_folder(void **state)
     (void)state;
     setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
     int count = 0;
-    for (const struct gl_embedded_shader *shader = gl_embedded_test_shaders; shader->name != NULL;
-         shader++, count++) {
+    for (const struct gl_embedded_shader *shader = gl_embedded_test_shaders; shader->name != NULL; shader++, count++) {
         struct gl_shader_source source;
         assert_int_equal(gl_shader_source_init(&source, shader->name, NULL), LR_OK);
         assert_string_equal(source.text, shader->text);
-        for (int k = 0; source.files[k] != NULL || shader->files[k] != NULL; k++) {
+        for (int k = 0; source.files[k] != NULL || shader->files[k] != NULL; k++)
             assert_string_equal(source.files[k], shader->files[k]);
-        }
         gl_shader_source_finish(&source);
     }
     assert_int_equal(count, 5);
@@ -200,9 +193,7 @@ static void every_driver_form_is_understood(void **state)
     struct gl_shader_source source;
     assert_int_equal(gl_shader_source_init(&source, "broken_include.frag", NULL), LR_OK);
     int flat_line = 1;
-    for (const char *at = source.text; at < strstr(source.text, "return 0.5"); at++) {
-        flat_line += *at == '\n';
-    }
+    for (const char *at = source.text; at < strstr(source.text, "return 0.5"); at++) flat_line += *at == '\n';
     for (int k = 0; k < 4; k++) {
         struct test_log log;
         char text[200];
@@ -210,8 +201,8 @@ static void every_driver_form_is_understood(void **state)
         snprintf(text, sizeof(text), forms[k], flat_line);
         gl_compile_log_report(&log.log, &source, "forms", text);
         assert_int_equal(log.status, LR_FAILED);
-        assert_non_null(strstr(log.error, k < 3 ? "/common/broken.glsl:5: error"
-                                                : "/common/broken.glsl:5: preprocessor error"));
+        assert_non_null(
+            strstr(log.error, k < 3 ? "/common/broken.glsl:5: error" : "/common/broken.glsl:5: preprocessor error"));
         assert_non_null(strstr(log.error, "x"));
         assert_non_null(strstr(log.error, "`return 0.5 * missing_number; // line 5`"));
     }

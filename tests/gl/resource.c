@@ -34,9 +34,7 @@ static const struct {
 /* Bytes that are the same number in every format: no half or float NaN, and depth in 0 .. 1. */
 static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        bytes[k] = (unsigned char)(test_random(seed) * 0x3f);
-    }
+    for (int64_t k = 0; k < count; k++) bytes[k] = (unsigned char)(test_random(seed) * 0x3f);
 }
 
 /* Storage comes again in a buffer of the same size, and begins with zeros all the same. */
@@ -51,8 +49,8 @@ static void storage_comes_again(void **state)
     const GLuint name = buffer->name;
     assert_int_equal(gl_buffer_upload(buffer, 0, bytes, sent), LR_OK);
     gl_buffer_destroy(buffer);
-    struct gl_buffer *larger = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){.label = "larger", .size_bytes = 2 * bytes});
+    struct gl_buffer *larger =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "larger", .size_bytes = 2 * bytes});
     assert_int_not_equal(larger->name, name);
     buffer = gl_buffer_create(test->ctx, &params);
     assert_int_equal(buffer->name, name);
@@ -73,8 +71,8 @@ static void many_buffers_come_and_go(void **state)
     for (int round = 0; round < 3; round++) {
         struct gl_buffer *buffers[COUNT];
         for (uint32_t k = 0; k < COUNT; k++) {
-            buffers[k] = gl_buffer_create(
-                test->ctx, &(struct gl_buffer_params){.label = "one of many", .size_bytes = 8192});
+            buffers[k] =
+                gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "one of many", .size_bytes = 8192});
             gl_buffer_clear(buffers[k], k + 1);
         }
         for (uint32_t k = 0; k < COUNT; k++) {
@@ -94,19 +92,16 @@ static void uploads_follow_clears(void **state)
     for (int n = 0; n < 5; n++) {
         const int64_t count = (int64_t)sides[n] * sides[n];
         uint32_t *sent = malloc((size_t)count * 4), *back = malloc((size_t)count * 4);
-        for (int64_t k = 0; k < count; k++) {
-            sent[k] = (uint32_t)k + 1;
-        }
-        struct gl_buffer *buffer = gl_buffer_create(
-            test->ctx, &(struct gl_buffer_params){.label = "cleared", .size_bytes = 8 * count});
+        for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k + 1;
+        struct gl_buffer *buffer =
+            gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "cleared", .size_bytes = 8 * count});
         assert_int_equal(gl_buffer_upload(buffer, 0, 4 * count, sent), LR_OK);
         assert_int_equal(gl_buffer_read(buffer, 0, 4 * count, back), LR_OK);
         assert_memory_equal(sent, back, (size_t)count * 4);
         gl_buffer_destroy(buffer);
         struct gl_texture *texture = gl_texture_create(
-            test->ctx,
-            &(struct gl_texture_params){
-                .label = "cleared", .format = GL_R32UI, .width = sides[n], .height = sides[n] + 1});
+            test->ctx, &(struct gl_texture_params){
+                           .label = "cleared", .format = GL_R32UI, .width = sides[n], .height = sides[n] + 1});
         const struct gl_box box = {.width = sides[n], .height = sides[n]};
         assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
         assert_int_equal(gl_texture_read(texture, &box, back), LR_OK);
@@ -131,9 +126,7 @@ static void assert_round_trip(struct gl_test *test, GLenum target, int form, uin
     assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
     unsigned char *sent = malloc((size_t)bytes), *back = malloc((size_t)bytes);
     assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
-    for (int64_t k = 0; k < bytes; k++) {
-        assert_int_equal(back[k], 0);
-    }
+    for (int64_t k = 0; k < bytes; k++) assert_int_equal(back[k], 0);
     draw_bytes(seed, sent, bytes);
     assert_int_equal(gl_texture_upload(texture, sent), LR_OK);
     assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
@@ -150,9 +143,7 @@ static void textures_give_back_what_they_got(void **state)
     for (int form = 0; form < (int)(sizeof(formats) / sizeof(formats[0])); form++) {
         assert_round_trip(test, GL_TEXTURE_2D, form, &seed);
         assert_round_trip(test, GL_TEXTURE_2D_ARRAY, form, &seed);
-        if (formats[form].format != GL_DEPTH_COMPONENT32F) {
-            assert_round_trip(test, GL_TEXTURE_3D, form, &seed);
-        }
+        if (formats[form].format != GL_DEPTH_COMPONENT32F) assert_round_trip(test, GL_TEXTURE_3D, form, &seed);
     }
     assert_string_equal(test->log.error, "");
 }
@@ -160,12 +151,8 @@ static void textures_give_back_what_they_got(void **state)
 static void boxes_reach_their_texels_only(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_texture_params params = {.label = "boxes",
-                                             .target = GL_TEXTURE_2D_ARRAY,
-                                             .format = GL_R32UI,
-                                             .width = 6,
-                                             .height = 4,
-                                             .depth = 3};
+    const struct gl_texture_params params = {
+        .label = "boxes", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32UI, .width = 6, .height = 4, .depth = 3};
     struct gl_texture *texture = gl_texture_create(test->ctx, &params);
     const struct gl_box box = {2, 1, 1, 3, 2, 2};
     const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
@@ -225,8 +212,7 @@ static void buffers_give_back_what_they_got(void **state)
     assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
     assert_memory_equal(back, "\1\1\1\1\1\1\1", 7);
     gl_buffer_destroy(buffer);
-    struct gl_buffer *empty =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "empty"});
+    struct gl_buffer *empty = gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "empty"});
     assert_non_null(empty);
     gl_buffer_destroy(empty);
 }
@@ -247,8 +233,7 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
 {
     static uint32_t back[FILLED_WORDS];
     const uint32_t pair[2] = {0xabcd0001u, 0x1234fffeu};
-    const struct gl_buffer_range range = {
-        .to = buffer, .to_offset = 4 * words[0], .bytes = 4 * (words[1] - words[0])};
+    const struct gl_buffer_range range = {.to = buffer, .to_offset = 4 * words[0], .bytes = 4 * (words[1] - words[0])};
     gl_buffer_clear(buffer, 7);
     assert_int_equal(gl_buffer_fill_range(&range, pair, count), LR_OK);
     assert_int_equal(gl_buffer_read(buffer, 0, sizeof(back), back), LR_OK);
@@ -261,12 +246,10 @@ static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int cou
 static void fills_reach_their_words_only(void **state)
 {
     struct gl_test *test = *state;
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){.label = "words", .size_bytes = 4 * FILLED_WORDS});
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "words", .size_bytes = 4 * FILLED_WORDS});
     const int64_t ranges[][2] = {{0, FILLED_WORDS}, {1, FILLED_WORDS}, {6, 90001}, {77, 50000}};
-    for (int k = 0; k < 4; k++) {
-        check_fill(buffer, ranges[k], 1);
-    }
+    for (int k = 0; k < 4; k++) check_fill(buffer, ranges[k], 1);
     check_fill(buffer, (const int64_t[]){6, 90000}, 2);
     check_fill(buffer, (const int64_t[]){0, 100002}, 2);
     gl_buffer_destroy(buffer);
@@ -278,12 +261,9 @@ static void long_reads_are_whole(void **state)
     struct gl_test *test = *state;
     const int64_t count = (int64_t)9 << 20, skipped = 12345;
     uint32_t *sent = malloc((size_t)count * 4), *back = calloc((size_t)count, 4);
-    for (int64_t k = 0; k < count; k++) {
-        sent[k] = (uint32_t)k * 2654435761u;
-    }
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx,
-        &(struct gl_buffer_params){.label = "long", .size_bytes = count * 4, .data = sent});
+    for (int64_t k = 0; k < count; k++) sent[k] = (uint32_t)k * 2654435761u;
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "long", .size_bytes = count * 4, .data = sent});
     assert_int_equal(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back), LR_OK);
     assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
     assert_int_equal(back[count - skipped], 0);
@@ -299,13 +279,12 @@ static void no_memory_is_a_sentence_with_the_size(void **state)
     assert_null(gl_buffer_create(test->ctx, &params));
     assert_int_equal(test->log.status, LR_FAILED);
     assert_non_null(strstr(test->log.error, "huge: 64.0 TiB do not fit into the "));
-    const struct gl_texture_params cube = {
-        .label = "cube",
-        .target = GL_TEXTURE_3D,
-        .format = GL_RGBA32F,
-        .width = gl_context_limits(test->ctx)->max_3d_texture_size,
-        .height = gl_context_limits(test->ctx)->max_3d_texture_size,
-        .depth = gl_context_limits(test->ctx)->max_3d_texture_size};
+    const struct gl_texture_params cube = {.label = "cube",
+                                           .target = GL_TEXTURE_3D,
+                                           .format = GL_RGBA32F,
+                                           .width = gl_context_limits(test->ctx)->max_3d_texture_size,
+                                           .height = gl_context_limits(test->ctx)->max_3d_texture_size,
+                                           .depth = gl_context_limits(test->ctx)->max_3d_texture_size};
     test->log.error[0] = '\0';
     assert_null(gl_texture_create(test->ctx, &cube));
     assert_memory_equal(test->log.error, "cube: ", 6);
@@ -321,8 +300,7 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
         print_message("skipped: this driver or machine has no such limit to test\n");
         skip();
     }
-    assert_null(gl_buffer_create(test->ctx,
-                                 &(struct gl_buffer_params){.label = "big", .size_bytes = bytes}));
+    assert_null(gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "big", .size_bytes = bytes}));
     assert_int_equal(test->log.status, LR_FAILED);
     assert_non_null(strstr(test->log.error, "big: no memory for 4.0 GiB on "));
     assert_int_equal(glGetError(), GL_NO_ERROR);
@@ -356,22 +334,19 @@ static void everything_has_its_label(void **state)
 static void targets_clear_each_kind_of_colour(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_target_params params = {
-        .label = "mixed",
-        .width = 4,
-        .height = 3,
-        .depth = true,
-        .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
+    const struct gl_target_params params = {.label = "mixed",
+                                            .width = 4,
+                                            .height = 3,
+                                            .depth = true,
+                                            .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
     struct gl_target *target = gl_target_create(test->ctx, &params);
     assert_non_null(target);
     assert_int_equal(target->num_colours, 4);
     gl_target_clear(target, NULL);
-    const struct gl_clear clear = {.colours = {{.f = {0.5f, -2}},
-                                               {.u = {4000000000u}},
-                                               {.i = {-1, 2, -3, 4}},
-                                               {.u = {1, 2, 3, 65535}}},
-                                   .depth = 0.25f,
-                                   .rect = {1, 1, 2, 1}};
+    const struct gl_clear clear = {
+        .colours = {{.f = {0.5f, -2}}, {.u = {4000000000u}}, {.i = {-1, 2, -3, 4}}, {.u = {1, 2, 3, 65535}}},
+        .depth = 0.25f,
+        .rect = {1, 1, 2, 1}};
     gl_target_clear(target, &clear);
     float pairs[12][2], depth[12];
     uint32_t numbers[12];
@@ -395,12 +370,8 @@ static void targets_clear_each_kind_of_colour(void **state)
 static void borrowed_layers_are_drawn_alone(void **state)
 {
     struct gl_test *test = *state;
-    const struct gl_texture_params layers = {.label = "layers",
-                                             .target = GL_TEXTURE_2D_ARRAY,
-                                             .format = GL_R32F,
-                                             .width = 2,
-                                             .height = 2,
-                                             .depth = 3};
+    const struct gl_texture_params layers = {
+        .label = "layers", .target = GL_TEXTURE_2D_ARRAY, .format = GL_R32F, .width = 2, .height = 2, .depth = 3};
     struct gl_texture *texture = gl_texture_create(test->ctx, &layers);
     struct gl_target_params params = {.label = "one layer", .colours = {texture}, .layer = 1};
     struct gl_target *target = gl_target_create(test->ctx, &params);
@@ -408,9 +379,7 @@ static void borrowed_layers_are_drawn_alone(void **state)
     gl_target_clear(target, &(struct gl_clear){.colours[0].f = {3}});
     float values[12];
     assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
-    for (int k = 0; k < 12; k++) {
-        assert_true(values[k] == (k / 4 == 1 ? 3.0f : 0.0f));
-    }
+    for (int k = 0; k < 12; k++) assert_true(values[k] == (k / 4 == 1 ? 3.0f : 0.0f));
     gl_target_destroy(target);
     params.layer = -1;
     params.depth = true;
@@ -453,10 +422,9 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     struct test_loan loan = {.loan = {.is_out = true, .end = count_end}};
     uint32_t word = 7;
     struct gl_texture *texture = gl_texture_create(
-        test->ctx,
-        &(struct gl_texture_params){.label = "lent", .format = GL_R32UI, .width = 1, .height = 1});
-    struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx, &(struct gl_buffer_params){.label = "lent", .size_bytes = 4, .data = &word});
+        test->ctx, &(struct gl_texture_params){.label = "lent", .format = GL_R32UI, .width = 1, .height = 1});
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "lent", .size_bytes = 4, .data = &word});
     assert_int_equal(gl_texture_upload(texture, &word), LR_OK);
     texture->loan = buffer->loan = &loan.loan;
     assert_refused(test, gl_texture_upload(texture, &word));
@@ -496,10 +464,8 @@ static void readbacks_have_what_was_sent(void **state)
     assert_non_null(bytes);
     draw_bytes(&seed, bytes, 4 * WORDS);
     struct gl_buffer *buffer = gl_buffer_create(
-        test->ctx,
-        &(struct gl_buffer_params){.label = "sent", .size_bytes = 4 * WORDS, .data = bytes});
-    struct gl_readback readbacks[2] = {{.ctx = test->ctx, .label = "one"},
-                                       {.ctx = test->ctx, .label = "other"}};
+        test->ctx, &(struct gl_buffer_params){.label = "sent", .size_bytes = 4 * WORDS, .data = bytes});
+    struct gl_readback readbacks[2] = {{.ctx = test->ctx, .label = "one"}, {.ctx = test->ctx, .label = "other"}};
     const struct gl_buffer_range ranges[2] = {
         {.from = buffer, .from_offset = 400, .to_offset = 256, .bytes = 4 * WORDS - 400},
         {.from = buffer, .bytes = 4 * WORDS}};
@@ -512,13 +478,9 @@ static void readbacks_have_what_was_sent(void **state)
         gl_readback_send(&readbacks[k]);
         gl_buffer_clear(buffer, (uint32_t)k);
     }
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(gl_readback_wait(&readbacks[k]), LR_OK);
-    }
+    for (int k = 0; k < 2; k++) assert_int_equal(gl_readback_wait(&readbacks[k]), LR_OK);
     assert_memory_equal(readbacks[0].mapped + 256, bytes + 400, 4 * WORDS - 400);
-    for (int n = 0; n < 4 * WORDS; n++) {
-        assert_int_equal(readbacks[1].mapped[n], 0);
-    }
+    for (int n = 0; n < 4 * WORDS; n++) assert_int_equal(readbacks[1].mapped[n], 0);
     assert_int_equal(gl_readback_wait(&readbacks[1]), LR_OK); /* there is nothing to wait for */
     gl_readback_finish(&readbacks[0]);
     gl_readback_finish(&readbacks[1]);
@@ -532,21 +494,19 @@ static void work_before_a_new_object_is_checked(void **state)
     struct gl_test *test = *state;
     uint32_t word = 7;
     const struct gl_buffer_params four = {.label = "four", .size_bytes = 4, .data = &word};
-    const struct gl_texture_params texel = {
-        .label = "texel", .format = GL_R32F, .width = 1, .height = 1};
+    const struct gl_texture_params texel = {.label = "texel", .format = GL_R32F, .width = 1, .height = 1};
     glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
     for (int k = 0; k < 3; k++) {
         struct gl_buffer *buffer = gl_buffer_create(test->ctx, &four);
         assert_non_null(buffer);
         glDisable(0xFFFF);
         test->log.status = LR_OK;
-        if (k == 0) {
+        if (k == 0)
             assert_null(gl_buffer_create(test->ctx, &four));
-        } else if (k == 1) {
+        else if (k == 1)
             assert_null(gl_texture_create(test->ctx, &texel));
-        } else { /* which makes the buffer that reads go through */
+        else /* which makes the buffer that reads go through */
             assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_FAILED);
-        }
         assert_int_equal(test->log.status, LR_FAILED);
         assert_non_null(strstr(test->log.error, "the work before "));
         assert_non_null(strstr(test->log.error, "GL_INVALID_ENUM"));
@@ -565,8 +525,7 @@ int main(int argc, char **argv)
         gl_test_case(impossible_textures_are_refused),
         gl_test_case(buffers_give_back_what_they_got),
         gl_test_case(fills_reach_their_words_only),
-        cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware,
-                                        gl_test_end),
+        cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware, gl_test_end),
         gl_test_case(long_reads_are_whole),
         gl_test_case(readbacks_have_what_was_sent),
         gl_test_case(no_memory_is_a_sentence_with_the_size),
@@ -577,8 +536,6 @@ int main(int argc, char **argv)
         gl_test_case(borrowed_layers_are_drawn_alone),
         gl_test_case(what_is_out_on_a_loan_is_refused),
     };
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

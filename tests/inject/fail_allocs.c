@@ -12,14 +12,12 @@ void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *block, size_t bytes);
 void *__real_lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);
-void *__real_lr_resize(void *block, int64_t count, size_t size, const char *what,
-                       const lr_log *log);
+void *__real_lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *block, size_t bytes);
 void *__wrap_lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);
-void *__wrap_lr_resize(void *block, int64_t count, size_t size, const char *what,
-                       const lr_log *log);
+void *__wrap_lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log);
 
 int __real_main(int argc, char **argv);
 int __wrap_main(int argc, char **argv);
@@ -39,9 +37,7 @@ static _Thread_local char purpose[128];
 static bool fails(const char *function)
 {
     const char *name = function;
-    if (!has_begun) {
-        return false;
-    }
+    if (!has_begun) return false;
     if (purpose[0] != '\0') {
         char *copy = __real_malloc(sizeof(purpose));
         name = copy != NULL ? strcpy(copy, purpose) : function;

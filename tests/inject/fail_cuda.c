@@ -16,20 +16,18 @@ static _Thread_local cudaError_t last_error = cudaSuccess;
 static bool fails(const char *name)
 {
     const bool failed = inject_fails("cuda", name);
-    if (failed) {
-        last_error = inject.is_ever ? cudaErrorLaunchFailure : cudaErrorMemoryAllocation;
-    }
+    if (failed) last_error = inject.is_ever ? cudaErrorLaunchFailure : cudaErrorMemoryAllocation;
     return failed;
 }
 
 /* The name is expanded first: some are macros for the version of a function. */
 #define CALL(name, parameters, arguments) CALL_(name, parameters, arguments)
-#define CALL_(name, parameters, arguments)                                                         \
-    cudaError_t __real_##name parameters;                                                          \
-    cudaError_t __wrap_##name parameters;                                                          \
-    cudaError_t __wrap_##name parameters                                                           \
-    {                                                                                              \
-        return fails(#name) ? last_error : __real_##name arguments;                                \
+#define CALL_(name, parameters, arguments)                                                                             \
+    cudaError_t __real_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters                                                                               \
+    {                                                                                                                  \
+        return fails(#name) ? last_error : __real_##name arguments;                                                    \
     }
 
 CALL(cudaCreateSurfaceObject, (cudaSurfaceObject_t * a, const struct cudaResourceDesc *b), (a, b))
@@ -52,31 +50,24 @@ CALL(cudaEventSynchronize, (cudaEvent_t a), (a))
 CALL(cudaFree, (void *a), (a))
 CALL(cudaFreeHost, (void *a), (a))
 CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes * a, const void *b), (a, b))
-CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *a, const void *b, int c, size_t d),
-     (a, b, c, d))
+CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *a, const void *b, int c, size_t d), (a, b, c, d))
 CALL(cudaFuncSetAttribute, (const void *a, enum cudaFuncAttribute b, int c), (a, b, c))
-CALL(cudaGLGetDevices, (unsigned int *a, int *b, unsigned int c, enum cudaGLDeviceList d),
-     (a, b, c, d))
+CALL(cudaGLGetDevices, (unsigned int *a, int *b, unsigned int c, enum cudaGLDeviceList d), (a, b, c, d))
 CALL(cudaGetDevice, (int *a), (a))
 CALL(cudaGetDeviceCount, (int *a), (a))
 CALL(cudaGetDeviceProperties, (struct cudaDeviceProp * a, int b), (a, b))
 CALL(cudaGetDriverEntryPointByVersion,
-     (const char *a, void **b, unsigned int c, unsigned long long d,
-      enum cudaDriverEntryPointQueryResult *e),
+     (const char *a, void **b, unsigned int c, unsigned long long d, enum cudaDriverEntryPointQueryResult *e),
      (a, b, c, d, e))
-CALL(cudaGraphicsGLRegisterBuffer, (struct cudaGraphicsResource * *a, GLuint b, unsigned int c),
-     (a, b, c))
-CALL(cudaGraphicsGLRegisterImage,
-     (struct cudaGraphicsResource * *a, GLuint b, GLenum c, unsigned int d), (a, b, c, d))
+CALL(cudaGraphicsGLRegisterBuffer, (struct cudaGraphicsResource * *a, GLuint b, unsigned int c), (a, b, c))
+CALL(cudaGraphicsGLRegisterImage, (struct cudaGraphicsResource * *a, GLuint b, GLenum c, unsigned int d), (a, b, c, d))
 CALL(cudaGraphicsMapResources, (int a, cudaGraphicsResource_t *b, cudaStream_t c), (a, b, c))
-CALL(cudaGraphicsResourceGetMappedPointer, (void **a, size_t *b, cudaGraphicsResource_t c),
-     (a, b, c))
-CALL(cudaGraphicsSubResourceGetMappedArray,
-     (cudaArray_t * a, cudaGraphicsResource_t b, unsigned int c, unsigned int d), (a, b, c, d))
+CALL(cudaGraphicsResourceGetMappedPointer, (void **a, size_t *b, cudaGraphicsResource_t c), (a, b, c))
+CALL(cudaGraphicsSubResourceGetMappedArray, (cudaArray_t * a, cudaGraphicsResource_t b, unsigned int c, unsigned int d),
+     (a, b, c, d))
 CALL(cudaGraphicsUnmapResources, (int a, cudaGraphicsResource_t *b, cudaStream_t c), (a, b, c))
 CALL(cudaGraphicsUnregisterResource, (cudaGraphicsResource_t a), (a))
-CALL(cudaLaunchKernel, (const void *a, dim3 b, dim3 c, void **d, size_t e, cudaStream_t f),
-     (a, b, c, d, e, f))
+CALL(cudaLaunchKernel, (const void *a, dim3 b, dim3 c, void **d, size_t e, cudaStream_t f), (a, b, c, d, e, f))
 CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *a, const void *b, void **c), (a, b, c))
 CALL(__cudaLaunchKernel, (void *a, dim3 b, dim3 c, void **d, size_t e, cudaStream_t f),
      (a, b, c, d, e, f)) /* what kernels are started by from CUDA 13 on */
@@ -86,8 +77,7 @@ CALL(cudaMalloc, (void **a, size_t b), (a, b))
 CALL(cudaMallocHost, (void **a, size_t b), (a, b))
 CALL(cudaMemGetInfo, (size_t * a, size_t *b), (a, b))
 CALL(cudaMemcpy, (void *a, const void *b, size_t c, enum cudaMemcpyKind d), (a, b, c, d))
-CALL(cudaMemcpyAsync, (void *a, const void *b, size_t c, enum cudaMemcpyKind d, cudaStream_t e),
-     (a, b, c, d, e))
+CALL(cudaMemcpyAsync, (void *a, const void *b, size_t c, enum cudaMemcpyKind d, cudaStream_t e), (a, b, c, d, e))
 CALL(cudaMemsetAsync, (void *a, int b, size_t c, cudaStream_t d), (a, b, c, d))
 CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * a, const void *b), (a, b))
 CALL(cudaSetDevice, (int a), (a))

@@ -40,17 +40,12 @@ static void tell(bool fails, const char *name, const char *what)
 {
     char line[512];
     const char *path = getenv("FAIL_FILES_CALLS");
-    if (path == NULL) {
-        return;
-    }
-    const int length = snprintf(line, sizeof(line), "%ld %s%s %s\n", (long)getpid(),
-                                fails ? "!" : "", name, what != NULL ? what : "");
-    const int file =
-        (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (path == NULL) return;
+    const int length =
+        snprintf(line, sizeof(line), "%ld %s%s %s\n", (long)getpid(), fails ? "!" : "", name, what != NULL ? what : "");
+    const int file = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const size_t bytes = length < (int)sizeof(line) ? (size_t)length : sizeof(line) - 1;
-    if (file >= 0 && syscall(SYS_write, file, line, bytes) >= 0) {
-        syscall(SYS_close, file);
-    }
+    if (file >= 0 && syscall(SYS_write, file, line, bytes) >= 0) syscall(SYS_close, file);
 }
 
 static bool is_of_system(const char *path)
@@ -62,9 +57,7 @@ static bool is_of_system(const char *path)
 static bool fails(const char *name, const char *what, int error)
 {
     const int before = errno;
-    if (!is_counted() || (is_of_system(what) && getenv("FAIL_FILES_SYSTEM") == NULL)) {
-        return false;
-    }
+    if (!is_counted() || (is_of_system(what) && getenv("FAIL_FILES_SYSTEM") == NULL)) return false;
     const char *at = getenv("FAIL_FILES_AT");
     const long number = atomic_fetch_add(&calls, 1) + 1;
     const bool failing = at != NULL && number == strtol(at, NULL, 10);
@@ -97,18 +90,17 @@ static bool makes(int flags)
 }
 
 /* The optional rights; promoted as all that follow an ellipsis. */
-#define GET_MODE(flags, mode)                                                                      \
-    do {                                                                                           \
-        va_list list;                                                                              \
-        va_start(list, flags);                                                                     \
-        (mode) = makes(flags) ? va_arg(list, mode_t) : 0;                                          \
-        va_end(list);                                                                              \
+#define GET_MODE(flags, mode)                                                                                          \
+    do {                                                                                                               \
+        va_list list;                                                                                                  \
+        va_start(list, flags);                                                                                         \
+        (mode) = makes(flags) ? va_arg(list, mode_t) : 0;                                                              \
+        va_end(list);                                                                                                  \
     } while (0)
 
 static int open_at(int folder, const char *path, int flags, mode_t mode)
 {
-    return fails("open", path, EMFILE) ? -1
-                                       : (int)syscall(SYS_openat, folder, path, flags, (long)mode);
+    return fails("open", path, EMFILE) ? -1 : (int)syscall(SYS_openat, folder, path, flags, (long)mode);
 }
 
 int open(const char *path, int flags, ...)
@@ -180,8 +172,7 @@ ssize_t __read_chk(int file, void *bytes, size_t count, size_t room)
 
 static ssize_t read_at(int file, void *bytes, size_t count, int64_t place)
 {
-    return fails_on("read", file, EIO) ? -1
-                                       : (ssize_t)syscall(SYS_pread64, file, bytes, count, place);
+    return fails_on("read", file, EIO) ? -1 : (ssize_t)syscall(SYS_pread64, file, bytes, count, place);
 }
 
 ssize_t pread(int file, void *bytes, size_t count, off_t place)
@@ -214,9 +205,7 @@ ssize_t write(int file, const void *bytes, size_t count)
 
 static ssize_t write_at(int file, const void *bytes, size_t count, int64_t place)
 {
-    return fails_on("write", file, ENOSPC)
-               ? -1
-               : (ssize_t)syscall(SYS_pwrite64, file, bytes, count, place);
+    return fails_on("write", file, ENOSPC) ? -1 : (ssize_t)syscall(SYS_pwrite64, file, bytes, count, place);
 }
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t place)
@@ -256,8 +245,7 @@ int rename(const char *from, const char *to)
 
 int renameat(int from_folder, const char *from, int to_folder, const char *to)
 {
-    return fails("rename", to, EIO) ? -1
-                                    : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
+    return fails("rename", to, EIO) ? -1 : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
 }
 
 int link(const char *from, const char *to)
@@ -267,9 +255,7 @@ int link(const char *from, const char *to)
 
 int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
 {
-    return fails("link", to, EIO)
-               ? -1
-               : (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+    return fails("link", to, EIO) ? -1 : (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
 }
 
 int mkdir(const char *path, mode_t mode)
@@ -314,13 +300,9 @@ FILE *fopen(const char *path, const char *mode)
     const int way = adds ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
     const int begin = mode[0] == 'w' ? O_CREAT | O_TRUNC : mode[0] == 'a' ? O_CREAT | O_APPEND : 0;
     const int file = open_at(AT_FDCWD, path, way | begin | O_CLOEXEC, 0666);
-    if (file < 0) {
-        return NULL;
-    }
+    if (file < 0) return NULL;
     FILE *stream = make_stream(file, mode);
-    if (stream == NULL) {
-        syscall(SYS_close, file);
-    }
+    if (stream == NULL) syscall(SYS_close, file);
     return stream;
 }
 
@@ -332,7 +314,5 @@ FILE *fopen64(const char *path, const char *mode)
 __attribute__((constructor)) static void replace_standard_output(void)
 {
     FILE *stream = is_counted() ? make_stream(STDOUT_FILENO, "w") : NULL;
-    if (stream != NULL) {
-        stdout = stream;
-    }
+    if (stream != NULL) stdout = stream;
 }

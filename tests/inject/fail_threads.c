@@ -8,17 +8,12 @@
 #include <errno.h>
 #include <pthread.h>
 
-int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *user);
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *user);
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *user);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *user);
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-                          void *(*start)(void *), void *user)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *user)
 {
-    if (inject_fails("threads", "pthread_create")) {
-        return EAGAIN;
-    }
+    if (inject_fails("threads", "pthread_create")) return EAGAIN;
     return __real_pthread_create(thread, attributes, start, user);
 }

@@ -42,9 +42,7 @@ static void inject_write_names(void)
         fprintf(file, "%s %016llx\n", inject.names[k] != NULL ? inject.names[k] : "?",
                 (unsigned long long)inject.ways[k]);
     }
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
 }
 
 /* The first call is made by the thread that starts all others. */
@@ -59,9 +57,7 @@ static void inject_look_around(const char *kind)
     inject.at = at != NULL ? strtol(at, NULL, 10) : 0;
     inject.depth = depth != NULL ? strtol(depth, NULL, 10) : INJECT_MOST_FRAMES;
     inject.is_written = inject.is_counted && getenv("INJECT_CALLS") != NULL;
-    if (inject.is_written) {
-        atexit(inject_write_names);
-    }
+    if (inject.is_written) atexit(inject_write_names);
 }
 
 /* FNV-1a over the places in their libraries that the caller's functions return to. */
@@ -70,18 +66,14 @@ static uint64_t inject_way(void)
     static _Thread_local bool is_inside; /* the first backtrace allocates */
     void *frames[INJECT_MOST_FRAMES];
     uint64_t digest = 14695981039346656037u;
-    if (is_inside) {
-        return 0;
-    }
+    if (is_inside) return 0;
     is_inside = true;
     const int count = backtrace(frames, INJECT_MOST_FRAMES);
     /* This function, those that count, and what fails. */
     for (int k = 3; k < count && k < 3 + inject.depth; k++) {
         Dl_info where;
         const bool is_named = dladdr(frames[k], &where) != 0;
-        digest =
-            (digest ^ (is_named ? (uint64_t)((char *)frames[k] - (char *)where.dli_fbase) : 0)) *
-            1099511628211u;
+        digest = (digest ^ (is_named ? (uint64_t)((char *)frames[k] - (char *)where.dli_fbase) : 0)) * 1099511628211u;
     }
     is_inside = false;
     return digest;
@@ -90,12 +82,8 @@ static uint64_t inject_way(void)
 /* Counts a call and says whether it fails. */
 static bool inject_fails(const char *kind, const char *name)
 {
-    if (!inject.is_known) {
-        inject_look_around(kind);
-    }
-    if (!inject.is_counted || (inject.name != NULL && strcmp(inject.name, name) != 0)) {
-        return false;
-    }
+    if (!inject.is_known) inject_look_around(kind);
+    if (!inject.is_counted || (inject.name != NULL && strcmp(inject.name, name) != 0)) return false;
     const long number = atomic_fetch_add(&inject.count, 1) + 1;
     if (number <= INJECT_MOST_CALLS) {
         inject.names[number - 1] = name;

@@ -40,8 +40,7 @@ static float through_files(lr_image *image, const lr_lors *lors)
     lr_scanner *preset = lr_scanner_read("ge-explore-vista-dr", NULL);
     lr_image *back = lr_image_read("sum.nii.gz", NULL);
     lr_lor_data *same = lr_lor_data_read("data.h5", lors, NULL);
-    const bool read =
-        preset != NULL && back != NULL && same != NULL && lr_device_list(devices, 1, NULL) >= 0;
+    const bool read = preset != NULL && back != NULL && same != NULL && lr_device_list(devices, 1, NULL) >= 0;
     const float sum = written && read ? back->values[0] : -1.0f;
     lr_image_destroy(back);
     lr_scanner_destroy(preset);
@@ -72,22 +71,14 @@ static bool has_sensitivity(lr_operator *op, lr_image *image)
 
 int main(void)
 {
-    if (!refuses_what_is_missing() || !has_plugin()) {
-        return 1;
-    }
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    if (!refuses_what_is_missing() || !has_plugin()) return 1;
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     lr_image *image = lr_image_create(&grid, NULL);
-    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors,
-                                                               .grid = &grid,
-                                                               .backend = "cpu",
-                                                               .mode = LR_MODE_EXACT,
-                                                               .samples = {1, 1, 1}});
-    if (op == NULL || image == NULL || !has_sensitivity(op, image)) {
-        return 2;
-    }
+    lr_operator *op = lr_operator_create(&(lr_operator_params){
+        .lors = lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}});
+    if (op == NULL || image == NULL || !has_sensitivity(op, image)) return 2;
     const float sum = through_files(image, lors);
     lr_operator_destroy(op);
     lr_image_destroy(image);

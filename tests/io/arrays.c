@@ -18,12 +18,9 @@ static void test_npy(void **state)
     folder_init(&folder);
     folder_file(&folder, path, "a.npy");
     float values[24];
-    for (int n = 0; n < 24; n++) {
-        values[n] = (float)n - 0.1f;
-    }
+    for (int n = 0; n < 24; n++) values[n] = (float)n - 0.1f;
     const int64_t shape[3] = {2, 3, 4};
-    const char *const tuples[] = {"'shape': (), ", "'shape': (2,), ", "'shape': (2, 3), ",
-                                  "'shape': (2, 3, 4), "};
+    const char *const tuples[] = {"'shape': (), ", "'shape': (2,), ", "'shape': (2, 3), ", "'shape': (2, 3, 4), "};
     const size_t counts[] = {1, 2, 6, 24};
     for (int dims = 0; dims < 4; dims++) {
         size_t count;
@@ -61,9 +58,7 @@ static void test_png(void **state)
     enum { width = 37, height = 11 };
     uint8_t rgb[height][width][3], back[height][width][3];
     uint64_t seed = test_seed();
-    for (int n = 0; n < height * width * 3; n++) {
-        (&rgb[0][0][0])[n] = (uint8_t)(256.0 * test_random(&seed));
-    }
+    for (int n = 0; n < height * width * 3; n++) (&rgb[0][0][0])[n] = (uint8_t)(256.0 * test_random(&seed));
     const int size[2] = {width, height};
     assert_int_equal(lr_png_write(path, &rgb[0][0][0], size, NULL), LR_OK);
     png_image image = {.version = PNG_IMAGE_VERSION};
@@ -101,9 +96,8 @@ static void test_disk_full(void **state)
             struct test_log log;
             test_log_init(&log);
             const struct rlimit before = disk_fill(limit);
-            const lr_status status =
-                kind == 0 ? lr_npy_write(path, &(lr_array){values, shape, 1}, &log.log)
-                          : lr_png_write(path, rgb, size, &log.log);
+            const lr_status status = kind == 0 ? lr_npy_write(path, &(lr_array){values, shape, 1}, &log.log)
+                                               : lr_png_write(path, rgb, size, &log.log);
             disk_empty(before);
             assert_int_equal(status, LR_FAILED);
             assert_non_null(strstr(log.error, path));
@@ -140,8 +134,7 @@ static void test_places(void **state)
     const float value = 1.0f;
     folder_init(&folder);
     test_log_init(&log);
-    assert_int_equal(lr_npy_write("no/such/folder/a.npy", &(lr_array){&value, NULL, 0}, &log.log),
-                     LR_FAILED);
+    assert_int_equal(lr_npy_write("no/such/folder/a.npy", &(lr_array){&value, NULL, 0}, &log.log), LR_FAILED);
     assert_non_null(strstr(log.error, "no folder no/such/folder/"));
     assert_int_equal(lr_npy_write(folder.path, &(lr_array){&value, NULL, 0}, &log.log), LR_FAILED);
     assert_non_null(strstr(log.error, "it is a folder"));
@@ -195,9 +188,8 @@ static void test_whole_or_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_npy),       cmocka_unit_test(test_png),
-        cmocka_unit_test(test_disk_full), cmocka_unit_test(test_full_device),
-        cmocka_unit_test(test_places),    cmocka_unit_test(test_whole_or_not),
+        cmocka_unit_test(test_npy),         cmocka_unit_test(test_png),    cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_full_device), cmocka_unit_test(test_places), cmocka_unit_test(test_whole_or_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

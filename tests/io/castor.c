@@ -39,8 +39,7 @@ static int set_up(void **state)
                           .pitch_mm = {4, 5},
                           .face_mm = {3.5, 4},
                           .depth_mm = 10};
-    const lr_scanner_params params = {
-        .name = "heptagon: small", .tof_resolution_ps = 400, .log = &fixture.log.log};
+    const lr_scanner_params params = {.name = "heptagon: small", .tof_resolution_ps = 400, .log = &fixture.log.log};
     fixture.scanner = lr_scanner_create_ring(&params, &ring);
     fixture.lors = lr_lors_create(fixture.scanner, &fixture.log.log);
     *state = &fixture;
@@ -75,8 +74,7 @@ static void centre_of(const lr_scanner *scanner, int crystal, double centre[3])
     const int m = lr_scanner_module_of(scanner, crystal);
     const lr_module *module = &scanner->modules[m];
     const int within = crystal - scanner->first_crystal[m];
-    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
-                             centre);
+    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre);
 }
 
 /* --- the order --- */
@@ -98,8 +96,7 @@ static void crystals_go_by_ring_and_azimuth(void **state)
             double centre[3];
             centre_of(scanner, order[ring * AROUND + k], centre);
             /* from half a module before the first one's middle */
-            const double angle =
-                fmod(atan2(centre[1], centre[0]) - (33 - 180.0 / 7) * pi / 180 + 4 * pi, 2 * pi);
+            const double angle = fmod(atan2(centre[1], centre[0]) - (33 - 180.0 / 7) * pi / 180 + 4 * pi, 2 * pi);
             assert_true(angle > last_angle);
             assert_true(k == 0 ? centre[2] > last_z + 1 : fabs(centre[2] - last_z) < 1e-9);
             assert_int_equal(place[order[ring * AROUND + k]], ring * AROUND + k);
@@ -150,8 +147,7 @@ static void fill_events(const lr_scanner *scanner, lr_event events[COUNT], bool 
     }
 }
 
-static void write_events(struct fixture *fixture, const lr_event *events,
-                         const lr_events_info *info)
+static void write_events(struct fixture *fixture, const lr_event *events, const lr_events_info *info)
 {
     const lr_events_writer_params params = {
         .path = HEADER, .lors = fixture->lors, .info = info, .log = &fixture->log.log};
@@ -168,9 +164,7 @@ static lr_event_list *read_list(struct fixture *fixture, const lr_scanner *scann
     test_log_init(&fixture->log);
     assert_int_equal(lr_events_recognise(HEADER), LR_EVENTS_CASTOR);
     lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (list == NULL) fail_msg("%s", fixture->log.error);
     return list;
 }
 
@@ -180,8 +174,7 @@ static void list_mode_comes_back(void **state)
     struct fixture *fixture = *state;
     lr_event events[COUNT];
     for (int tof = 0; tof < 2; tof++) {
-        const lr_events_info info = {
-            .has_tof = tof != 0, .tof_resolution_ps = tof ? 250 : 0, .duration_s = 12.5};
+        const lr_events_info info = {.has_tof = tof != 0, .tof_resolution_ps = tof ? 250 : 0, .duration_s = 12.5};
         fill_events(fixture->scanner, events, tof != 0);
         write_events(fixture, events, &info);
         lr_event_list *list = read_list(fixture, fixture->scanner);
@@ -213,20 +206,15 @@ static void tables_name_crystals(void **state)
     FILE *file = fopen(SCANNER ".lut", "rb");
     assert_int_equal(fread(rows, 1, sizeof(rows), file), sizeof(rows));
     fclose(file);
-    for (int c = 0; c < 84; c++) {
-        memcpy(turned[83 - c], rows[c], 24);
-    }
+    for (int c = 0; c < 84; c++) memcpy(turned[83 - c], rows[c], 24);
     memset(turned[5], 0, 24);
     write_file(SCANNER ".lut", turned, sizeof(turned));
     write_header("Data filename: " DATA "\nNumber of events: 2\nData mode: list-mode\n"
                  "Scanner name: " SCANNER "\n");
     unsigned char bytes[24] = {0};
     const uint32_t ids[2][2] = {{3, 40}, {5, 41}};
-    for (int n = 0; n < 2; n++) {
-        for (int k = 0; k < 8; k++) {
-            bytes[12 * n + 4 + k] = (unsigned char)(ids[n][k / 4] >> (8 * (k % 4)));
-        }
-    }
+    for (int n = 0; n < 2; n++)
+        for (int k = 0; k < 8; k++) bytes[12 * n + 4 + k] = (unsigned char)(ids[n][k / 4] >> (8 * (k % 4)));
     write_file(DATA, bytes, sizeof(bytes));
     lr_event_list *list = read_list(fixture, scanner);
     assert_int_equal(list->count, 1);
@@ -249,9 +237,7 @@ static void delayeds_are_told(void **state)
     struct fixture *fixture = *state;
     lr_event events[COUNT];
     fill_events(fixture->scanner, events, false);
-    for (int k = 0; k < COUNT; k += 5) {
-        events[k].is_delayed = true;
-    }
+    for (int k = 0; k < COUNT; k += 5) events[k].is_delayed = true;
     test_log_init(&fixture->log);
     write_events(fixture, events, NULL);
     assert_non_null(strstr(fixture->log.warning, "100 delayed coincidences are left out"));
@@ -265,9 +251,7 @@ static void delayeds_are_told(void **state)
 
 static unsigned char *put_word(unsigned char *at, uint32_t word)
 {
-    for (int k = 0; k < 4; k++) {
-        *at++ = (unsigned char)(word >> (8 * k));
-    }
+    for (int k = 0; k < 4; k++) *at++ = (unsigned char)(word >> (8 * k));
     return at;
 }
 
@@ -289,9 +273,7 @@ static void every_flag_moves_the_rest(void **state)
         unsigned char bytes[64], *at = put_word(bytes, 7);
         char text[1024];
         at = flags & 1 ? put_float(at, 1.5f) : at;
-        if (flags & 2) {
-            *at++ = 3;
-        }
+        if (flags & 2) *at++ = 3;
         at = flags & 4 ? put_float(at, 0.25f) : at;
         at = flags & 8 ? put_float(at, 0.125f) : at;
         at = flags & 16 ? put_float(at, 0.75f) : at;
@@ -306,8 +288,7 @@ static void every_flag_moves_the_rest(void **state)
                  "Normalization correction flag: %u\nTOF information flag: %u\n"
                  "List TOF quantization bin size (ps): 160\n"
                  "Calibration factor: 1\nDuration (s): 3\n",
-                 flags & 1, flags >> 1 & 1, flags >> 2 & 1, flags >> 3 & 1, flags >> 4 & 1,
-                 flags >> 5 & 1);
+                 flags & 1, flags >> 1 & 1, flags >> 2 & 1, flags >> 3 & 1, flags >> 4 & 1, flags >> 5 & 1);
         write_header(text);
         lr_event_list *list = read_list(fixture, fixture->scanner);
         assert_int_equal(list->count, 1);
@@ -317,8 +298,7 @@ static void every_flag_moves_the_rest(void **state)
         assert_int_equal(event->crystals[1], order[40]);
         /* 1 ns later at the first crystal: 149.9 mm nearer to the second. */
         assert_true(fabs(event->tof_mm - (flags & 32 ? 149.896229 : 0)) < 1e-4);
-        assert_true(fabs(lr_events_info_tof_bin_mm(&list->info) -
-                         (flags & 32 ? 160 * 0.149896229 : 0)) < 1e-9);
+        assert_true(fabs(lr_events_info_tof_bin_mm(&list->info) - (flags & 32 ? 160 * 0.149896229 : 0)) < 1e-9);
         assert_int_equal(fixture->log.num_warnings, (flags & 29) != 0);
         assert_true(!(flags & 4) || strstr(fixture->log.warning, "scatter rates") != NULL);
         lr_event_list_destroy(list);
@@ -333,9 +313,7 @@ static void histograms_have_bins(void **state)
     unsigned char bytes[2 * 36], *at = bytes;
     for (int n = 0; n < 2; n++) {
         at = put_word(at, 0);
-        for (int b = 0; b < 3; b++) {
-            at = put_float(put_float(at, n == 0 ? counts[b] : 0), 0.01f);
-        }
+        for (int b = 0; b < 3; b++) at = put_float(put_float(at, n == 0 ? counts[b] : 0), 0.01f);
         at = put_word(put_word(at, 50), 2);
     }
     write_file(DATA, bytes, (size_t)(at - bytes));
@@ -368,22 +346,18 @@ static void histograms_come_back(void **state)
         filled += dense->values[k] != 0;
     }
     const lr_castor_histogram histogram = {dense, 30};
-    assert_int_equal(
-        lr_castor_histogram_write(HEADER, fixture->lors, &histogram, &fixture->log.log), LR_OK);
+    assert_int_equal(lr_castor_histogram_write(HEADER, fixture->lors, &histogram, &fixture->log.log), LR_OK);
     lr_prompts_delayeds data;
     const lr_events_source source = {.path = HEADER, .log = &fixture->log.log};
     assert_int_equal(lr_events_bin(&source, fixture->lors, &data, NULL), LR_OK);
     assert_int_equal(data.prompts->count, filled);
-    for (int64_t k = 0; k < filled; k++) {
-        assert_true(data.prompts->values[k] == dense->values[data.prompts->index[k]]);
-    }
+    for (int64_t k = 0; k < filled; k++) assert_true(data.prompts->values[k] == dense->values[data.prompts->index[k]]);
     const lr_castor_histogram sparse = {data.prompts, 30};
     assert_int_equal(lr_castor_histogram_write(HEADER, fixture->lors, &sparse, NULL), LR_OK);
     lr_prompts_delayeds again;
     assert_int_equal(lr_events_bin(&source, fixture->lors, &again, NULL), LR_OK);
     assert_int_equal(again.prompts->count, filled);
-    assert_memory_equal(again.prompts->values, data.prompts->values,
-                        sizeof(float) * (size_t)filled);
+    assert_memory_equal(again.prompts->values, data.prompts->values, sizeof(float) * (size_t)filled);
     lr_lor_data_destroy(data.prompts);
     lr_lor_data_destroy(data.delayeds);
     lr_lor_data_destroy(again.prompts);
@@ -404,10 +378,8 @@ static lr_status read_file(struct fixture *fixture)
 {
     int64_t count = 0;
     const lr_event_sink sink = {.take = drop, .user = &count};
-    const lr_events_source source = {.path = HEADER,
-                                     .format = LR_EVENTS_CASTOR,
-                                     .scanner = fixture->scanner,
-                                     .log = &fixture->log.log};
+    const lr_events_source source = {
+        .path = HEADER, .format = LR_EVENTS_CASTOR, .scanner = fixture->scanner, .log = &fixture->log.log};
     test_log_init(&fixture->log);
     return lr_events_read(&source, &sink, NULL);
 }
@@ -416,9 +388,8 @@ static void expect(struct fixture *fixture, const char *text, const char *senten
 {
     write_header(text);
     if (read_file(fixture) != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT ||
-        strstr(fixture->log.error, sentence) == NULL) {
+        strstr(fixture->log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    }
 }
 
 #define GOOD "Data filename: " DATA "\nNumber of events: 2\nData mode: list-mode\n"
@@ -432,15 +403,12 @@ static void bad_headers_are_refused(void **state)
     write_file(DATA, bytes, sizeof(bytes));
     expect(fixture, "", "the header is empty");
     expect(fixture, "ring: {}\n", "is no CASToR data header");
-    expect(fixture, "Data filename: " DATA "\nData mode: list-mode\n",
-           "'number of events' is missing");
+    expect(fixture, "Data filename: " DATA "\nData mode: list-mode\n", "'number of events' is missing");
     expect(fixture, "Data filename: " DATA "\nNumber of events: 2\n", "has no 'Data mode'");
-    expect(fixture, "Data filename:\nNumber of events: 2\nData mode: list-mode\n",
-           "names no data file");
+    expect(fixture, "Data filename:\nNumber of events: 2\nData mode: list-mode\n", "names no data file");
     expect(fixture, "Data filename: gone.Cdf\nNumber of events: 2\nData mode: list-mode\n",
            "gone.Cdf, which castor_test.Cdh names, cannot be opened");
-    expect(fixture, "Data filename: .\nNumber of events: 2\nData mode: list-mode\n",
-           "is no regular file");
+    expect(fixture, "Data filename: .\nNumber of events: 2\nData mode: list-mode\n", "is no regular file");
     expect(fixture, "Data filename: " DATA "\nNumber of events: two\nData mode: list-mode\n",
            "'number of events' must be a whole number, found 'two'");
     expect(fixture, "Data filename: " DATA "\nNumber of events: -2\nData mode: list-mode\n",
@@ -450,12 +418,10 @@ static void bad_headers_are_refused(void **state)
     expect(fixture, "Data filename: " DATA "\nNumber of events: 2\nData mode: normalization\n",
            "data mode 'normalization'");
     expect(fixture, GOOD "Data type: SPECT\n", "only PET");
-    expect(fixture, GOOD "Maximum number of lines per event: 4\n",
-           "'maximum number of lines per event' is 4");
+    expect(fixture, GOOD "Maximum number of lines per event: 4\n", "'maximum number of lines per event' is 4");
     expect(fixture, GOOD "Emission point flag: 1\n", "points of interaction");
     expect(fixture, GOOD "TOF information flag: 2\n", "'tof information flag' is 2");
-    expect(fixture, GOOD "TOF information flag: 1\n",
-           "it ends at byte 24, within event 1 of the 2");
+    expect(fixture, GOOD "TOF information flag: 1\n", "it ends at byte 24, within event 1 of the 2");
     expect(fixture, GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'");
     expect(fixture,
            "Data filename: " DATA "\nNumber of events: 2\nData mode: histogram\n"
@@ -508,10 +474,8 @@ static void truncated_files_are_refused(void **state)
     for (int n = 0; n < 1000; n++) {
         unsigned char spoilt[4096];
         memcpy(spoilt, header, header_count);
-        for (int k = 0; k < 1 + n % 4; k++) {
-            spoilt[(size_t)(test_random(&seed) * (double)header_count)] =
-                (unsigned char)(test_random(&seed) * 256);
-        }
+        for (int k = 0; k < 1 + n % 4; k++)
+            spoilt[(size_t)(test_random(&seed) * (double)header_count)] = (unsigned char)(test_random(&seed) * 256);
         write_file(HEADER, spoilt, header_count);
         const lr_status status = read_file(fixture);
         assert_true(status == LR_BAD_INPUT || status == LR_OK);
@@ -526,8 +490,7 @@ static void events_before_the_end_are_read(void **state)
     write_events(fixture, events, NULL);
     lr_event_list *list = read_list(fixture, fixture->scanner);
     const lr_events_source source = {.path = HEADER, .scanner = fixture->scanner};
-    for (int bytes = COUNT * 12 - 1; bytes > 0;
-         bytes = bytes > 40 ? bytes - bytes / 3 : bytes - 1) {
+    for (int bytes = COUNT * 12 - 1; bytes > 0; bytes = bytes > 40 ? bytes - bytes / 3 : bytes - 1) {
         char said[64];
         snprintf(said, sizeof(said), "it ends at byte %d, within event %d of", bytes, bytes / 12);
         assert_int_equal(truncate(DATA, bytes), 0);

@@ -44,15 +44,7 @@ static const struct form forms[] = {
     {"rings", {{8, 3}, {1, 1}, {1, 1}, {6, 4}}, {{0, 2}}, 0, 360, false, 0, {0}, 1},
     {"rings_ccw", {{8, 3}, {1, 1}, {1, 1}, {6, 4}}, {{0, 2}}, 0, 360, true, 0, {0}, 1},
     {"modules", {{8, 1}, {2, 2}, {1, 1}, {3, 2}}, {{0}, {1, 1.5}}, 0, 360, false, 0, {0}, 1},
-    {"submodules",
-     {{5, 1}, {2, 2}, {2, 2}, {3, 2}},
-     {{0}, {3, 2.5}, {1, 1.5}},
-     0,
-     360,
-     true,
-     0,
-     {0},
-     1},
+    {"submodules", {{5, 1}, {2, 2}, {2, 2}, {3, 2}}, {{0}, {3, 2.5}, {1, 1.5}}, 0, 360, true, 0, {0}, 1},
     {"gaps_alike", {{8, 1}, {2, 1}, {1, 1}, {3, 4}}, {{0}, {0.2, 0}}, 0, 360, true, 0, {0}, 1},
     {"single", {{40, 1}, {1, 1}, {1, 1}, {1, 1}}, {{0}}, 0, 360, true, 0, {0}, 1},
     {"one_ring", {{8, 1}, {1, 1}, {1, 1}, {6, 1}}, {{0}}, 0, 360, true, 0, {0}, 1},
@@ -75,9 +67,7 @@ struct fixture {
 static double step_mm(const struct form *form, int level, int axis)
 {
     double length = size_mm[axis];
-    for (int k = 3; k > level; k--) {
-        length += (form->count[k][axis] - 1) * step_mm(form, k, axis);
-    }
+    for (int k = 3; k > level; k--) length += (form->count[k][axis] - 1) * step_mm(form, k, axis);
     return length + (level == 3 ? crystal_gap_mm[axis] : form->gap_mm[level][axis]);
 }
 
@@ -85,9 +75,7 @@ static double step_mm(const struct form *form, int level, int axis)
 static double along_mm(const struct form *form, const int unit[4], int axis, int first_level)
 {
     double at = 0;
-    for (int k = first_level; k < 4; k++) {
-        at += (unit[k] - 0.5 * (form->count[k][axis] - 1)) * step_mm(form, k, axis);
-    }
+    for (int k = first_level; k < 4; k++) at += (unit[k] - 0.5 * (form->count[k][axis] - 1)) * step_mm(form, k, axis);
     return at;
 }
 
@@ -115,15 +103,14 @@ static void model(struct fixture *fixture, const struct form *form)
             rest /= form->count[k][1];
         }
         const double turn = form->counterclockwise ? -1 : 1;
-        const double angle =
-            turn * (form->first_deg + sector * form->span_deg / form->count[0][0]) * pi / 180;
+        const double angle = turn * (form->first_deg + sector * form->span_deg / form->count[0][0]) * pi / 180;
         const double across_mm = turn * along_mm(form, unit[0], 0, 1);
         const double out_mm = 80 + 9 * rest + 0.5 * size_mm[2];
         double *place = fixture->places_mm[fixture->count++];
         place[0] = -(out_mm * sin(angle) + across_mm * cos(angle));
         place[1] = out_mm * cos(angle) - across_mm * sin(angle);
-        place[2] = along_mm(form, unit[1], 1, 0) +
-                   (form->num_shifts > 0 ? form->shift_mm[sector % form->num_shifts] : 0);
+        place[2] =
+            along_mm(form, unit[1], 1, 0) + (form->num_shifts > 0 ? form->shift_mm[sector % form->num_shifts] : 0);
     }
 }
 
@@ -139,15 +126,13 @@ static void write_form(const struct fixture *fixture, const struct form *form, c
             "rsector gap axial : %g\nrsectors first angle : %g\nrsectors angular span : %g\n"
             "rotation direction : %s\nrsectors nbZShift : %d\nrsectors ZShift : %g,%g,%g\n"
             "crystals size depth : %g\ncrystals size transaxial : %g\ncrystals size axial : %g\n",
-            form->name, fixture->count, form->layers, form->count[0][0], form->count[0][1],
-            form->gap_mm[0][1], form->first_deg, form->span_deg,
-            form->counterclockwise ? "CCW" : "CW", form->num_shifts, form->shift_mm[0],
+            form->name, fixture->count, form->layers, form->count[0][0], form->count[0][1], form->gap_mm[0][1],
+            form->first_deg, form->span_deg, form->counterclockwise ? "CCW" : "CW", form->num_shifts, form->shift_mm[0],
             form->shift_mm[1], form->shift_mm[2], size_mm[2], size_mm[0], size_mm[1]);
     for (int k = 1; k < 4; k++) {
         for (int axis = 0; axis < 2; axis++) {
-            fprintf(file, "number of %ss %s : %d\n%s gap %s : %g\n", units[k], axes[axis],
-                    form->count[k][axis], units[k], axes[axis],
-                    k == 3 ? crystal_gap_mm[axis] : form->gap_mm[k][axis]);
+            fprintf(file, "number of %ss %s : %d\n%s gap %s : %g\n", units[k], axes[axis], form->count[k][axis],
+                    units[k], axes[axis], k == 3 ? crystal_gap_mm[axis] : form->gap_mm[k][axis]);
         }
     }
     fputs("mean depth of interaction : -1\nvoxels number transaxial : 9\nvoxels number axial : 9\n"
@@ -161,14 +146,11 @@ static void write_form(const struct fixture *fixture, const struct form *form, c
 static lr_scanner *read_scanner(struct fixture *fixture, const char *path)
 {
     lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
-    if (scanner == NULL) {
-        fail_msg("%s: %s", path, fixture->log.error);
-    }
+    if (scanner == NULL) fail_msg("%s: %s", path, fixture->log.error);
     return scanner;
 }
 
-static void assert_numbers(const struct fixture *fixture, const lr_scanner *scanner,
-                           const char *what)
+static void assert_numbers(const struct fixture *fixture, const lr_scanner *scanner, const char *what)
 {
     int order[MAX_CRYSTALS];
     assert_int_equal(scanner->num_crystals, fixture->count);
@@ -178,9 +160,8 @@ static void assert_numbers(const struct fixture *fixture, const lr_scanner *scan
         const double *place = fixture->places_mm[k];
         lr_scanner_crystal_centre(scanner, order[k], at);
         const double off = hypot(hypot(at[0] - place[0], at[1] - place[1]), at[2] - place[2]);
-        if (!(off < 1e-4)) { /* a table has single precision; what is wrong is off by a crystal */
+        if (!(off < 1e-4)) /* a table has single precision; what is wrong is off by a crystal */
             fail_msg("%s: crystal %d is %g mm off", what, k, off);
-        }
     }
 }
 
@@ -193,43 +174,35 @@ static void assert_table(const struct fixture *fixture, const char *path)
     for (int k = 0; k < fixture->count; k++) {
         float at[3];
         memcpy(at, rows + 24 * k, sizeof(at));
-        assert_true(fabs(-at[0] - fixture->places_mm[k][0]) < 1e-4 &&
-                    fabs(at[1] - fixture->places_mm[k][1]) < 1e-4 &&
+        assert_true(fabs(-at[0] - fixture->places_mm[k][0]) < 1e-4 && fabs(at[1] - fixture->places_mm[k][1]) < 1e-4 &&
                     fabs(at[2] - fixture->places_mm[k][2]) < 1e-4);
     }
     free(rows);
 }
 
 /* Events of each crystal k and the one half of the list farther: written by CASToR's numbers, read back. */
-static void assert_events(struct fixture *fixture, const char *name, const lr_scanner *scanner,
-                          const char *companion)
+static void assert_events(struct fixture *fixture, const char *name, const lr_scanner *scanner, const char *companion)
 {
     char path[128], text[256], file[64];
     unsigned char bytes[12 * MAX_CRYSTALS] = {0};
     for (int k = 0; k < fixture->count; k++) {
-        const uint32_t words[3] = {(uint32_t)k, (uint32_t)k,
-                                   (uint32_t)((k + fixture->count / 2) % fixture->count)};
+        const uint32_t words[3] = {(uint32_t)k, (uint32_t)k, (uint32_t)((k + fixture->count / 2) % fixture->count)};
         memcpy(bytes + 12 * k, words, 12); /* a little-endian machine */
     }
-    bytes_write(folder_file(&fixture->folder, path, "events.Cdf"), bytes,
-                12 * (size_t)fixture->count);
-    snprintf(text, sizeof(text),
-             "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
+    bytes_write(folder_file(&fixture->folder, path, "events.Cdf"), bytes, 12 * (size_t)fixture->count);
+    snprintf(text, sizeof(text), "Data filename: events.Cdf\nNumber of events: %d\nData mode: list\nScanner name: %s\n",
              fixture->count, name);
     snprintf(file, sizeof(file), "events.Cdh");
     bytes_write(folder_file(&fixture->folder, path, file), text, strlen(text));
     const lr_events_source source = {
         .path = path, .scanner = scanner, .companion = companion, .log = &fixture->log.log};
     lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) {
-        fail_msg("%s: %s", name, fixture->log.error);
-    }
+    if (list == NULL) fail_msg("%s: %s", name, fixture->log.error);
     assert_int_equal(list->count, fixture->count);
     for (int k = 0; k < fixture->count; k++) {
         for (int end = 0; end < 2; end++) {
             double at[3];
-            const double *place =
-                fixture->places_mm[end == 0 ? k : (k + fixture->count / 2) % fixture->count];
+            const double *place = fixture->places_mm[end == 0 ? k : (k + fixture->count / 2) % fixture->count];
             lr_scanner_crystal_centre(scanner, list->events[k].crystals[end], at);
             assert_true(fabs(at[0] - place[0]) < 1e-4 && fabs(at[1] - place[1]) < 1e-4 &&
                         fabs(at[2] - place[2]) < 1e-4);
@@ -294,8 +267,7 @@ static void lor_data_keep_numbers(void **state)
     lr_scanner *scanner = read_scanner(fixture, geom);
     lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
     lr_lor_data *data = lr_lor_data_create(lors, &fixture->log.log);
-    assert_int_equal(lr_lor_data_write(folder_file(&fixture->folder, path, "counts.h5"), lors, data,
-                                       &fixture->log.log),
+    assert_int_equal(lr_lor_data_write(folder_file(&fixture->folder, path, "counts.h5"), lors, data, &fixture->log.log),
                      LR_OK);
     lr_scanner *again = lr_scanner_read_hdf5(path, &fixture->log.log);
     assert_non_null(again);
@@ -318,8 +290,7 @@ static void another_geometry_is_told(void **state)
         lr_scanner *scanner = read_scanner(fixture, geom);
         folder_file(&fixture->folder, copy, "other.geom");
         assert_int_equal(lr_scanner_write(copy, scanner, &fixture->log.log), LR_OK);
-        assert_int_equal(
-            strstr(fixture->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
+        assert_int_equal(strstr(fixture->log.warning, "numbers the crystals of this file otherwise") != NULL, f);
         lr_scanner_destroy(scanner);
     }
 }
@@ -327,18 +298,16 @@ static void another_geometry_is_told(void **state)
 static void damaged_orders_are_refused(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const orders[] = {"[0, 11]", "[0, 11, 0, 11]", "[0, 11, 12]",
-                                         "[0, 22]", "[0, 24]",        "[0, 11, 12, 22, 11]",
-                                         "7",       "[0, 11, x, 23]"};
+    static const char *const orders[] = {"[0, 11]", "[0, 11, 0, 11]",      "[0, 11, 12]", "[0, 22]",
+                                         "[0, 24]", "[0, 11, 12, 22, 11]", "7",           "[0, 11, x, 23]"};
     char path[128], text[512];
     for (size_t k = 0; k <= sizeof(orders) / sizeof(orders[0]); k++) {
         test_log_init(&fixture->log);
         const bool good = k == sizeof(orders) / sizeof(orders[0]);
-        snprintf(
-            text, sizeof(text),
-            "ring: {radius_mm: 40, modules: 4, first_angle_deg: 0}\nmodule: {crystals: [3, 2], "
-            "pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n",
-            good ? "[23, 12, 0, 11]" : orders[k]);
+        snprintf(text, sizeof(text),
+                 "ring: {radius_mm: 40, modules: 4, first_angle_deg: 0}\nmodule: {crystals: [3, 2], "
+                 "pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 9}\ncastor_order: %s\n",
+                 good ? "[23, 12, 0, 11]" : orders[k]);
         bytes_write(folder_file(&fixture->folder, path, "bad.yaml"), text, strlen(text));
         lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
         assert_true((scanner != NULL) == good);

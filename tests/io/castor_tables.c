@@ -22,16 +22,14 @@ struct table {
 };
 
 /* What warnings are listened for. */
-static const char *const heard[4] = {"contradict the positions", "has no 'crystals size",
-                                     "would overlap", "make no panels together"};
+static const char *const heard[4] = {"contradict the positions", "has no 'crystals size", "would overlap",
+                                     "make no panels together"};
 
 static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct table *table = user;
     table->log.log.write(table->log.log.user, level, status, sentence);
-    for (int k = 0; k < 4 && level == LR_LOG_WARNING; k++) {
-        table->warned[k] += strstr(sentence, heard[k]) != NULL;
-    }
+    for (int k = 0; k < 4 && level == LR_LOG_WARNING; k++) table->warned[k] += strstr(sentence, heard[k]) != NULL;
 }
 
 static int begin(void **state)
@@ -68,8 +66,7 @@ static void fill(struct table *table, const struct form *form)
     table->count = 0;
     for (int ring = 0; ring < form->rings; ring++) {
         for (int k = 0; k < form->panels * form->across; k++) {
-            const double angle =
-                (form->first_deg + k / form->across * 360.0 / form->panels) * pi / 180;
+            const double angle = (form->first_deg + k / form->across * 360.0 / form->panels) * pi / 180;
             const double out[2] = {sin(angle), cos(angle)};
             const double along = (k % form->across - 0.5 * (form->across - 1)) * form->pitch_mm;
             float *row = table->rows[table->count++];
@@ -111,9 +108,8 @@ static void write_table(const struct table *table, const char *sizes)
     bytes_write(table->path, table->rows, (size_t)table->count * sizeof(table->rows[0]));
 }
 
-static const char mmr_sizes[] =
-    "crystals size depth: 20\ncrystals size transaxial: 4\ncrystals size axial: 4\n"
-    "field of view axial: 258\n";
+static const char mmr_sizes[] = "crystals size depth: 20\ncrystals size transaxial: 4\ncrystals size axial: 4\n"
+                                "field of view axial: 258\n";
 
 static lr_scanner *read_table(struct table *table)
 {
@@ -121,9 +117,7 @@ static lr_scanner *read_table(struct table *table)
     memset(table->warned, 0, sizeof(table->warned));
     const lr_log log = {hear, table};
     lr_scanner *scanner = lr_scanner_read(table->header, &log);
-    if (scanner == NULL) {
-        fail_msg("%s", table->log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", table->log.error);
     return scanner;
 }
 
@@ -144,8 +138,7 @@ static void assert_positions(const struct table *table, const lr_scanner *scanne
 {
     assert_int_equal(scanner->num_crystals, table->count);
     for (int c = 0; c < table->count; c++) {
-        const double at[3] = {-(double)table->rows[c][0], (double)table->rows[c][1],
-                              (double)table->rows[c][2]};
+        const double at[3] = {-(double)table->rows[c][0], (double)table->rows[c][1], (double)table->rows[c][2]};
         double least = INFINITY;
         for (int m = 0; m < scanner->num_modules && least > most_off_mm; m++) {
             const lr_module *module = &scanner->modules[m];
@@ -153,13 +146,10 @@ static void assert_positions(const struct table *table, const lr_scanner *scanne
                                    at[2] - module->centre_mm[2]};
             const double across = way[0] * module->u[0] + way[1] * module->u[1];
             if (fabs(across) < 0.5 * module->crystals[0] * module->pitch_mm[0] &&
-                fabs(way[2]) < 0.5 * module->crystals[1] * module->pitch_mm[1]) {
+                fabs(way[2]) < 0.5 * module->crystals[1] * module->pitch_mm[1])
                 least = fmin(least, distance_to(scanner, m, at));
-            }
         }
-        if (least > most_off_mm) {
-            fail_msg("crystal %d is %g mm off", c, least);
-        }
+        if (least > most_off_mm) fail_msg("crystal %d is %g mm off", c, least);
     }
 }
 
@@ -262,8 +252,7 @@ static void inveon_is_made_to_fit(void **state)
     assert_positions(table, scanner);
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double front_mm =
-            -(module->normal[0] * module->centre_mm[0] + module->normal[1] * module->centre_mm[1]);
+        const double front_mm = -(module->normal[0] * module->centre_mm[0] + module->normal[1] * module->centre_mm[1]);
         assert_close(module->face_mm[0], 1.63, 1e-4);
         assert_close(module->face_mm[1], 1.5, 1e-4);
         assert_true(module->depth_mm > 7.1 && module->depth_mm < 7.25);
@@ -300,9 +289,7 @@ static int check_real(struct table *table, const char *name)
 {
     char path[1024], file[64];
     snprintf(file, sizeof(file), "castor/%s.lut", name);
-    if (test_data(path, file) == NULL) {
-        return 0;
-    }
+    if (test_data(path, file) == NULL) return 0;
     size_t count;
     unsigned char *bytes = bytes_read(path, &count);
     table->count = (int)(count / sizeof(table->rows[0]));
@@ -310,9 +297,7 @@ static int check_real(struct table *table, const char *name)
     snprintf(strrchr(path, '.'), 8, ".hscan");
     test_log_init(&table->log);
     lr_scanner *scanner = lr_scanner_read(path, &table->log.log);
-    if (scanner == NULL) {
-        fail_msg("%s", table->log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", table->log.error);
     memcpy(table->rows, bytes, count);
     assert_positions(table, scanner);
     lr_scanner_destroy(scanner);
@@ -322,22 +307,13 @@ static int check_real(struct table *table, const char *name)
 
 static void real_tables(void **state)
 {
-    static const char *const names[] = {"PET_BIOGRAPH6_TRUEPOINT_2D",
-                                        "PET_CASTOR_BENCHMARK",
-                                        "PET_GE_GATE",
-                                        "PET_GE_SIGNA_PET-MR",
-                                        "PET_SIEMENS_INVEON",
-                                        "PET_SIEMENS_BIOGRAPH6_TRUEPOINT_TRUEV",
-                                        "PET_SIEMENS_HRPLUS",
-                                        "PET_SIEMENS_MMR",
-                                        "PET_SIEMENS_MMR_2D"};
+    static const char *const names[] = {
+        "PET_BIOGRAPH6_TRUEPOINT_2D", "PET_CASTOR_BENCHMARK", "PET_GE_GATE",
+        "PET_GE_SIGNA_PET-MR",        "PET_SIEMENS_INVEON",   "PET_SIEMENS_BIOGRAPH6_TRUEPOINT_TRUEV",
+        "PET_SIEMENS_HRPLUS",         "PET_SIEMENS_MMR",      "PET_SIEMENS_MMR_2D"};
     int found = 0;
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        found += check_real(*state, names[k]);
-    }
-    if (found == 0) {
-        skip();
-    }
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) found += check_real(*state, names[k]);
+    if (found == 0) skip();
 }
 
 int main(void)

@@ -12,9 +12,7 @@ static const char key[] = "backend native; subsets 2; measurement, contents 0123
 
 static lr_checkpoint make(float *values)
 {
-    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) {
-        values[k] = 0.25f * (float)k;
-    }
+    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) values[k] = 0.25f * (float)k;
     lr_checkpoint checkpoint = {.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
                                 .num_images = NUM_IMAGES,
                                 .num_values = NUM_VALUES,
@@ -79,8 +77,7 @@ static void another_key_is_refused(void **state)
          "it was begun with backend native, and now it is backend cpu"},
         {"backend native; subsets 20; measurement, contents 0123",
          "it was begun with subsets 2, and now it is subsets 20"},
-        {"backend native; subsets 2; measurement, contents 0124",
-         "it was begun with other contents of: measurement"},
+        {"backend native; subsets 2; measurement, contents 0124", "it was begun with other contents of: measurement"},
         {"backend native; subsets 2; bootstrap replicate 7; measurement, contents 0123",
          "now it is bootstrap replicate 7"},
     };
@@ -91,8 +88,7 @@ static void another_key_is_refused(void **state)
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
         struct test_log log;
         test_log_init(&log);
-        assert_int_equal(lr_checkpoint_read(fixture.path, others[k].key, &back, &log.log),
-                         LR_USAGE);
+        assert_int_equal(lr_checkpoint_read(fixture.path, others[k].key, &back, &log.log), LR_USAGE);
         assert_non_null(strstr(log.error, others[k].words));
         assert_non_null(strstr(log.error, fixture.path));
         assert_null(back.images);
@@ -123,17 +119,14 @@ static void damage_is_refused(void **state)
 }
 
 /* Reads the file with a bit flipped: whether it is refused; else what is read is what was written. */
-static bool refuses_flip(const struct fixture *fixture, unsigned char *bytes, size_t count,
-                         size_t bit)
+static bool refuses_flip(const struct fixture *fixture, unsigned char *bytes, size_t count, size_t bit)
 {
     lr_checkpoint back;
     const lr_checkpoint *was = &fixture->checkpoint;
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
     bytes_write(fixture->path, bytes, count);
     bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
-    if (lr_checkpoint_read(fixture->path, NULL, &back, NULL) != LR_OK) {
-        return true;
-    }
+    if (lr_checkpoint_read(fixture->path, NULL, &back, NULL) != LR_OK) return true;
     assert_string_equal(back.key, key);
     assert_memory_equal(&back.grid, &was->grid, sizeof(back.grid));
     assert_int_equal(back.num_images, NUM_IMAGES);
@@ -158,17 +151,12 @@ static void no_flipped_bit_passes(void **state)
     (void)state;
     open_fixture(&fixture);
     unsigned char *bytes = bytes_read(fixture.path, &count);
-    for (size_t bit = 0; bit < 8 * count; bit += STEP) {
-        refused += refuses_flip(&fixture, bytes, count, bit);
-    }
+    for (size_t bit = 0; bit < 8 * count; bit += STEP) refused += refuses_flip(&fixture, bytes, count, bit);
     print_message("%d of %zu bits are refused\n", refused, 8 * count / STEP);
     size_t first = 0;
-    while (memcmp(bytes + first, fixture.values, sizeof(fixture.values)) != 0) {
-        first++;
-    }
-    for (size_t bit = 0; bit < 8 * sizeof(fixture.values); bit += IN_VALUES) {
+    while (memcmp(bytes + first, fixture.values, sizeof(fixture.values)) != 0) first++;
+    for (size_t bit = 0; bit < 8 * sizeof(fixture.values); bit += IN_VALUES)
         assert_true(refuses_flip(&fixture, bytes, count, 8 * first + bit));
-    }
     free(bytes);
     folder_finish(&fixture.folder);
 }

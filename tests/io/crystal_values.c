@@ -22,9 +22,7 @@ static int set_up(void **state)
 {
     static struct fixture fixture;
     fixture.scanner = small_ring(30, 0);
-    for (int k = 0; k < CRYSTALS; k++) {
-        fixture.known[k] = 0.125f * (float)k;
-    }
+    for (int k = 0; k < CRYSTALS; k++) fixture.known[k] = 0.125f * (float)k;
     *state = &fixture;
     return fixture.scanner->num_crystals != CRYSTALS;
 }
@@ -42,9 +40,8 @@ static void check(struct fixture *fixture)
     float values[CRYSTALS];
     memset(values, 0xff, sizeof(values));
     test_log_init(&fixture->log);
-    if (lr_crystal_values_read(FILE_NAME, fixture->scanner, values, &fixture->log.log) != LR_OK) {
+    if (lr_crystal_values_read(FILE_NAME, fixture->scanner, values, &fixture->log.log) != LR_OK)
         fail_msg("%s", fixture->log.error);
-    }
     assert_memory_equal(values, fixture->known, sizeof(values));
 }
 
@@ -52,11 +49,9 @@ static void expect(struct fixture *fixture, const char *sentence)
 {
     float values[CRYSTALS];
     test_log_init(&fixture->log);
-    assert_int_equal(lr_crystal_values_read(FILE_NAME, fixture->scanner, values, &fixture->log.log),
-                     LR_BAD_INPUT);
-    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL) {
+    assert_int_equal(lr_crystal_values_read(FILE_NAME, fixture->scanner, values, &fixture->log.log), LR_BAD_INPUT);
+    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    }
 }
 
 static void our_own_arrays_are_read(void **state)
@@ -77,17 +72,13 @@ static void write_doubles(const struct fixture *fixture, int version, const char
     assert_non_null(file);
     const size_t length = strlen(text);
     fprintf(file, "\x93NUMPY%c%c%c%c", version, 0, (int)(length & 255), (int)(length >> 8));
-    if (version > 1) {
-        fprintf(file, "%c%c", 0, 0);
-    }
+    if (version > 1) fprintf(file, "%c%c", 0, 0);
     fputs(text, file);
     for (int k = 0; k < CRYSTALS; k++) {
         const double value = fixture->known[k];
         uint64_t bits;
         memcpy(&bits, &value, sizeof(bits));
-        for (int b = 0; b < 8; b++) {
-            fputc((int)(bits >> (8 * b) & 255), file);
-        }
+        for (int b = 0; b < 8; b++) fputc((int)(bits >> (8 * b) & 255), file);
     }
     fflush(file);
     assert_int_equal(ftruncate(fileno(file), ftell(file) - cut), 0);
@@ -117,8 +108,7 @@ static void wrong_arrays_are_refused(void **state)
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (35,), }",
          "holds 35 numbers where small ring has 36 crystals"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (), }", "holds 1 numbers"},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999), }",
-         "header is damaged"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (99999, 99999, 99999, 99999), }", "header is damaged"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (36", "header is damaged"},
         {"{'descr': '<f8', 'fortran_order': False}", "header is damaged"},
         {"{'descr': '<f8', 'shape': (36,), }", "header is damaged"},
@@ -180,9 +170,7 @@ static void wrong_text_is_refused(void **state)
         expect(fixture, cases[k][1]);
     }
     char many[2 * CRYSTALS + 3];
-    for (int k = 0; k < CRYSTALS + 1; k++) {
-        memcpy(many + 2 * (size_t)k, "1 ", 3);
-    }
+    for (int k = 0; k < CRYSTALS + 1; k++) memcpy(many + 2 * (size_t)k, "1 ", 3);
     write_text(many);
     expect(fixture, "holds 37 numbers");
     char line[3000];

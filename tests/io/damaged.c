@@ -72,34 +72,28 @@ static lr_status read_patient(const struct patient *patient, const char *what)
     if (status == LR_OK ? log.status != LR_OK
                         : status != LR_BAD_INPUT || log.status != LR_BAD_INPUT ||
                               strstr(log.error, patient->s->folder.path) == NULL) {
-        fail_msg("%s of %s, %s: status %d, sentence \"%s\"", patient->spoilt, patient->path, what,
-                 (int)status, log.error);
+        fail_msg("%s of %s, %s: status %d, sentence \"%s\"", patient->spoilt, patient->path, what, (int)status,
+                 log.error);
     }
-    if (taken > allowed) {
-        fail_msg("%s of %s, %s: %zu bytes at once for %zu", patient->spoilt, patient->path, what,
-                 taken, there);
-    }
+    if (taken > allowed)
+        fail_msg("%s of %s, %s: %zu bytes at once for %zu", patient->spoilt, patient->path, what, taken, there);
     return status;
 }
 
 static void assert_refused(const struct patient *patient, const char *what)
 {
-    if (read_patient(patient, what) != LR_BAD_INPUT) {
+    if (read_patient(patient, what) != LR_BAD_INPUT)
         fail_msg("%s of %s, %s: it was read", patient->spoilt, patient->path, what);
-    }
 }
 
 static void begin(struct patient *patient, struct setup *s, const struct format *format)
 {
     *patient = (struct patient){.s = s, .format = format};
     folder_file(&s->folder, patient->path, format->name);
-    folder_file(&s->folder, patient->spoilt,
-                format->spoilt != NULL ? format->spoilt : format->name);
+    folder_file(&s->folder, patient->spoilt, format->spoilt != NULL ? format->spoilt : format->name);
     format->write(s, patient->path);
     patient->bytes = bytes_read(patient->spoilt, &patient->count);
-    if (read_patient(patient, "whole") != LR_OK) {
-        fail_msg("%s cannot be read at all", patient->path);
-    }
+    if (read_patient(patient, "whole") != LR_OK) fail_msg("%s cannot be read at all", patient->path);
 }
 
 static void end(struct patient *patient)
@@ -168,16 +162,13 @@ static void test_truncations(void **state)
             num_read += read_patient(&patient, what) == LR_OK;
         }
         bool is_text = true;
-        for (size_t k = 0; k < patient.count; k++) {
+        for (size_t k = 0; k < patient.count; k++)
             is_text = is_text && (isprint(patient.bytes[k]) || isspace(patient.bytes[k]));
-        }
         /* records of list mode, which nobody has counted, may end anywhere between two */
-        const bool is_words = strcmp(patient.spoilt, patient.path) == 0 &&
-                              (strstr(patient.path, ".l") || strstr(patient.path, ".safir"));
-        if (num_read > 0 && !is_text && !is_words) {
-            fail_msg("%s of %s: %d truncations of 64 were read", patient.spoilt, patient.path,
-                     num_read);
-        }
+        const bool is_words =
+            strcmp(patient.spoilt, patient.path) == 0 && (strstr(patient.path, ".l") || strstr(patient.path, ".safir"));
+        if (num_read > 0 && !is_text && !is_words)
+            fail_msg("%s of %s: %d truncations of 64 were read", patient.spoilt, patient.path, num_read);
         end(&patient);
     }
 }
@@ -191,9 +182,7 @@ static void test_random_bytes(void **state)
         for (int k = 0; k < 30; k += (int)(step_of(&patient) + 4) / 5) {
             unsigned char noise[4096];
             const size_t count = 1 + (size_t)(test_random(&s->seed) * 4095);
-            for (size_t b = 0; b < count; b++) {
-                noise[b] = (unsigned char)(test_random(&s->seed) * 256);
-            }
+            for (size_t b = 0; b < count; b++) noise[b] = (unsigned char)(test_random(&s->seed) * 256);
             bytes_write(patient.spoilt, noise, count);
             (void)read_patient(&patient, "random bytes");
         }
@@ -234,9 +223,7 @@ static void test_huge_numbers(void **state)
         unsigned char *spoilt = malloc(patient.count + sizeof(digits) + 8);
         for (size_t k = 0; k < patient.count && k < 400; k += step_of(&patient)) {
             size_t last = k;
-            while (last < patient.count && isdigit(patient.bytes[last])) {
-                last++;
-            }
+            while (last < patient.count && isdigit(patient.bytes[last])) last++;
             memcpy(spoilt, patient.bytes, patient.count);
             size_t count = patient.count;
             if (last > k && (k == 0 || !isdigit(patient.bytes[k - 1]))) {
@@ -269,10 +256,9 @@ static void test_no_memory(void **state)
             fails_after = k;
             status = formats[n].read(*state, patient.path, &log);
             fails_after = -1;
-            if (status == LR_OK ? log.status != LR_OK
-                                : status != LR_FAILED || log.status != LR_FAILED) {
-                fail_msg("%s without memory for block %ld: status %d, sentence \"%s\"",
-                         patient.path, k, (int)status, log.error);
+            if (status == LR_OK ? log.status != LR_OK : status != LR_FAILED || log.status != LR_FAILED) {
+                fail_msg("%s without memory for block %ld: status %d, sentence \"%s\"", patient.path, k, (int)status,
+                         log.error);
             }
         }
         end(&patient);
@@ -311,10 +297,8 @@ static void test_notes(void **state)
         size_t count;
         unsigned char *bytes = bytes_read(path, &count);
         assert_true(count > 20);
-        for (int m = 0; m < k; m++) {
-            bytes[(size_t)(test_random(&s->seed) * (double)count)] =
-                (unsigned char)(test_random(&s->seed) * 256);
-        }
+        for (int m = 0; m < k; m++)
+            bytes[(size_t)(test_random(&s->seed) * (double)count)] = (unsigned char)(test_random(&s->seed) * 256);
         bytes_write(path, bytes, k % 2 ? count : count * (size_t)k / 200);
         free(bytes);
         notes[0].is_known = notes[1].is_known = false;

@@ -65,9 +65,7 @@ static unsigned char *make_bytes(size_t count, int noise)
     unsigned char *bytes = malloc(count + 1);
     uint64_t seed = 3;
     assert_non_null(bytes);
-    for (size_t k = 0; k < count; k++) {
-        bytes[k] = (unsigned char)(test_random(&seed) * (double)(1 << noise));
-    }
+    for (size_t k = 0; k < count; k++) bytes[k] = (unsigned char)(test_random(&seed) * (double)(1 << noise));
     return bytes;
 }
 
@@ -94,9 +92,7 @@ static void pieces_follow_each_other(void **state)
     unsigned char *bytes = make_bytes(COUNT, 5);
     struct lr_piece pieces[PIECES];
     (void)state;
-    for (int k = 0; k < PIECES; k++) {
-        pieces[k] = (struct lr_piece){bytes + ends[k], ends[k + 1] - ends[k]};
-    }
+    for (int k = 0; k < PIECES; k++) pieces[k] = (struct lr_piece){bytes + ends[k], ends[k + 1] - ends[k]};
     write_stream(pieces, PIECES);
     expect_stream(bytes, COUNT);
     write_stream(NULL, 0);
@@ -110,9 +106,7 @@ static void blocks_know_those_before(void **state)
     enum { PERIOD = 20000, COUNT = 40 * BLOCK };
     unsigned char *bytes = make_bytes(COUNT, 8);
     (void)state;
-    for (size_t k = PERIOD; k < COUNT; k++) {
-        bytes[k] = bytes[k - PERIOD];
-    }
+    for (size_t k = PERIOD; k < COUNT; k++) bytes[k] = bytes[k - PERIOD];
     write_stream(&(struct lr_piece){bytes, COUNT}, 1);
     expect_stream(bytes, COUNT);
     print_message("%ld bytes of %d\n", file_bytes(), COUNT);

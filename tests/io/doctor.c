@@ -23,19 +23,17 @@ static lr_scanner_draft *parse(const char *text)
 {
     struct test_log log;
     test_log_init(&log);
-    lr_scanner_draft *draft = lr_scanner_draft_parse(
-        lr_yaml_parse("planted.yaml", text, (int64_t)strlen(text), &log.log));
-    if (draft == NULL) {
-        fail_msg("%s", log.error);
-    }
+    lr_scanner_draft *draft =
+        lr_scanner_draft_parse(lr_yaml_parse("planted.yaml", text, (int64_t)strlen(text), &log.log));
+    if (draft == NULL) fail_msg("%s", log.error);
     return draft;
 }
 
 static lr_diagnosis *diagnose(const struct text *text, const lr_grid *grid)
 {
     char yaml[4096];
-    snprintf(yaml, sizeof(yaml), "name: planted\nring: {%s}\nmodule: {%s}\ncoincidence: {%s}\n%s",
-             text->ring, text->module, text->rules, text->rest);
+    snprintf(yaml, sizeof(yaml), "name: planted\nring: {%s}\nmodule: {%s}\ncoincidence: {%s}\n%s", text->ring,
+             text->module, text->rules, text->rest);
     lr_scanner_draft *draft = parse(yaml);
     lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, NULL);
     assert_non_null(diagnosis);
@@ -45,11 +43,8 @@ static lr_diagnosis *diagnose(const struct text *text, const lr_grid *grid)
 
 static const lr_finding *find(const lr_diagnosis *diagnosis, lr_finding_kind kind)
 {
-    for (int k = 0; k < diagnosis->num_findings; k++) {
-        if (diagnosis->findings[k].kind == kind) {
-            return &diagnosis->findings[k];
-        }
-    }
+    for (int k = 0; k < diagnosis->num_findings; k++)
+        if (diagnosis->findings[k].kind == kind) return &diagnosis->findings[k];
     return NULL;
 }
 
@@ -63,20 +58,16 @@ static void print(const lr_diagnosis *diagnosis)
 }
 
 /* The first finding of a kind, with its severity and words; destroys the diagnosis. */
-static void expect(lr_diagnosis *diagnosis, lr_severity severity, lr_finding_kind kind,
-                   const char *words)
+static void expect(lr_diagnosis *diagnosis, lr_severity severity, lr_finding_kind kind, const char *words)
 {
     const lr_finding *finding = find(diagnosis, kind);
-    if (finding == NULL || finding->severity != severity ||
-        strstr(finding->sentence, words) == NULL) {
+    if (finding == NULL || finding->severity != severity || strstr(finding->sentence, words) == NULL) {
         print(diagnosis);
         fail_msg("no %s with '%s'", lr_finding_kind_name(kind), words);
     }
     assert_true(diagnosis->num_suspects > 0 || severity == LR_NOTE);
-    for (int k = 0; k < diagnosis->num_findings; k++) { /* suspects come first */
-        assert_int_equal(diagnosis->findings[k].severity == LR_SUSPECT,
-                         k < diagnosis->num_suspects);
-    }
+    for (int k = 0; k < diagnosis->num_findings; k++) /* suspects come first */
+        assert_int_equal(diagnosis->findings[k].severity == LR_SUSPECT, k < diagnosis->num_suspects);
     lr_diagnosis_destroy(diagnosis);
 }
 
@@ -112,14 +103,13 @@ static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
 static void panels_hide_panels(void **state)
 {
     (void)state;
-    static const char yaml[] =
-        "name: planted\nmodules:\n"
-        "  - {centre_mm: [-70, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [8, 8], "
-        "pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n"
-        "  - {centre_mm: [-40, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 5], "
-        "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"
-        "  - {centre_mm: [60, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [8, 8], "
-        "pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n";
+    static const char yaml[] = "name: planted\nmodules:\n"
+                               "  - {centre_mm: [-70, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [8, 8], "
+                               "pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n"
+                               "  - {centre_mm: [-40, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 5], "
+                               "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"
+                               "  - {centre_mm: [60, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [8, 8], "
+                               "pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n";
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){0.1, 0.1, 0.1});
     lr_diagnosis *diagnosis = diagnose_yaml(yaml, &grid);
     const lr_finding *finding = find(diagnosis, LR_FINDING_HIDING);
@@ -170,9 +160,7 @@ static void a_sound_scanner_is_sound(void **state)
     const double voxel_mm[3] = {4, 4, 4};
     const lr_grid grid = lr_grid_centred(size, voxel_mm);
     lr_diagnosis *diagnosis = diagnose(&sound, &grid);
-    if (diagnosis->num_suspects > 0) {
-        print(diagnosis);
-    }
+    if (diagnosis->num_suspects > 0) print(diagnosis);
     assert_int_equal(diagnosis->num_suspects, 0);
     expect(diagnosis, LR_NOTE, LR_FINDING_SIZE, "286261248 LORs");
 }
@@ -181,9 +169,9 @@ static void a_sound_scanner_is_sound(void **state)
 static void the_nanopet_of_stir_has_a_diameter_for_radius(void **state)
 {
     (void)state;
-    const struct text text = {
-        "radius_mm: 174, modules: 12",
-        "crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13", "", ""};
+    const struct text text = {"radius_mm: 174, modules: 12",
+                              "crystals: [39, 81], pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13", "",
+                              ""};
     expect(diagnose(&text, NULL), LR_SUSPECT, LR_FINDING_RADIUS,
            "the radius looks like the diameter; a ring of radius 87.15 mm");
 }
@@ -199,8 +187,7 @@ static void radii_and_arcs(void **state)
         {"radius_mm: 656, modules: 56", "looks like the diameter", LR_SUSPECT, LR_FINDING_RADIUS},
         {"radius_mm: 146, modules: 56", "looks like half", LR_SUSPECT, LR_FINDING_RADIUS},
         {"radius_mm: 32.8, modules: 56", "the radius looks like cm", LR_SUSPECT, LR_FINDING_UNITS},
-        {"radius_mm: 12.91, modules: 56", "the radius looks like inch", LR_SUSPECT,
-         LR_FINDING_UNITS},
+        {"radius_mm: 12.91, modules: 56", "the radius looks like inch", LR_SUSPECT, LR_FINDING_UNITS},
         {"radius_mm: 328, modules: 76", "more than there is room for", LR_SUSPECT, LR_FINDING_ARC},
         {"radius_mm: 328, modules: 40", "filled to 85 % or more", LR_NOTE, LR_FINDING_ARC},
         {"radius_mm: 328, modules: 50", "filled to 85 % or more", LR_NOTE, LR_FINDING_ARC},
@@ -225,22 +212,17 @@ static void radii_at_any_filling(void **state)
         const double radius_mm = 56 * 8 * 4.09 / (2 * 3.14159265358979 * 0.01 * percent);
         for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
             char ring[64];
-            snprintf(ring, sizeof(ring), "radius_mm: %.3f, modules: 56",
-                     radius_mm * cases[k].factor);
+            snprintf(ring, sizeof(ring), "radius_mm: %.3f, modules: 56", radius_mm * cases[k].factor);
             struct text text = sound;
             text.ring = ring;
             lr_diagnosis *diagnosis = diagnose(&text, NULL);
             bool found = false;
             for (int n = 0; n < diagnosis->num_findings; n++) {
                 const lr_finding *finding = &diagnosis->findings[n];
-                found = found ||
-                        (finding->severity == LR_SUSPECT && finding->kind <= LR_FINDING_UNITS &&
-                         strstr(finding->sentence, cases[k].words) != NULL);
+                found = found || (finding->severity == LR_SUSPECT && finding->kind <= LR_FINDING_UNITS &&
+                                  strstr(finding->sentence, cases[k].words) != NULL);
             }
-            if (!found) {
-                fail_msg("a ring filled to %d %% with %g of its radius passes", percent,
-                         cases[k].factor);
-            }
+            if (!found) fail_msg("a ring filled to %d %% with %g of its radius passes", percent, cases[k].factor);
             lr_diagnosis_destroy(diagnosis);
         }
     }
@@ -275,14 +257,12 @@ static void units(void **state)
 static void everything_in_cm(void **state)
 {
     (void)state;
-    struct text text = {
-        "radius_mm: 32.8, modules: 56",
-        "crystals: [8, 64], pitch_mm: [0.409, 0.40625], face_mm: [0.4, 0.4], depth_mm: 2.0",
-        "min_module_difference: 9", "crystal_mu_per_mm: 0.087\n"};
+    struct text text = {"radius_mm: 32.8, modules: 56",
+                        "crystals: [8, 64], pitch_mm: [0.409, 0.40625], face_mm: [0.4, 0.4], depth_mm: 2.0",
+                        "min_module_difference: 9", "crystal_mu_per_mm: 0.087\n"};
     expect(diagnose(&text, NULL), LR_SUSPECT, LR_FINDING_UNITS, "stop 16 % of the photons");
     text.ring = "radius_mm: 12.913, modules: 56";
-    text.module =
-        "crystals: [8, 64], pitch_mm: [0.161, 0.16], face_mm: [0.15, 0.15], depth_mm: 0.7874";
+    text.module = "crystals: [8, 64], pitch_mm: [0.161, 0.16], face_mm: [0.15, 0.15], depth_mm: 0.7874";
     expect(diagnose(&text, NULL), LR_SUSPECT, LR_FINDING_UNITS, "or inch (20 mm)");
 }
 
@@ -314,9 +294,7 @@ static void overlaps(void **state)
     text.rest = "";
     lr_diagnosis *diagnosis = diagnose(&text, NULL);
     int spelled = 0;
-    for (int k = 0; k < diagnosis->num_findings; k++) {
-        spelled += diagnosis->findings[k].kind == LR_FINDING_OVERLAP;
-    }
+    for (int k = 0; k < diagnosis->num_findings; k++) spelled += diagnosis->findings[k].kind == LR_FINDING_OVERLAP;
     assert_int_equal(spelled, 4); /* three, and how many more */
     assert_string_equal(diagnosis->findings[3].sentence, "53 more like these");
     const lr_finding *first = find(diagnosis, LR_FINDING_OVERLAP);
@@ -399,16 +377,13 @@ static lr_diagnosis *diagnose_list(enum fault fault)
         const double sign = fault == OUTWARD && k == 5 ? 1 : -1;
         const int place = fault == PLACES ? (12 - k) % 12 : k;
         const double beside = fault == PINWHEEL ? -3 : 0;
-        if (fault == MISSING && k == 5) {
-            continue;
-        }
+        if (fault == MISSING && k == 5) continue;
         const size_t used = strlen(yaml);
         snprintf(yaml + used, sizeof(yaml) - used,
                  "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], normal: "
                  "[%.15g, %.15g, 0], crystals: [10, 10], pitch_mm: [5, 5], face_mm: [5, 5], "
                  "depth_mm: 15, position: %d, ring: 0, first_crystal_ring: 0}\n",
-                 radius * c - beside * s, radius * s + beside * c, -turn * s, turn * c, sign * c,
-                 sign * s, place);
+                 radius * c - beside * s, radius * s + beside * c, -turn * s, turn * c, sign * c, sign * s, place);
     }
     lr_scanner_draft *draft = parse(yaml);
     lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
@@ -421,18 +396,15 @@ static void modules_that_stand_wrong(void **state)
 {
     (void)state;
     expect(diagnose_list(NONE), LR_NOTE, LR_FINDING_SIZE, "LORs");
-    expect(diagnose_list(MISSING), LR_SUSPECT, LR_FINDING_GAP,
-           "between modules 4 and 5 there is a gap");
+    expect(diagnose_list(MISSING), LR_SUSPECT, LR_FINDING_GAP, "between modules 4 and 5 there is a gap");
     expect(diagnose_list(DISPLACED), LR_SUSPECT, LR_FINDING_GAP,
            "the front plane of module 5 passes the axis at 110 mm");
     expect(diagnose_list(OUTWARD), LR_SUSPECT, LR_FINDING_NORMAL, "the normal of module 5");
-    expect(diagnose_list(MIRRORED), LR_SUSPECT, LR_FINDING_HANDEDNESS,
-           "u x v of module 5 points inwards");
+    expect(diagnose_list(MIRRORED), LR_SUSPECT, LR_FINDING_HANDEDNESS, "u x v of module 5 points inwards");
     expect(diagnose_list(PLACES), LR_SUSPECT, LR_FINDING_HANDEDNESS,
            "places around the ring are counted clockwise and the crystals in them "
            "counterclockwise");
-    expect(diagnose_list(PINWHEEL), LR_SUSPECT, LR_FINDING_GAP,
-           "like a pinwheel: their middles lie 3 mm clockwise");
+    expect(diagnose_list(PINWHEEL), LR_SUSPECT, LR_FINDING_GAP, "like a pinwheel: their middles lie 3 mm clockwise");
 }
 
 /* Two layers of crystals, one behind the other, fill the ring once. */
@@ -451,9 +423,7 @@ static void layers_are_no_second_ring(void **state)
     }
     lr_scanner_draft *draft = parse(yaml);
     lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
-    if (diagnosis->num_suspects > 0) {
-        print(diagnosis);
-    }
+    if (diagnosis->num_suspects > 0) print(diagnosis);
     assert_int_equal(diagnosis->num_suspects, 0);
     lr_diagnosis_destroy(diagnosis);
     lr_scanner_draft_destroy(draft);

@@ -26,8 +26,7 @@ static inline void folder_init(struct test_folder *folder)
 }
 
 /* "folder/name" */
-static inline const char *folder_file(const struct test_folder *folder, char path[128],
-                                      const char *name)
+static inline const char *folder_file(const struct test_folder *folder, char path[128], const char *name)
 {
     snprintf(path, 128, "%s/%s", folder->path, name);
     return path;
@@ -40,9 +39,7 @@ static inline int folder_visit(const struct test_folder *folder, bool removes)
     assert_non_null(open);
     int count = 0;
     for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
-            continue;
-        }
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         count++;
         if (removes) {
             char path[384];
@@ -79,9 +76,7 @@ static inline unsigned char *bytes_read(const char *path, size_t *count)
 static inline void wait_for_another_second(void)
 {
     const time_t start = time(NULL);
-    while (time(NULL) == start) {
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    }
+    while (time(NULL) == start) nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 }
 
 static inline void assert_same_bytes(const char *path_a, const char *path_b)

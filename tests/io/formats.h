@@ -25,8 +25,7 @@ static inline lr_scanner *make_octagon(void)
                           .pitch_mm = {4, 5},
                           .face_mm = {4, 5},
                           .depth_mm = 10};
-    const lr_scanner_params params = {.name = "octagon",
-                                      .coincidence = {.min_module_difference = 3}};
+    const lr_scanner_params params = {.name = "octagon", .coincidence = {.min_module_difference = 3}};
     return lr_scanner_create_ring(&params, &ring);
 }
 
@@ -35,9 +34,7 @@ static inline void write_image(const struct setup *s, const char *path)
     const lr_grid grid = {{5, 4, 3}, {2, 3, 4}, {1, 2, 3}};
     lr_image *image = lr_image_create(&grid, NULL);
     (void)s;
-    for (int n = 0; n < 60; n++) {
-        image->values[n] = (float)n;
-    }
+    for (int n = 0; n < 60; n++) image->values[n] = (float)n;
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
     lr_image_destroy(image);
 }
@@ -61,8 +58,7 @@ static inline void write_matrix(const struct setup *s, const char *path)
 {
     const lr_grid grid = {{3, 2, 1}, {2, 3, 4}, {0, 0, 0}};
     const lr_matrix_writer_params params = {.path = path,
-                                            .format = strstr(path, ".npz") != NULL ? LR_MATRIX_NPZ
-                                                                                   : LR_MATRIX_HDF5,
+                                            .format = strstr(path, ".npz") != NULL ? LR_MATRIX_NPZ : LR_MATRIX_HDF5,
                                             .lors = s->ring_lors,
                                             .grid = &grid,
                                             .end = 6,
@@ -127,9 +123,7 @@ static inline void write_siemens(const struct setup *s, const char *path)
     char text[160];
     for (unsigned k = 0; k < 40; k++) {
         const unsigned word = (k % 4 == 0 ? 0x80000000u : 0x40000000u) | (k * 29 + 17);
-        for (unsigned b = 0; b < 4; b++) {
-            words[4 * k + b] = (unsigned char)(word >> (8 * b));
-        }
+        for (unsigned b = 0; b < 4; b++) words[4 * k + b] = (unsigned char)(word >> (8 * b));
     }
     bytes_write(path, words, sizeof(words));
     folder_file(&s->folder, text, "good.hdr");
@@ -139,9 +133,7 @@ static inline void write_siemens(const struct setup *s, const char *path)
 static inline void write_events(const struct setup *s, const char *path)
 {
     lr_lor_data *data = lr_lor_data_create(s->ring_lors, NULL);
-    for (int n = 0; n < 20; n++) {
-        data->values[n] = 1.0f;
-    }
+    for (int n = 0; n < 20; n++) data->values[n] = 1.0f;
     const lr_events_writer_params params = {.path = path, .lors = s->ring_lors};
     lr_events_writer *writer = lr_events_writer_create(&params);
     assert_non_null(writer);
@@ -157,35 +149,30 @@ static inline void write_values(const struct setup *s, const char *path)
     const int64_t shape = 36;
     float values[36];
     (void)s;
-    for (int n = 0; n < 36; n++) {
-        values[n] = (float)n;
-    }
+    for (int n = 0; n < 36; n++) values[n] = (float)n;
     if (strstr(path, ".npy") != NULL) {
         assert_int_equal(lr_npy_write(path, &(lr_array){values, &shape, 1}, NULL), LR_OK);
         return;
     }
     FILE *file = fopen(path, "w");
     assert_non_null(file);
-    for (int n = 0; n < 36; n++) {
-        fprintf(file, "%d.5%s", n, n % 9 == 8 ? "\n" : " ");
-    }
+    for (int n = 0; n < 36; n++) fprintf(file, "%d.5%s", n, n % 9 == 8 ? "\n" : " ");
     fclose(file);
 }
 
 static inline void write_scanner_block(const struct setup *s, const char *path)
 {
     (void)s;
-    static const char text[] =
-        "!INTERFILE :=\noriginating system := none\nScanner parameters :=\n"
-        "Scanner type := unknown\nNumber of rings := 4\nNumber of detectors per ring := 64\n"
-        "Inner ring diameter (cm) := 16.3\nAverage depth of interaction (cm) := 0.5\n"
-        "Distance between rings (cm) := 0.5\nDefault bin size (cm) := 0.2\n"
-        "Maximum number of non-arc-corrected bins := 41\n"
-        "Number of blocks per bucket in transaxial direction := 1\n"
-        "Number of blocks per bucket in axial direction := 1\n"
-        "Number of crystals per block in axial direction := 4\n"
-        "Number of crystals per block in transaxial direction := 4\n"
-        "Number of detector layers := 1\nend scanner parameters :=\n!END OF INTERFILE :=\n";
+    static const char text[] = "!INTERFILE :=\noriginating system := none\nScanner parameters :=\n"
+                               "Scanner type := unknown\nNumber of rings := 4\nNumber of detectors per ring := 64\n"
+                               "Inner ring diameter (cm) := 16.3\nAverage depth of interaction (cm) := 0.5\n"
+                               "Distance between rings (cm) := 0.5\nDefault bin size (cm) := 0.2\n"
+                               "Maximum number of non-arc-corrected bins := 41\n"
+                               "Number of blocks per bucket in transaxial direction := 1\n"
+                               "Number of blocks per bucket in axial direction := 1\n"
+                               "Number of crystals per block in axial direction := 4\n"
+                               "Number of crystals per block in transaxial direction := 4\n"
+                               "Number of detector layers := 1\nend scanner parameters :=\n!END OF INTERFILE :=\n";
     bytes_write(path, text, sizeof(text) - 1);
 }
 
@@ -214,8 +201,7 @@ static inline lr_status read_counts(const struct setup *s, const char *path, str
     return read_data(s->ring_lors, path, log);
 }
 
-static inline lr_status read_projection_data(const struct setup *s, const char *path,
-                                             struct test_log *log)
+static inline lr_status read_projection_data(const struct setup *s, const char *path, struct test_log *log)
 {
     return read_data(s->even_lors, path, log);
 }
@@ -231,13 +217,9 @@ static inline lr_status read_matrix(const struct setup *s, const char *path, str
     int64_t elements = 0;
     const lr_row_sink sink = {drop_row, &elements};
     lr_matrix_file *file = lr_matrix_file_open(path, &log->log);
-    if (file == NULL) {
-        return log->status;
-    }
+    if (file == NULL) return log->status;
     lr_status status = lr_matrix_file_check_scanner(file, s->ring_lors);
-    if (status == LR_OK) {
-        status = lr_matrix_file_rows(file, &sink, NULL);
-    }
+    if (status == LR_OK) status = lr_matrix_file_rows(file, &sink, NULL);
     lr_matrix_file_close(file);
     return status;
 }
@@ -255,8 +237,7 @@ static inline lr_status read_scanner(const struct setup *s, const char *path, st
     return scanner_status(lr_scanner_read(path, &log->log), log);
 }
 
-static inline lr_status read_scanner_hdf5(const struct setup *s, const char *path,
-                                          struct test_log *log)
+static inline lr_status read_scanner_hdf5(const struct setup *s, const char *path, struct test_log *log)
 {
     (void)s;
     return scanner_status(lr_scanner_read_hdf5(path, &log->log), log);
@@ -270,8 +251,7 @@ static inline lr_status drop_events(void *user, const lr_event *events, int64_t 
 }
 
 /* companion: in the folder; "" = none. */
-static inline lr_status read_list(const struct setup *s, const lr_events_source *source,
-                                  const char *companion)
+static inline lr_status read_list(const struct setup *s, const lr_events_source *source, const char *companion)
 {
     int64_t count = 0;
     char path[160];
@@ -283,8 +263,7 @@ static inline lr_status read_list(const struct setup *s, const lr_events_source 
 
 static inline lr_status read_safir(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {
-        .path = path, .format = LR_EVENTS_SAFIR, .scanner = s->ring, .log = &log->log};
+    const lr_events_source source = {.path = path, .format = LR_EVENTS_SAFIR, .scanner = s->ring, .log = &log->log};
     return read_list(s, &source, "good.txt");
 }
 
@@ -297,15 +276,13 @@ static inline lr_status read_siemens(const struct setup *s, const char *path, st
 
 static inline lr_status read_petsird(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {
-        .path = path, .format = LR_EVENTS_PETSIRD, .scanner = s->ring, .log = &log->log};
+    const lr_events_source source = {.path = path, .format = LR_EVENTS_PETSIRD, .scanner = s->ring, .log = &log->log};
     return read_list(s, &source, "");
 }
 
 static inline lr_status read_castor(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {
-        .path = path, .format = LR_EVENTS_CASTOR, .scanner = s->ring, .log = &log->log};
+    const lr_events_source source = {.path = path, .format = LR_EVENTS_CASTOR, .scanner = s->ring, .log = &log->log};
     return read_list(s, &source, "");
 }
 

@@ -55,17 +55,15 @@ static void write_events(const char *path, const int16_t *numbers, int64_t count
     const hid_t space = H5Screate_simple(2, extent, NULL);
     const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
     assert_true(H5Pset_chunk(layout, 2, chunk) >= 0 && H5Pset_deflate(layout, 4) >= 0);
-    const hid_t set =
-        H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    const hid_t set = H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     assert_true(H5Dwrite(set, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
-    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 &&
-                H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 && H5Gclose(group) >= 0 &&
+                H5Fclose(file) >= 0);
 }
 
 static lr_event_list *read_list(struct fixture *fixture, const char *path)
 {
-    const lr_events_source source = {
-        .path = path, .scanner = fixture->scanner, .log = &fixture->log.log};
+    const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &fixture->log.log};
     test_log_init(&fixture->log);
     return lr_event_list_read(&source);
 }
@@ -79,14 +77,12 @@ static void promised_events_must_be_there(void **state)
     const hid_t group = H5Gcreate2(file, "MiceList", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t space = H5Screate_simple(2, extent, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(layout, 2, chunk);
-    const hid_t set =
-        H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
-    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 &&
-                H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    const hid_t set = H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 && H5Gclose(group) >= 0 &&
+                H5Fclose(file) >= 0);
     assert_null(read_list(fixture, EVENTS));
     assert_int_equal(fixture->log.status, LR_BAD_INPUT);
-    assert_non_null(
-        strstr(fixture->log.error, "5000000000000 numbers, more than the file can hold"));
+    assert_non_null(strstr(fixture->log.error, "5000000000000 numbers, more than the file can hold"));
 }
 
 /* --- places and times --- */
@@ -109,9 +105,7 @@ static void check_place(const struct fixture *fixture, int crystal, int ring, in
     double is_mm[3], model_mm[3];
     lr_scanner_hit_centre(fixture->scanner, crystal, is_mm);
     model_place(ring, place, fixture->turned_deg, model_mm);
-    for (int k = 0; k < 3; k++) {
-        assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
-    }
+    for (int k = 0; k < 3; k++) assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
 }
 
 /* Every place of a ring, every ring, and every time. */
@@ -121,15 +115,13 @@ static void check_all(struct fixture *fixture)
     int16_t numbers[COUNT][COLUMNS];
     for (int k = 0; k < COUNT; k++) {
         const int opposite = (k + COUNT / 2) % COUNT;
-        const int16_t event[COLUMNS] = {(int16_t)(k % RINGS), (int16_t)k, (int16_t)(7 * k % RINGS),
-                                        (int16_t)opposite, (int16_t)(13 * (k % 29 - 14))};
+        const int16_t event[COLUMNS] = {(int16_t)(k % RINGS), (int16_t)k, (int16_t)(7 * k % RINGS), (int16_t)opposite,
+                                        (int16_t)(13 * (k % 29 - 14))};
         memcpy(numbers[k], event, sizeof(event));
     }
     write_events(EVENTS, &numbers[0][0], COUNT, COLUMNS);
     lr_event_list *list = read_list(fixture, EVENTS);
-    if (list == NULL) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (list == NULL) fail_msg("%s", fixture->log.error);
     assert_int_equal(list->info.format, LR_EVENTS_GE);
     assert_int_equal(list->count, COUNT);
     assert_int_equal(list->info.num_tof_bins, 29);
@@ -168,9 +160,7 @@ static void long_lists_are_read_in_pieces(void **state)
     assert_int_equal(data.counts.prompts, count);
     assert_int_equal(data.prompts->count, 100 * 89);
     double sum = 0;
-    for (int64_t k = 0; k < data.prompts->count; k++) {
-        sum += data.prompts->values[k];
-    }
+    for (int64_t k = 0; k < data.prompts->count; k++) sum += data.prompts->values[k];
     assert_true(sum == (double)count);
     lr_lor_data_destroy(data.prompts);
     lr_lor_data_destroy(data.delayeds);
@@ -181,15 +171,13 @@ static void long_lists_are_read_in_pieces(void **state)
 static void unknown_crystals_are_left_out(void **state)
 {
     struct fixture *fixture = *state;
-    static const int16_t numbers[3][COLUMNS] = {
-        {0, 0, 0, 272, 0}, {36, 0, 0, 272, 0}, {0, 0, 0, 544, 0}};
+    static const int16_t numbers[3][COLUMNS] = {{0, 0, 0, 272, 0}, {36, 0, 0, 272, 0}, {0, 0, 0, 544, 0}};
     write_events(EVENTS, &numbers[0][0], 3, COLUMNS);
     lr_event_list *list = read_list(fixture, EVENTS);
     assert_non_null(list);
     assert_int_equal(list->count, 1);
     assert_int_equal(list->info.counts.unknown_crystals, 2);
-    assert_non_null(
-        strstr(fixture->log.warning, "2 of 3 events name crystals that GE Discovery MI"));
+    assert_non_null(strstr(fixture->log.warning, "2 of 3 events name crystals that GE Discovery MI"));
     assert_non_null(strstr(fixture->log.warning, "first rings 36 and 0, places 0 and 272"));
     lr_event_list_destroy(list);
 }
@@ -197,9 +185,8 @@ static void unknown_crystals_are_left_out(void **state)
 static void expect(struct fixture *fixture, const char *sentence)
 {
     assert_null(read_list(fixture, EVENTS));
-    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL) {
+    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    }
 }
 
 static void places_and_times_are_the_models(void **state)
@@ -212,12 +199,9 @@ static void place_0_is_at_the_top(void **state)
 {
     static const char path[] = "ge_turned.yaml", key[] = "first_angle_deg: ";
     static const double step_deg = 360.0 / SIDES;
-    static const double first[][2] = {{90 - 10 * step_deg, 0},
-                                      {0, 0.5 * step_deg},
-                                      {90 + 0.5 * step_deg, 0.5 * step_deg},
-                                      {88, 2},
-                                      {85.7 + 7 * step_deg, 4.3},
-                                      {95.1, -5.1}};
+    static const double first[][2] = {
+        {90 - 10 * step_deg, 0},    {0, 0.5 * step_deg}, {90 + 0.5 * step_deg, 0.5 * step_deg}, {88, 2},
+        {85.7 + 7 * step_deg, 4.3}, {95.1, -5.1}};
     const struct fixture *preset = *state;
     for (size_t k = 0; k < sizeof(first) / sizeof(first[0]); k++) {
         struct fixture fixture = {.turned_deg = first[k][1]};
@@ -273,12 +257,9 @@ static void the_scanner_must_be_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_and_times_are_the_models),
-        cmocka_unit_test(place_0_is_at_the_top),
-        cmocka_unit_test(long_lists_are_read_in_pieces),
-        cmocka_unit_test(promised_events_must_be_there),
-        cmocka_unit_test(unknown_crystals_are_left_out),
-        cmocka_unit_test(other_layouts_are_refused),
+        cmocka_unit_test(places_and_times_are_the_models), cmocka_unit_test(place_0_is_at_the_top),
+        cmocka_unit_test(long_lists_are_read_in_pieces),   cmocka_unit_test(promised_events_must_be_there),
+        cmocka_unit_test(unknown_crystals_are_left_out),   cmocka_unit_test(other_layouts_are_refused),
         cmocka_unit_test(the_scanner_must_be_named),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -37,9 +37,7 @@ static void *read_often(void *user)
     struct setup *s = user;
     for (int n = 0; n < NUM_READINGS; n++) {
         lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
-        if (data == NULL || data->values[17] != 17.0f) {
-            atomic_fetch_add(&s->wrong, 1);
-        }
+        if (data == NULL || data->values[17] != 17.0f) atomic_fetch_add(&s->wrong, 1);
         lr_lor_data_destroy(data);
     }
     return NULL;
@@ -50,9 +48,7 @@ static void *allocate_often(void *user)
     struct setup *s = user;
     for (size_t turn = 1; !atomic_load(&s->is_over); turn++) {
         volatile char *block = malloc(turn * 7919 % (1 << 20) + 1);
-        if (block != NULL) {
-            block[0] = 1;
-        }
+        if (block != NULL) block[0] = 1;
         free((void *)block);
     }
     return NULL;
@@ -61,9 +57,7 @@ static void *allocate_often(void *user)
 static void write_numbers(struct setup *s)
 {
     lr_lor_data *data = lr_lor_data_create(s->lors, NULL);
-    for (int64_t n = 0; n < s->lors->count; n++) {
-        data->values[n] = (float)n;
-    }
+    for (int64_t n = 0; n < s->lors->count; n++) data->values[n] = (float)n;
     assert_int_equal(lr_lor_data_write(s->path, s->lors, data, NULL), LR_OK);
     lr_lor_data_destroy(data);
 }
@@ -90,19 +84,11 @@ static void test_threads(void **state)
     struct setup s = {0};
     pthread_t readers[NUM_READERS], others[NUM_ALLOCATING];
     setup_init(&s);
-    for (int k = 0; k < NUM_ALLOCATING; k++) {
-        assert_int_equal(pthread_create(&others[k], NULL, allocate_often, &s), 0);
-    }
-    for (int k = 0; k < NUM_READERS; k++) {
-        assert_int_equal(pthread_create(&readers[k], NULL, read_often, &s), 0);
-    }
-    for (int k = 0; k < NUM_READERS; k++) {
-        pthread_join(readers[k], NULL);
-    }
+    for (int k = 0; k < NUM_ALLOCATING; k++) assert_int_equal(pthread_create(&others[k], NULL, allocate_often, &s), 0);
+    for (int k = 0; k < NUM_READERS; k++) assert_int_equal(pthread_create(&readers[k], NULL, read_often, &s), 0);
+    for (int k = 0; k < NUM_READERS; k++) pthread_join(readers[k], NULL);
     atomic_store(&s.is_over, true);
-    for (int k = 0; k < NUM_ALLOCATING; k++) {
-        pthread_join(others[k], NULL);
-    }
+    for (int k = 0; k < NUM_ALLOCATING; k++) pthread_join(others[k], NULL);
     assert_int_equal(atomic_load(&s.wrong), 0);
     setup_finish(&s);
 }
@@ -211,9 +197,7 @@ static void test_long_entries(void **state)
     setup_init(&s);
     lr_histo_images *histo = lr_histo_images_create(&grid, views, 2, NULL);
     const int64_t count = 2 * lr_grid_num_voxels(&grid);
-    for (int64_t k = 0; k < count; k++) {
-        histo->values[k] = (float)(k % 65521);
-    }
+    for (int64_t k = 0; k < count; k++) histo->values[k] = (float)(k % 65521);
     assert_int_equal(lr_histo_images_write(s.path, histo, NULL), LR_OK);
     lr_histo_images *read = lr_histo_images_read(s.path, NULL);
     assert_non_null(read);
@@ -239,14 +223,12 @@ static void test_little_memory(void **state)
         char text[512];
         struct test_log log;
         test_log_init(&log);
-        snprintf(text, sizeof(text),
-                 "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
+        snprintf(text, sizeof(text), "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
                  1024 * mebibytes, libexec);
         write_reader(&s, text);
         lr_lor_data *data = lr_lor_data_read(s.path, s.lors, &log.log);
-        if (data == NULL && (log.status != LR_FAILED || strstr(log.error, "damaged") != NULL)) {
+        if (data == NULL && (log.status != LR_FAILED || strstr(log.error, "damaged") != NULL))
             fail_msg("with %d MiB: status %d, \"%s\"", mebibytes, (int)log.status, log.error);
-        }
         failed += data == NULL;
         read += data != NULL;
         lr_lor_data_destroy(data);
@@ -260,12 +242,8 @@ static void test_little_memory(void **state)
 static void write_matrix_of(const char *path, const lr_lors *lors)
 {
     const lr_grid grid = {{2, 1, 1}, {2, 3, 4}, {0, 0, 0}};
-    const lr_matrix_writer_params params = {.path = path,
-                                            .format = LR_MATRIX_HDF5,
-                                            .lors = lors,
-                                            .grid = &grid,
-                                            .end = 2,
-                                            .description = "exact"};
+    const lr_matrix_writer_params params = {
+        .path = path, .format = LR_MATRIX_HDF5, .lors = lors, .grid = &grid, .end = 2, .description = "exact"};
     lr_matrix_writer *writer = lr_matrix_writer_create(&params);
     assert_non_null(writer);
     const lr_row_sink sink = lr_matrix_writer_sink(writer);

@@ -31,19 +31,18 @@ typedef char *make_function(struct fixture *fixture, const char *path);
 
 /* --- good files --- */
 
-#define IMAGE                                                                                      \
-    "name of data file := voxels\n!number format := float\n!number of bytes per pixel := 4\n"      \
-    "imagedata byte order := LITTLEENDIAN\n!matrix size [1] := 5\n!matrix size [2] := 4\n"         \
+#define IMAGE                                                                                                          \
+    "name of data file := voxels\n!number format := float\n!number of bytes per pixel := 4\n"                          \
+    "imagedata byte order := LITTLEENDIAN\n!matrix size [1] := 5\n!matrix size [2] := 4\n"                             \
     "scaling factor (mm/pixel) [1] := 2\nscaling factor (mm/pixel) [2] := 3\n"
 #define THIRD "!matrix size [3] := 3\nscaling factor (mm/pixel) [3] := 4\n"
 
-static const char geom[] =
-    "modality: PET\nscanner name: mine\nnumber of elements: 1024\nnumber of layers: 1\n"
-    "scanner radius: 60\nnumber of rsectors: 8\nnumber of rsectors axial: 2\n"
-    "rsector gap axial: 1\nnumber of modules transaxial: 2\nnumber of modules axial: 2\n"
-    "number of submodules transaxial: 2\nnumber of submodules axial: 2\n"
-    "number of crystals transaxial: 2\nnumber of crystals axial: 2\ncrystals size depth: 10\n"
-    "crystals size trans: 3\ncrystals size axial: 2\nfield of view axial: 30\n";
+static const char geom[] = "modality: PET\nscanner name: mine\nnumber of elements: 1024\nnumber of layers: 1\n"
+                           "scanner radius: 60\nnumber of rsectors: 8\nnumber of rsectors axial: 2\n"
+                           "rsector gap axial: 1\nnumber of modules transaxial: 2\nnumber of modules axial: 2\n"
+                           "number of submodules transaxial: 2\nnumber of submodules axial: 2\n"
+                           "number of crystals transaxial: 2\nnumber of crystals axial: 2\ncrystals size depth: 10\n"
+                           "crystals size trans: 3\ncrystals size axial: 2\nfield of view axial: 30\n";
 static const char *const geom_trials[] = {"scanner name: another",
                                           "number of elements: 193",
                                           "number of layers: 2",
@@ -75,21 +74,18 @@ static const char *const geom_trials[] = {"scanner name: another",
                                           "min angle difference: 90",
                                           NULL};
 
-static const char hscan[] =
-    "modality: PET\nscanner name: mine\nnumber of elements: 8\nnumber of layers: 1\n"
-    "number of crystals in layer(s): 8\ncrystals size depth: 10\ncrystals size transaxial: 3\n"
-    "crystals size axial: 2\nfield of view axial: 30\n";
-static const char *const hscan_trials[] = {
-    "scanner name: another",     "number of elements: 9",
-    "number of layers: 2",       "number of crystals in layer(s): 7",
-    "crystals size depth: 11",   "crystals size transaxial: 2.9",
-    "crystals size axial: 1.9",  "mean depth of interaction: 3",
-    "min angle difference: 120", NULL};
+static const char hscan[] = "modality: PET\nscanner name: mine\nnumber of elements: 8\nnumber of layers: 1\n"
+                            "number of crystals in layer(s): 8\ncrystals size depth: 10\ncrystals size transaxial: 3\n"
+                            "crystals size axial: 2\nfield of view axial: 30\n";
+static const char *const hscan_trials[] = {"scanner name: another",     "number of elements: 9",
+                                           "number of layers: 2",       "number of crystals in layer(s): 7",
+                                           "crystals size depth: 11",   "crystals size transaxial: 2.9",
+                                           "crystals size axial: 1.9",  "mean depth of interaction: 3",
+                                           "min angle difference: 120", NULL};
 
-static const char cdh[] =
-    "Data filename: x.Cdf\nNumber of events: 2\nData mode: list-mode\nData type: PET\n"
-    "Scanner name: mine\nStart time (s): 0\nDuration (s): 9\nCalibration factor: 1\n"
-    "TOF information flag: 1\nTOF resolution (ps): 300\nList TOF measurement range (ps): 2000\n";
+static const char cdh[] = "Data filename: x.Cdf\nNumber of events: 2\nData mode: list-mode\nData type: PET\n"
+                          "Scanner name: mine\nStart time (s): 0\nDuration (s): 9\nCalibration factor: 1\n"
+                          "TOF information flag: 1\nTOF resolution (ps): 300\nList TOF measurement range (ps): 2000\n";
 static const char *const cdh_trials[] = {"Data filename: gone.Cdf",
                                          "Number of events: 3",
                                          "Data mode: histogram",
@@ -112,12 +108,10 @@ static const char *const cdh_trials[] = {"Data filename: gone.Cdf",
                                          "=POI correction flag: 0,0,0",
                                          "=Some TOF resolution (ps): 400",
                                          NULL};
-static const char histogram[] =
-    "Data filename: y.Cdf\nNumber of events: 1\nData mode: histogram\nScanner name: mine\n"
-    "Duration (s): 9\nHisto TOF number of bins: 2\nHisto TOF bin size (ps): 100\n"
-    "TOF information flag: 1\nTOF resolution (ps): 300\n";
-static const char *const histogram_trials[] = {"Histo TOF number of bins: 3",
-                                               "Histo TOF bin size (ps): 200", NULL};
+static const char histogram[] = "Data filename: y.Cdf\nNumber of events: 1\nData mode: histogram\nScanner name: mine\n"
+                                "Duration (s): 9\nHisto TOF number of bins: 2\nHisto TOF bin size (ps): 100\n"
+                                "TOF information flag: 1\nTOF resolution (ps): 300\n";
+static const char *const histogram_trials[] = {"Histo TOF number of bins: 3", "Histo TOF bin size (ps): 200", NULL};
 
 static const char buckets[] =
     "!INTERFILE :=\nScanner type := mine\nNumber of rings := 6\n"
@@ -131,89 +125,84 @@ static const char buckets[] =
     "Distance between crystals in transaxial direction (cm) := 0.5\n"
     "Distance between blocks in axial direction (cm) := 1\n"
     "Distance between blocks in transaxial direction (cm) := 1.7\n!END OF INTERFILE :=\n";
-static const char *const buckets_trials[] = {
-    "Scanner type := another",
-    "Scanner type :=\noriginating system := another",
-    "Number of rings := 3",
-    "Number of detectors per ring := 54",
-    "Inner ring diameter (cm) := 12",
-    "Average depth of interaction (cm) := 0.4",
-    "View offset (degrees) := 20",
-    "Number of detector layers := 2",
-    "Maximum number of non-arc-corrected bins := 20",
-    "Number of crystals per block in transaxial direction := 4",
-    "Number of crystals per block in axial direction := 2",
-    "Number of blocks per bucket in transaxial direction := 1",
-    "Scanner geometry := Cylindrical",
-    "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Spherical",
-    "Distance between crystals in axial direction (cm) := 0.2",
-    "Distance between crystals in transaxial direction (cm) := 0.4",
-    "Distance between blocks in axial direction (cm) := 1.1",
-    "Distance between blocks in transaxial direction (cm) := 1.8",
-    "Scanner geometry := Generic\nName of crystal map := gone.txt",
-    "TOF timing resolution (ps) := 300",
-    "Timing resolution (ps) := 300",
-    "maximum ring difference per segment := {1}",
-    "=start horizontal bed position (mm) := 30",
-    "=applied corrections := {arc correction}",
-    NULL};
-static const char cylinder[] =
-    "!INTERFILE :=\nNumber of rings := 6\nNumber of detectors per ring := 48\n"
-    "Inner ring diameter (cm) := 10\nDistance between rings (cm) := 0.3\n"
-    "Number of crystals per block in transaxial direction := 6\n!END OF INTERFILE :=\n";
+static const char *const buckets_trials[] = {"Scanner type := another",
+                                             "Scanner type :=\noriginating system := another",
+                                             "Number of rings := 3",
+                                             "Number of detectors per ring := 54",
+                                             "Inner ring diameter (cm) := 12",
+                                             "Average depth of interaction (cm) := 0.4",
+                                             "View offset (degrees) := 20",
+                                             "Number of detector layers := 2",
+                                             "Maximum number of non-arc-corrected bins := 20",
+                                             "Number of crystals per block in transaxial direction := 4",
+                                             "Number of crystals per block in axial direction := 2",
+                                             "Number of blocks per bucket in transaxial direction := 1",
+                                             "Scanner geometry := Cylindrical",
+                                             "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Spherical",
+                                             "Distance between crystals in axial direction (cm) := 0.2",
+                                             "Distance between crystals in transaxial direction (cm) := 0.4",
+                                             "Distance between blocks in axial direction (cm) := 1.1",
+                                             "Distance between blocks in transaxial direction (cm) := 1.8",
+                                             "Scanner geometry := Generic\nName of crystal map := gone.txt",
+                                             "TOF timing resolution (ps) := 300",
+                                             "Timing resolution (ps) := 300",
+                                             "maximum ring difference per segment := {1}",
+                                             "=start horizontal bed position (mm) := 30",
+                                             "=applied corrections := {arc correction}",
+                                             NULL};
+static const char cylinder[] = "!INTERFILE :=\nNumber of rings := 6\nNumber of detectors per ring := 48\n"
+                               "Inner ring diameter (cm) := 10\nDistance between rings (cm) := 0.3\n"
+                               "Number of crystals per block in transaxial direction := 6\n!END OF INTERFILE :=\n";
 static const char *const cylinder_trials[] = {"Distance between rings (cm) := 0.4", NULL};
 
-static const char *const data_trials[] = {
-    "name of data file := gone.s",
-    "imagedata byte order := BIGENDIAN",
-    "imagedata byte order :=\nimage data byte order := BIGENDIAN",
-    "!number format := signed integer",
-    "!number of bytes per pixel := 2",
-    "number of dimensions := 5",
-    "matrix axis label [1] := view",
-    "matrix axis label [4] := timing positions",
-    "!matrix size [1] := 3",
-    "data offset in bytes[1] := 4",
-    "data starting block := 1",
-    "image scaling factor[1] := 2",
-    "quantification units := 2",
-    "minimum ring difference per segment := {0}",
-    "maximum ring difference per segment := {0}",
-    "applied corrections := {arc correction}",
-    "applied corrections := {normalisation}",
-    "=applied corrections := {None}",
-    "number of time frames := 2",
-    "Number of rings := 7",
-    "Number of detectors per ring := 11",
-    "View offset (degrees) := 30",
-    "Number of detector layers := 2",
-    "Scanner geometry := Generic",
-    NULL};
+static const char *const data_trials[] = {"name of data file := gone.s",
+                                          "imagedata byte order := BIGENDIAN",
+                                          "imagedata byte order :=\nimage data byte order := BIGENDIAN",
+                                          "!number format := signed integer",
+                                          "!number of bytes per pixel := 2",
+                                          "number of dimensions := 5",
+                                          "matrix axis label [1] := view",
+                                          "matrix axis label [4] := timing positions",
+                                          "!matrix size [1] := 3",
+                                          "data offset in bytes[1] := 4",
+                                          "data starting block := 1",
+                                          "image scaling factor[1] := 2",
+                                          "quantification units := 2",
+                                          "minimum ring difference per segment := {0}",
+                                          "maximum ring difference per segment := {0}",
+                                          "applied corrections := {arc correction}",
+                                          "applied corrections := {normalisation}",
+                                          "=applied corrections := {None}",
+                                          "number of time frames := 2",
+                                          "Number of rings := 7",
+                                          "Number of detectors per ring := 11",
+                                          "View offset (degrees) := 30",
+                                          "Number of detector layers := 2",
+                                          "Scanner geometry := Generic",
+                                          NULL};
 
-static const char stir_image[] = "!INTERFILE :=\n!version of keys := STIR4.0\n" IMAGE THIRD
-                                 "!PET data type := Image\n!END OF INTERFILE :=\n";
-static const char *const stir_image_trials[] = {
-    "name of data file := gone",
-    "imagedata byte order := BIGENDIAN",
-    "imagedata byte order :=\nimage data byte order := BIGENDIAN",
-    "!number format := unsigned integer",
-    "!number of bytes per pixel := 8",
-    "!matrix size [1] := 3",
-    "!matrix size [4] := 2",
-    "matrix axis label [1] := view",
-    "data offset in bytes := 4",
-    "data starting block := 1",
-    "version of keys := CASToRv3.1",
-    "scaling factor (mm/pixel) [1] := 3",
-    "first pixel offset (mm) [2] := 3",
-    "image scaling factor [1] := 2",
-    "image scaling factor := {1, 2, 3}",
-    "quantification units := 2",
-    "=quantification units := kBq/ml",
-    NULL};
+static const char stir_image[] =
+    "!INTERFILE :=\n!version of keys := STIR4.0\n" IMAGE THIRD "!PET data type := Image\n!END OF INTERFILE :=\n";
+static const char *const stir_image_trials[] = {"name of data file := gone",
+                                                "imagedata byte order := BIGENDIAN",
+                                                "imagedata byte order :=\nimage data byte order := BIGENDIAN",
+                                                "!number format := unsigned integer",
+                                                "!number of bytes per pixel := 8",
+                                                "!matrix size [1] := 3",
+                                                "!matrix size [4] := 2",
+                                                "matrix axis label [1] := view",
+                                                "data offset in bytes := 4",
+                                                "data starting block := 1",
+                                                "version of keys := CASToRv3.1",
+                                                "scaling factor (mm/pixel) [1] := 3",
+                                                "first pixel offset (mm) [2] := 3",
+                                                "image scaling factor [1] := 2",
+                                                "image scaling factor := {1, 2, 3}",
+                                                "quantification units := 2",
+                                                "=quantification units := kBq/ml",
+                                                NULL};
 static const char castor_image[] =
-    "!INTERFILE :=\n" IMAGE
-    "scale factor (mm/pixel) [3] := 4\n!matrix size [3] := 3\n!END OF INTERFILE :=\n";
+    "!INTERFILE :=\n" IMAGE "scale factor (mm/pixel) [3] := 4\n!matrix size [3] := 3\n!END OF INTERFILE :=\n";
 static const char *const castor_image_trials[] = {"scale factor (mm/pixel) [3] := 5",
                                                   "origin (mm) [1] := 2",
                                                   "offset [2] := 2",
@@ -224,9 +213,8 @@ static const char *const castor_image_trials[] = {"scale factor (mm/pixel) [3] :
                                                   "data rescale offset := 2",
                                                   "%sms-mi header name space := image subheader",
                                                   NULL};
-static const char gate_image[] =
-    "!INTERFILE :=\n" IMAGE "!total number of images := 3\nslice thickness (pixels) := 4\n"
-    "!END OF INTERFILE :=\n";
+static const char gate_image[] = "!INTERFILE :=\n" IMAGE "!total number of images := 3\nslice thickness (pixels) := 4\n"
+                                 "!END OF INTERFILE :=\n";
 static const char *const gate_image_trials[] = {"!total number of images := 2",
                                                 "number of images := 2",
                                                 "!number of slices := 2",
@@ -236,12 +224,11 @@ static const char *const gate_image_trials[] = {"!total number of images := 2",
                                                 "=centre-centre slice separation (pixels) := 4",
                                                 NULL};
 
-static const char siemens[] =
-    "!INTERFILE:=\n%SMS-MI header name space:=PETLINK bin address\nname of data file:=x.l\n"
-    "data format:=CoincidenceList\nnumber of rings:=4\n%number of projections:=20\n"
-    "%number of views:=16\n%maximum ring difference:=2\n%axial compression:=1\n"
-    "%LM event and tag words format (bits):=32\n%total listmode word counts:=3\n"
-    "%study time (hh:mm:ss GMT+00:00):=17:00:35\n";
+static const char siemens[] = "!INTERFILE:=\n%SMS-MI header name space:=PETLINK bin address\nname of data file:=x.l\n"
+                              "data format:=CoincidenceList\nnumber of rings:=4\n%number of projections:=20\n"
+                              "%number of views:=16\n%maximum ring difference:=2\n%axial compression:=1\n"
+                              "%LM event and tag words format (bits):=32\n%total listmode word counts:=3\n"
+                              "%study time (hh:mm:ss GMT+00:00):=17:00:35\n";
 static const char *const siemens_trials[] = {"name of data file:=gone.l",
                                              "data format:=sinogram",
                                              "data offset in bytes:=4",
@@ -281,9 +268,7 @@ static char *print_scanner(struct fixture *fixture, const char *path)
     char yaml[128];
     size_t count;
     lr_scanner *scanner = lr_scanner_read(path, &fixture->log);
-    if (scanner == NULL) {
-        return NULL;
-    }
+    if (scanner == NULL) return NULL;
     folder_file(&fixture->folder, yaml, "made.yaml");
     assert_int_equal(lr_scanner_write(yaml, scanner, NULL), LR_OK);
     lr_scanner_destroy(scanner);
@@ -296,13 +281,11 @@ static char *print_list(struct fixture *fixture, lr_events_source source)
 {
     source.log = &fixture->log;
     lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) {
-        return NULL;
-    }
+    if (list == NULL) return NULL;
     char *text = calloc(ROOM, 1);
     int used = snprintf(text, ROOM, "%s %g %g %g %d %g;", list->info.scanner, list->info.duration_s,
-                        list->info.tof_resolution_ps, list->info.tof_range_mm,
-                        list->info.num_tof_bins, lr_events_info_tof_bin_mm(&list->info));
+                        list->info.tof_resolution_ps, list->info.tof_range_mm, list->info.num_tof_bins,
+                        lr_events_info_tof_bin_mm(&list->info));
     for (int64_t k = 0; k < list->count; k++) {
         const lr_event *event = &list->events[k];
         used += snprintf(text + used, ROOM - (size_t)used, " %d %d %g %g", (int)event->crystals[0],
@@ -321,18 +304,15 @@ static char *print_siemens(struct fixture *fixture, const char *path)
 {
     char events[128];
     (void)path;
-    return print_list(fixture,
-                      (lr_events_source){.path = folder_file(&fixture->folder, events, "x.l"),
-                                         .format = LR_EVENTS_SIEMENS,
-                                         .scanner = fixture->octagon});
+    return print_list(fixture, (lr_events_source){.path = folder_file(&fixture->folder, events, "x.l"),
+                                                  .format = LR_EVENTS_SIEMENS,
+                                                  .scanner = fixture->octagon});
 }
 
 static char *print_data(struct fixture *fixture, const char *path)
 {
     lr_lor_data *data = lr_lor_data_read(path, fixture->lors, &fixture->log);
-    if (data == NULL) {
-        return NULL;
-    }
+    if (data == NULL) return NULL;
     double sum = 0, moment = 0;
     for (int64_t k = 0; k < data->count; k++) {
         const int64_t lor = data->index != NULL ? data->index[k] : k;
@@ -348,18 +328,15 @@ static char *print_data(struct fixture *fixture, const char *path)
 static char *print_image(struct fixture *fixture, const char *path)
 {
     lr_image *image = lr_image_read(path, &fixture->log);
-    if (image == NULL) {
-        return NULL;
-    }
+    if (image == NULL) return NULL;
     char *text = calloc(ROOM, 1);
     int used = 0;
     for (int k = 0; k < 3; k++) {
-        used += snprintf(text + used, 128, "%d %g %g;", image->grid.size[k],
-                         image->grid.voxel_mm[k], image->grid.origin_mm[k]);
+        used += snprintf(text + used, 128, "%d %g %g;", image->grid.size[k], image->grid.voxel_mm[k],
+                         image->grid.origin_mm[k]);
     }
-    for (int64_t k = 0; k < lr_grid_num_voxels(&image->grid) && used < ROOM - 32; k++) {
+    for (int64_t k = 0; k < lr_grid_num_voxels(&image->grid) && used < ROOM - 32; k++)
         used += snprintf(text + used, 32, " %g", (double)image->values[k]);
-    }
     lr_image_destroy(image);
     return text;
 }
@@ -369,9 +346,8 @@ static char *print_image(struct fixture *fixture, const char *path)
 static const struct format {
     const struct lr_known_keys *known;
     const char *name, *separator;
-    const char *good; /* NULL: the fixture's projection data */
-    const char *const
-        *trials; /* lines of keys that are read; behind '=', of values that change nothing */
+    const char *good;          /* NULL: the fixture's projection data */
+    const char *const *trials; /* lines of keys that are read; behind '=', of values that change nothing */
     make_function *make;
 } formats[] = {
     {&lr_geom_keys, "x.geom", ":", geom, geom_trials, print_scanner},
@@ -425,9 +401,7 @@ static const char *key_of(const struct format *format, const char *line, size_t 
     const char *end = strstr(line, format->separator);
     const size_t whole = strcspn(line, "\n");
     *length = end != NULL && end < line + whole ? (size_t)(end - line) : whole;
-    while (*length > 0 && line[*length - 1] == ' ') {
-        (*length)--;
-    }
+    while (*length > 0 && line[*length - 1] == ' ') (*length)--;
     return line;
 }
 
@@ -458,9 +432,7 @@ static void try_line(struct fixture *fixture, const struct format *format, const
     const char *begin = key_of(format, last, &length);
     snprintf(key, sizeof(key), "'%.*s'", (int)length, begin);
     char *usual = make(fixture, format, good_of(fixture, format));
-    if (usual == NULL) {
-        fail_msg("%s", fixture->error);
-    }
+    if (usual == NULL) fail_msg("%s", fixture->error);
     memcpy(usual_warnings, fixture->warnings, ROOM);
     edit(format, good_of(fixture, format), line, header);
     char *made = make(fixture, format, header);
@@ -471,12 +443,11 @@ static void try_line(struct fixture *fixture, const struct format *format, const
         : outcome == LR_KEY_IDLE ? is_same && !is_told
         : outcome == LR_KEY_REFUSED
             ? strstr(fixture->error, key) != NULL && strstr(fixture->error, format->name) != NULL
-            : is_same && strstr(fixture->warnings, key) != NULL &&
-                  strstr(fixture->warnings, format->name) != NULL;
+            : is_same && strstr(fixture->warnings, key) != NULL && strstr(fixture->warnings, format->name) != NULL;
     if (!is_right) {
         static const char *const words[] = {"read", "idle", "warned of", "refused"};
-        fail_msg("%s: '%s' should be %s: error '%s', warnings '%s'", format->name, line,
-                 words[outcome], fixture->error, fixture->warnings);
+        fail_msg("%s: '%s' should be %s: error '%s', warnings '%s'", format->name, line, words[outcome], fixture->error,
+                 fixture->warnings);
     }
     free(made);
     free(usual);
@@ -489,8 +460,7 @@ static bool element_of(const char *list, int n, char element[128])
         list = strchr(list, '|');
         list += list != NULL;
     }
-    snprintf(element, 128, "%.*s", list != NULL ? (int)strcspn(list, "|") : 0,
-             list != NULL ? list : "");
+    snprintf(element, 128, "%.*s", list != NULL ? (int)strcspn(list, "|") : 0, list != NULL ? list : "");
     return list != NULL;
 }
 
@@ -498,19 +468,15 @@ static bool has_trial(const struct lr_known_keys *known, const char *key)
 {
     const size_t length = strcspn(key, "*");
     for (int n = 0; n < NUM_TEXTS; n++) {
-        for (const char *const *trial = formats[n].trials;
-             formats[n].known == known && *trial != NULL; trial++) {
+        for (const char *const *trial = formats[n].trials; formats[n].known == known && *trial != NULL; trial++) {
             size_t own_length;
             const char *last = strrchr(*trial, '\n') != NULL ? strrchr(*trial, '\n') + 1 : *trial;
             const char *own = key_of(&formats[n], last, &own_length);
-            if (strncasecmp(own, key, length) != 0) {
-                continue;
-            }
+            if (strncasecmp(own, key, length) != 0) continue;
             const char *rest = own + length + (own[length] == ' ');
             if (own_length == length || key[length] == '*' || *rest == '[' ||
-                (known->finds_parts && own[length] != ' ')) {
+                (known->finds_parts && own[length] != ' '))
                 return true;
-            }
         }
     }
     return false;
@@ -522,22 +488,16 @@ static void every_key_does_what_its_table_says(void **state)
     char key[128], value[128], line[512];
     for (int n = 0; n < NUM_TEXTS; n++) {
         const struct format *format = &formats[n];
-        for (const char *const *trial = format->trials; *trial != NULL; trial++) {
-            try_line(fixture, format, *trial + (**trial == '='),
-                     **trial == '=' ? LR_KEY_IDLE : LR_KEY_READ);
-        }
+        for (const char *const *trial = format->trials; *trial != NULL; trial++)
+            try_line(fixture, format, *trial + (**trial == '='), **trial == '=' ? LR_KEY_IDLE : LR_KEY_READ);
         for (int r = 0; r < format->known->count; r++) {
             const struct lr_known_key *row = &format->known->rows[r];
             for (int k = 0; element_of(row->keys, k, key); k++) {
                 if (row->outcome == LR_KEY_READ) {
-                    if (!has_trial(format->known, key)) {
-                        fail_msg("%s: no line tries '%s'", format->name, key);
-                    }
+                    if (!has_trial(format->known, key)) fail_msg("%s: no line tries '%s'", format->name, key);
                     continue;
                 }
-                if (strchr(key, '*') != NULL) {
-                    *strchr(key, '*') = 'x';
-                }
+                if (strchr(key, '*') != NULL) *strchr(key, '*') = 'x';
                 snprintf(line, sizeof(line), "%s %s 77", key, format->separator);
                 try_line(fixture, format, line, row->outcome);
                 for (int u = 0; row->usual != NULL && element_of(row->usual, u, value); u++) {
@@ -563,16 +523,12 @@ static void blanks_change_nothing(void **state)
             char header[ROOM] = "";
             size_t used = way != 1 ? (size_t)snprintf(header, ROOM, "\xef\xbb\xbf") : 0;
             for (const char *at = good; *at != '\0'; at++) {
-                const char *part = *at == '\n' && way != 0  ? " \t\r\n"
-                                   : *at == ' ' && way != 0 ? " \t"
-                                                            : NULL;
+                const char *part = *at == '\n' && way != 0 ? " \t\r\n" : *at == ' ' && way != 0 ? " \t" : NULL;
                 used += (size_t)(part != NULL ? snprintf(header + used, ROOM - used, "%s", part)
                                               : snprintf(header + used, ROOM - used, "%c", *at));
             }
             char *made = make(fixture, format, header);
-            if (made == NULL || strcmp(made, usual) != 0) {
-                fail_msg("%s, way %d: %s", format->name, way, fixture->error);
-            }
+            if (made == NULL || strcmp(made, usual) != 0) fail_msg("%s, way %d: %s", format->name, way, fixture->error);
             free(made);
         }
         free(usual);
@@ -582,30 +538,24 @@ static void blanks_change_nothing(void **state)
 /* The tables of docs/formats/keys.md. */
 static void print_tables(char *text, size_t room)
 {
-    static const char *const outcomes[] = {"read", "changes neither what was measured nor where",
-                                           "a warning", "refused"};
+    static const char *const outcomes[] = {"read", "changes neither what was measured nor where", "a warning",
+                                           "refused"};
     size_t used = 0;
     for (int n = 0; n < NUM_FORMATS; n++) {
         const struct lr_known_keys *known = formats[n].known;
-        if (n > 0 && known == formats[n - 1].known) {
-            continue;
-        }
-        used += (size_t)snprintf(text + used, room - used,
-                                 "\n## %s\n\n| keys | what becomes of them |\n|---|---|\n",
+        if (n > 0 && known == formats[n - 1].known) continue;
+        used += (size_t)snprintf(text + used, room - used, "\n## %s\n\n| keys | what becomes of them |\n|---|---|\n",
                                  known->format);
         for (int r = 0; r < known->count; r++) {
             const struct lr_known_key *row = &known->rows[r];
             char element[128], outcome[512];
             int length = snprintf(outcome, sizeof(outcome), " | %s", outcomes[row->outcome]);
-            for (int u = 0; row->usual != NULL && element_of(row->usual, u, element); u++) {
-                length +=
-                    snprintf(outcome + length, 128, "%s%s", u == 0 ? ", unless " : " or ", element);
-            }
-            snprintf(outcome + length, sizeof(outcome) - (size_t)length, "%s%s |\n",
-                     row->meaning != NULL ? ": " : "", row->meaning != NULL ? row->meaning : "");
+            for (int u = 0; row->usual != NULL && element_of(row->usual, u, element); u++)
+                length += snprintf(outcome + length, 128, "%s%s", u == 0 ? ", unless " : " or ", element);
+            snprintf(outcome + length, sizeof(outcome) - (size_t)length, "%s%s |\n", row->meaning != NULL ? ": " : "",
+                     row->meaning != NULL ? row->meaning : "");
             for (int k = 0; element_of(row->keys, k, element); k++) {
-                used += (size_t)snprintf(text + used, room - used, "%s%s`%s`",
-                                         k > 0 && k % 12 == 0 ? outcome : "",
+                used += (size_t)snprintf(text + used, room - used, "%s%s`%s`", k > 0 && k % 12 == 0 ? outcome : "",
                                          k % 12 == 0 ? "| " : ", ", element);
             }
             used += (size_t)snprintf(text + used, room - used, "%s", outcome);
@@ -636,20 +586,12 @@ static void write_beside(const struct fixture *fixture)
     float rows[8][6], voxels[60];
     for (int k = 0; k < 8; k++) { /* four panels of two crystals */
         const double angle = k / 2 * 1.5707963267948966, along = k % 2 == 0 ? -1.6 : 1.6;
-        const double row[6] = {65 * sin(angle) + along * cos(angle),
-                               65 * cos(angle) - along * sin(angle),
-                               0,
-                               sin(angle),
-                               cos(angle),
-                               0};
-        for (int i = 0; i < 6; i++) {
-            rows[k][i] = (float)row[i];
-        }
+        const double row[6] = {
+            65 * sin(angle) + along * cos(angle), 65 * cos(angle) - along * sin(angle), 0, sin(angle), cos(angle), 0};
+        for (int i = 0; i < 6; i++) rows[k][i] = (float)row[i];
     }
     bytes_write(folder_file(&fixture->folder, path, "x.lut"), rows, sizeof(rows));
-    for (int k = 0; k < 60; k++) {
-        voxels[k] = (float)(k + 1);
-    }
+    for (int k = 0; k < 60; k++) voxels[k] = (float)(k + 1);
     bytes_write(folder_file(&fixture->folder, path, "voxels"), voxels, sizeof(voxels));
     const uint32_t list[] = {0, 0, 1, 20, 0, 0, 2, 21}; /* time, time of flight, crystals */
     bytes_write(folder_file(&fixture->folder, path, "x.Cdf"), list, sizeof(list));

@@ -15,9 +15,7 @@ static lr_image *make_image(void)
     const lr_grid grid = {{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}};
     lr_image *image = lr_image_create(&grid, NULL);
     assert_non_null(image);
-    for (int n = 0; n < num_voxels; n++) {
-        image->values[n] = (float)n * 0.3f - 4.0f;
-    }
+    for (int n = 0; n < num_voxels; n++) image->values[n] = (float)n * 0.3f - 4.0f;
     return image;
 }
 
@@ -48,16 +46,13 @@ static nifti_1_header plain_header(int datatype, int bytes)
     header.vox_offset = data_start;
     header.xyzt_units = NIFTI_UNITS_MM;
     header.sform_code = NIFTI_XFORM_SCANNER_ANAT;
-    for (int k = 0; k < 4; k++) {
-        header.pixdim[k] = 1.0f;
-    }
+    for (int k = 0; k < 4; k++) header.pixdim[k] = 1.0f;
     header.srow_x[0] = header.srow_y[1] = header.srow_z[2] = 1.0f;
     memcpy(header.magic, "n+1", 4);
     return header;
 }
 
-static void write_file(const char *path, const nifti_1_header *header, const void *values,
-                       size_t count)
+static void write_file(const char *path, const nifti_1_header *header, const void *values, size_t count)
 {
     unsigned char *bytes = calloc(1, data_start + count);
     assert_non_null(bytes);
@@ -112,9 +107,8 @@ static void test_header(void **state)
     assert_int_equal(h.qform_code, 1);
     assert_int_equal(h.datatype, DT_FLOAT32);
     assert_int_equal(XYZT_TO_SPACE(h.xyzt_units), NIFTI_UNITS_MM);
-    const mat44 q =
-        nifti_quatern_to_mat44(h.quatern_b, h.quatern_c, h.quatern_d, h.qoffset_x, h.qoffset_y,
-                               h.qoffset_z, h.pixdim[1], h.pixdim[2], h.pixdim[3], h.pixdim[0]);
+    const mat44 q = nifti_quatern_to_mat44(h.quatern_b, h.quatern_c, h.quatern_d, h.qoffset_x, h.qoffset_y, h.qoffset_z,
+                                           h.pixdim[1], h.pixdim[2], h.pixdim[3], h.pixdim[0]);
     const float *rows[3] = {h.srow_x, h.srow_y, h.srow_z};
     for (int k = 0; k < 3; k++) {
         for (int f = 0; f < 3; f++) {
@@ -130,15 +124,13 @@ static void test_header(void **state)
 }
 
 /* Writes the image with file axis f along axis[f] of ours, reversed where flipped. */
-static void write_turned(const char *path, const lr_image *image, const int axis[3],
-                         const bool flipped[3], bool as_qform)
+static void write_turned(const char *path, const lr_image *image, const int axis[3], const bool flipped[3],
+                         bool as_qform)
 {
     nifti_1_header h = plain_header(DT_FLOAT32, 4);
     mat44 m = {{{0}}};
     int size[3];
-    for (int k = 0; k < 3; k++) {
-        m.m[k][3] = (float)image->grid.origin_mm[k];
-    }
+    for (int k = 0; k < 3; k++) m.m[k][3] = (float)image->grid.origin_mm[k];
     m.m[3][3] = 1.0f;
     for (int f = 0; f < 3; f++) {
         const int k = axis[f];
@@ -146,9 +138,7 @@ static void write_turned(const char *path, const lr_image *image, const int axis
         size[f] = image->grid.size[k];
         h.dim[f + 1] = (short)size[f];
         m.m[k][f] = (float)(flipped[f] ? -voxel : voxel);
-        if (flipped[f]) {
-            m.m[k][3] = (float)(image->grid.origin_mm[k] + (size[f] - 1) * voxel);
-        }
+        if (flipped[f]) m.m[k][3] = (float)(image->grid.origin_mm[k] + (size[f] - 1) * voxel);
     }
     memcpy(h.srow_x, m.m[0], sizeof(h.srow_x));
     memcpy(h.srow_y, m.m[1], sizeof(h.srow_y));
@@ -156,18 +146,15 @@ static void write_turned(const char *path, const lr_image *image, const int axis
     if (as_qform) {
         h.sform_code = 0;
         h.qform_code = 1;
-        nifti_mat44_to_quatern(m, &h.quatern_b, &h.quatern_c, &h.quatern_d, &h.qoffset_x,
-                               &h.qoffset_y, &h.qoffset_z, &h.pixdim[1], &h.pixdim[2], &h.pixdim[3],
-                               &h.pixdim[0]);
+        nifti_mat44_to_quatern(m, &h.quatern_b, &h.quatern_c, &h.quatern_d, &h.qoffset_x, &h.qoffset_y, &h.qoffset_z,
+                               &h.pixdim[1], &h.pixdim[2], &h.pixdim[3], &h.pixdim[0]);
     }
     float values[num_voxels];
     const int stride[3] = {1, nx, nx * ny};
     for (int n = 0; n < num_voxels; n++) {
         const int at[3] = {n % size[0], n / size[0] % size[1], n / size[0] / size[1]};
         int from = 0;
-        for (int f = 0; f < 3; f++) {
-            from += stride[axis[f]] * (flipped[f] ? size[f] - 1 - at[f] : at[f]);
-        }
+        for (int f = 0; f < 3; f++) from += stride[axis[f]] * (flipped[f] ? size[f] - 1 - at[f] : at[f]);
         values[n] = image->values[from];
     }
     write_file(path, &h, values, sizeof(values));
@@ -189,9 +176,7 @@ static void test_orientations(void **state)
         struct test_log log;
         test_log_init(&log);
         lr_image *back = lr_image_read(path, &log.log);
-        if (back == NULL) {
-            fail_msg("orientation %d: %s", n, log.error);
-        }
+        if (back == NULL) fail_msg("orientation %d: %s", n, log.error);
         assert_memory_equal(back->grid.size, image->grid.size, sizeof(image->grid.size));
         assert_memory_equal(back->values, image->values, num_voxels * sizeof(float));
         for (int k = 0; k < 3; k++) { /* the header holds single precision */
@@ -235,20 +220,15 @@ static void test_number_types(void **state)
     char path[128];
     folder_init(&folder);
     folder_file(&folder, path, "numbers.nii");
-    const int types[][2] = {{DT_UINT8, 1}, {DT_INT8, 1},   {DT_INT16, 2},   {DT_UINT16, 2},
-                            {DT_INT32, 4}, {DT_UINT32, 4}, {DT_FLOAT32, 4}, {DT_FLOAT64, 8},
-                            {DT_INT64, 8}, {DT_UINT64, 8}};
+    const int types[][2] = {{DT_UINT8, 1},  {DT_INT8, 1},    {DT_INT16, 2},   {DT_UINT16, 2}, {DT_INT32, 4},
+                            {DT_UINT32, 4}, {DT_FLOAT32, 4}, {DT_FLOAT64, 8}, {DT_INT64, 8},  {DT_UINT64, 8}};
     for (int n = 0; n < 20; n++) {
         write_numbers(path, types[n / 2][0], n % 2 == 1 && types[n / 2][1] > 1, types[n / 2][1]);
         struct test_log log;
         test_log_init(&log);
         lr_image *image = lr_image_read(path, &log.log);
-        if (image == NULL) {
-            fail_msg("type %d: %s", types[n / 2][0], log.error);
-        }
-        for (int v = 0; v < num_voxels; v++) {
-            assert_true(image->values[v] == 0.5f * (float)v - 3.0f);
-        }
+        if (image == NULL) fail_msg("type %d: %s", types[n / 2][0], log.error);
+        for (int v = 0; v < num_voxels; v++) assert_true(image->values[v] == 0.5f * (float)v - 3.0f);
         lr_image_destroy(image);
     }
     folder_finish(&folder);
@@ -260,9 +240,8 @@ static void assert_refused(const char *path, const char *words)
     struct test_log log;
     test_log_init(&log);
     lr_image *image = lr_image_read(path, &log.log);
-    if (image != NULL || strstr(log.error, words) == NULL || strstr(log.error, path) == NULL) {
+    if (image != NULL || strstr(log.error, words) == NULL || strstr(log.error, path) == NULL)
         fail_msg("expected \"%s\" about %s, got \"%s\"", words, path, log.error);
-    }
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
@@ -366,9 +345,7 @@ static void test_frames(void **state)
     nifti_1_header header = plain_header(DT_FLOAT32, 4);
     header.dim[0] = 4;
     header.dim[4] = FRAMES;
-    for (int n = 0; n < FRAMES * num_voxels; n++) {
-        values[n] = (float)n * 0.5f;
-    }
+    for (int n = 0; n < FRAMES * num_voxels; n++) values[n] = (float)n * 0.5f;
     static const char *const names[] = {"frames_test.nii", "frames_test.nii.gz"};
     for (int k = 0; k < 2; k++) {
         struct test_log log;
@@ -377,11 +354,8 @@ static void test_frames(void **state)
         assert_int_equal(lr_image_num_frames(names[k]), FRAMES);
         for (int frame = 1; frame <= FRAMES; frame++) {
             lr_image *image = lr_image_read_frame(names[k], frame, &log.log);
-            if (image == NULL) {
-                fail_msg("%s", log.error);
-            }
-            assert_memory_equal(image->values, values + (frame - 1) * num_voxels,
-                                num_voxels * sizeof(float));
+            if (image == NULL) fail_msg("%s", log.error);
+            assert_memory_equal(image->values, values + (frame - 1) * num_voxels, num_voxels * sizeof(float));
             lr_image_destroy(image);
         }
         assert_null(lr_image_read_frame(names[k], FRAMES + 1, &log.log));
@@ -422,9 +396,8 @@ static void test_truncation(void **state)
             struct test_log log;
             test_log_init(&log);
             bytes_write(part, bytes, length);
-            if (lr_image_read(part, &log.log) != NULL || log.status != LR_BAD_INPUT) {
+            if (lr_image_read(part, &log.log) != NULL || log.status != LR_BAD_INPUT)
                 fail_msg("%s cut to %zu of %zu bytes: \"%s\"", path, length, count, log.error);
-            }
         }
         free(bytes);
     }
@@ -453,9 +426,7 @@ static void test_damage(void **state)
         bytes[at] ^= 0x10;
         lr_image *back = lr_image_read(path, NULL);
         num_refused += back == NULL;
-        if (back != NULL) {
-            assert_same(image, back);
-        }
+        if (back != NULL) assert_same(image, back);
         lr_image_destroy(back);
     }
     assert_true(num_refused > (int)count * 9 / 10);
@@ -502,11 +473,10 @@ static void test_disk_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_header),
-        cmocka_unit_test(test_orientations), cmocka_unit_test(test_number_types),
-        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_bad_values),
-        cmocka_unit_test(test_truncation),   cmocka_unit_test(test_frames),
-        cmocka_unit_test(test_damage),       cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_header),   cmocka_unit_test(test_orientations),
+        cmocka_unit_test(test_number_types), cmocka_unit_test(test_refusals), cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_truncation),   cmocka_unit_test(test_frames),   cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_disk_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

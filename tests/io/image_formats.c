@@ -16,9 +16,7 @@ static lr_image *make_image(void)
     const lr_grid grid = {{nx, ny, nz}, {0.45, 1.1, 2.2}, {-20.3, 1.7, -33.033}};
     lr_image *image = lr_image_create(&grid, NULL);
     assert_non_null(image);
-    for (int n = 0; n < num_voxels; n++) {
-        image->values[n] = (float)n * 0.3f - 4.0f;
-    }
+    for (int n = 0; n < num_voxels; n++) image->values[n] = (float)n * 0.3f - 4.0f;
     return image;
 }
 
@@ -52,9 +50,7 @@ static void test_round_trip(void **state)
         folder_file(&folder, path, names[n]);
         assert_int_equal(lr_image_write(path, image, &log.log), LR_OK);
         lr_image *back = lr_image_read(path, &log.log);
-        if (back == NULL) {
-            fail_msg("%s: %s", path, log.error);
-        }
+        if (back == NULL) fail_msg("%s: %s", path, log.error);
         assert_same(image, back);
         lr_image_destroy(back);
         lr_grid grid;
@@ -95,9 +91,8 @@ static void test_npy(void **state)
     size_t count;
     unsigned char *bytes = bytes_read(path, &count);
     memcpy(strchr((char *)bytes + 10, '<'), ">i2", 3);
-    for (int n = 0; n < 2 * num_voxels; n++) { /* 0x0001, 0x0203, ... */
+    for (int n = 0; n < 2 * num_voxels; n++) /* 0x0001, 0x0203, ... */
         bytes[count - 4 * num_voxels + (size_t)n] = (unsigned char)(n % 128);
-    }
     bytes_write(path, bytes, count - 2 * num_voxels);
     back = lr_image_read_on(path, &image->grid, &log.log);
     assert_non_null(back);
@@ -116,44 +111,36 @@ static float value_at(const lr_image *image, double x, double y, double z)
     for (int k = 0; k < 3; k++) {
         const double place = (at[k] - image->grid.origin_mm[k]) / image->grid.voxel_mm[k];
         index[k] = (int)lround(place);
-        if (fabs(place - index[k]) > 1e-9 || index[k] < 0 || index[k] >= image->grid.size[k]) {
+        if (fabs(place - index[k]) > 1e-9 || index[k] < 0 || index[k] >= image->grid.size[k])
             fail_msg("no voxel at %g, %g, %g: axis %d gives %.12g", x, y, z, k, place);
-        }
     }
     return image->values[index[0] + nx * (index[1] + ny * index[2])];
 }
 
 /* A file whose n-th voxel has the value n, read; the header names "voxels". */
-static lr_image *read_numbered(const struct test_folder *folder, const char *name,
-                               const char *header)
+static lr_image *read_numbered(const struct test_folder *folder, const char *name, const char *header)
 {
     char path[128];
     float values[num_voxels];
     struct test_log log;
     test_log_init(&log);
-    for (int n = 0; n < num_voxels; n++) {
-        values[n] = (float)n;
-    }
+    for (int n = 0; n < num_voxels; n++) values[n] = (float)n;
     bytes_write(folder_file(folder, path, "voxels"), values, sizeof(values));
     char whole[2048];
     snprintf(whole, sizeof(whole), "%s%s", header,
-             strncmp(header, "!INTERFILE", 10) == 0 && strstr(header, "!END") == NULL
-                 ? "!END OF INTERFILE :=\n"
-                 : "");
+             strncmp(header, "!INTERFILE", 10) == 0 && strstr(header, "!END") == NULL ? "!END OF INTERFILE :=\n" : "");
     write_text(folder_file(folder, path, name), whole);
     lr_image *image = lr_image_read(path, &log.log);
-    if (image == NULL) {
-        fail_msg("%s: %s", path, log.error);
-    }
+    if (image == NULL) fail_msg("%s: %s", path, log.error);
     return image;
 }
 
-#define SIZES                                                                                      \
-    "!matrix size [1] := 5\n!matrix size[2]:=4\n!Matrix_Size [3] := 3\n"                           \
-    "scaling factor (mm/pixel) [1] := 2\nscaling factor (mm/pixel) [2] := 3\n"                     \
+#define SIZES                                                                                                          \
+    "!matrix size [1] := 5\n!matrix size[2]:=4\n!Matrix_Size [3] := 3\n"                                               \
+    "scaling factor (mm/pixel) [1] := 2\nscaling factor (mm/pixel) [2] := 3\n"                                         \
     "scaling factor (mm/pixel) [3] := 4\n"
-#define FLOATS                                                                                     \
-    "imagedata byte order := LITTLEENDIAN\n!number format := float\n"                              \
+#define FLOATS                                                                                                         \
+    "imagedata byte order := LITTLEENDIAN\n!number format := float\n"                                                  \
     "!number of bytes per pixel := 4\n"
 
 /* STIR: the axis passes through voxel n/2 for even n too; x, y, z run against ours; the middle
@@ -163,22 +150,22 @@ static void test_stir_places(void **state)
     (void)state;
     struct test_folder folder;
     folder_init(&folder);
-    lr_image *image = read_numbered(&folder, "a.hv",
-                                    "!INTERFILE :=\r\n; comment := 1\n"
-                                    "name of data file := voxels\n" FLOATS SIZES
-                                    "!END OF INTERFILE :=\nmatrix size [1] := 7\n");
+    lr_image *image =
+        read_numbered(&folder, "a.hv",
+                      "!INTERFILE :=\r\n; comment := 1\n"
+                      "name of data file := voxels\n" FLOATS SIZES "!END OF INTERFILE :=\nmatrix size [1] := 7\n");
     assert_true(value_at(image, 0, 0, 0) == 2 + 5 * (2 + 4 * 1)); /* voxel (5/2, 4/2, middle) */
     assert_true(value_at(image, 4, 6, 4) == 0);                   /* the file's first */
     assert_true(value_at(image, 2, 6, 4) == 1);
     assert_true(value_at(image, 4, 3, 4) == 5);
     assert_true(value_at(image, 4, 6, 0) == 20);
     lr_image_destroy(image);
-    image = read_numbered(&folder, "a.hv",
-                          "!INTERFILE :=\nname of data file := voxels\n" FLOATS SIZES
-                          "first pixel offset (mm) [1] := -10\n"
-                          "first pixel offset (mm) [2] := -20\n"
-                          "first pixel offset (mm) [3] := 7\n"
-                          "image scaling factor [1] := 2\n");
+    image =
+        read_numbered(&folder, "a.hv",
+                      "!INTERFILE :=\nname of data file := voxels\n" FLOATS SIZES "first pixel offset (mm) [1] := -10\n"
+                      "first pixel offset (mm) [2] := -20\n"
+                      "first pixel offset (mm) [3] := 7\n"
+                      "image scaling factor [1] := 2\n");
     /* x_STIR = -10 + 2 i, y_STIR = -20 + 3 j, z_STIR = 7 + 4 (k - 1) */
     assert_true(value_at(image, 10, 20, -3) == 0);
     assert_true(value_at(image, 2, 11, -11) == 2 * (num_voxels - 1));
@@ -200,22 +187,19 @@ static void test_other_writers(void **state)
     (void)state;
     struct test_folder folder;
     folder_init(&folder);
-    lr_image *image =
-        read_numbered(&folder, "a.hdr",
-                      "!INTERFILE:=\r\n%SMS-MI header name space:=image subheader\r\n"
-                      "!name of data file:=voxels\r\n%patient orientation:=HFS\r\n" FLOATS
-                      "matrix size[1]:=5\r\nmatrix size[2]:=4\r\nmatrix size[3]:=3\r\n"
-                      "scale factor (mm/pixel) [1]:=2\r\nscale factor (mm/pixel) [2]:=3\r\n"
-                      "scale factor (mm/pixel) [3]:=4\r\n!END OF INTERFILE:=\r\n");
-    assert_true(value_at(image, 4, 6, 4) == 0 && value_at(image, 2, 6, 4) == 1 &&
-                value_at(image, 4, 6, 0) == 20);
+    lr_image *image = read_numbered(&folder, "a.hdr",
+                                    "!INTERFILE:=\r\n%SMS-MI header name space:=image subheader\r\n"
+                                    "!name of data file:=voxels\r\n%patient orientation:=HFS\r\n" FLOATS
+                                    "matrix size[1]:=5\r\nmatrix size[2]:=4\r\nmatrix size[3]:=3\r\n"
+                                    "scale factor (mm/pixel) [1]:=2\r\nscale factor (mm/pixel) [2]:=3\r\n"
+                                    "scale factor (mm/pixel) [3]:=4\r\n!END OF INTERFILE:=\r\n");
+    assert_true(value_at(image, 4, 6, 4) == 0 && value_at(image, 2, 6, 4) == 1 && value_at(image, 4, 6, 0) == 20);
     lr_image_destroy(image);
-    image = read_numbered(
-        &folder, "a.hv",
-        "!INTERFILE :=\nname of data file := voxels\n!version of keys := 3.3\n" FLOATS
-        "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
-        "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n"
-        "!number of slices := 3\nslice thickness (pixels) := +4\n!END OF INTERFILE :=\n");
+    image = read_numbered(&folder, "a.hv",
+                          "!INTERFILE :=\nname of data file := voxels\n!version of keys := 3.3\n" FLOATS
+                          "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
+                          "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n"
+                          "!number of slices := 3\nslice thickness (pixels) := +4\n!END OF INTERFILE :=\n");
     assert_true(value_at(image, 4, 6, 4) == 0 && value_at(image, 4, 6, 0) == 20);
     lr_image_destroy(image);
     folder_finish(&folder);
@@ -234,8 +218,7 @@ static void test_cut_headers(void **state)
     static const char *const written[] = {"a.hv", "a.hdr", "a.mhd"};
     for (int k = 0; k < 3; k++) {
         test_log_init(&log);
-        assert_int_equal(lr_image_write(folder_file(&folder, path, written[k]), image, NULL),
-                         LR_OK);
+        assert_int_equal(lr_image_write(folder_file(&folder, path, written[k]), image, NULL), LR_OK);
         FILE *file = fopen(path, "r");
         const size_t length = fread(text, 1, sizeof(text) - 1, file);
         fclose(file);
@@ -264,12 +247,8 @@ static void test_wrong_byte_order(void **state)
     float values[num_voxels];
     folder_init(&folder);
     for (int run = 0; run < 2; run++) {
-        for (int n = 0; n < num_voxels; n++) {
-            values[n] = n % 3 == 0 ? 1.0f : 0.0f;
-        }
-        if (run == 1) {
-            memcpy(&values[num_voxels - 1], "\x7f\xc0\x00\x3f", 4);
-        }
+        for (int n = 0; n < num_voxels; n++) values[n] = n % 3 == 0 ? 1.0f : 0.0f;
+        if (run == 1) memcpy(&values[num_voxels - 1], "\x7f\xc0\x00\x3f", 4);
         bytes_write(folder_file(&folder, path, "voxels"), values, sizeof(values));
         write_text(folder_file(&folder, path, "a.hv"),
                    "!INTERFILE :=\nname of data file := voxels\n!number format := float\n"
@@ -343,18 +322,16 @@ static void test_metaimage_orientations(void **state)
                  "ElementSpacing = %g %g %g\nOffset = %g %g %g\n"
                  "TransformMatrix = %d %d %d %d %d %d %d %d %d\n"
                  "ElementType = MET_FLOAT\nElementDataFile = voxels\n",
-                 sizes[0], sizes[1], sizes[2], spacing[0], spacing[1], spacing[2], offset[0],
-                 offset[1], offset[2], directions[0], directions[1], directions[2], directions[3],
-                 directions[4], directions[5], directions[6], directions[7], directions[8]);
+                 sizes[0], sizes[1], sizes[2], spacing[0], spacing[1], spacing[2], offset[0], offset[1], offset[2],
+                 directions[0], directions[1], directions[2], directions[3], directions[4], directions[5],
+                 directions[6], directions[7], directions[8]);
         lr_image *image = read_numbered(&folder, "a.mhd", header);
         for (int v = 0; v < num_voxels; v++) {
             const int at[3] = {v % sizes[0], v / sizes[0] % sizes[1], v / sizes[0] / sizes[1]};
             double lps[3];
             for (int k = 0; k < 3; k++) {
                 lps[k] = offset[k];
-                for (int f = 0; f < 3; f++) {
-                    lps[k] += at[f] * spacing[f] * directions[3 * f + k];
-                }
+                for (int f = 0; f < 3; f++) lps[k] += at[f] * spacing[f] * directions[3 * f + k];
             }
             assert_true(value_at(image, -lps[0], -lps[1], lps[2]) == (float)v);
         }
@@ -392,12 +369,9 @@ static void write_numbers(const char *path, const struct kind *kind, bool big_en
         const bool is_float = strstr(kind->interfile, "float") != NULL;
         unsigned char bytes[8]; /* little endian, as the machines tests run on */
         memcpy(bytes,
-               is_float ? (kind->bytes == 4 ? (const void *)&single : (const void *)&twice)
-                        : (const void *)&whole,
+               is_float ? (kind->bytes == 4 ? (const void *)&single : (const void *)&twice) : (const void *)&whole,
                (size_t)kind->bytes);
-        for (int b = 0; b < kind->bytes; b++) {
-            raw[n * kind->bytes + b] = bytes[big_endian ? kind->bytes - 1 - b : b];
-        }
+        for (int b = 0; b < kind->bytes; b++) raw[n * kind->bytes + b] = bytes[big_endian ? kind->bytes - 1 - b : b];
     }
     bytes_write(path, raw, (size_t)(num_voxels * kind->bytes));
 }
@@ -407,14 +381,10 @@ static void assert_numbers(const char *path, const struct kind *kind)
     struct test_log log;
     test_log_init(&log);
     lr_image *image = lr_image_read(path, &log.log);
-    if (image == NULL) {
-        fail_msg("%s of %d bytes: %s", kind->interfile, kind->bytes, log.error);
-    }
+    if (image == NULL) fail_msg("%s of %d bytes: %s", kind->interfile, kind->bytes, log.error);
     const float first = strstr(kind->interfile, "unsigned") != NULL ? 100 : 20;
     float sum = 0;
-    for (int n = 0; n < num_voxels; n++) {
-        sum += image->values[n];
-    }
+    for (int n = 0; n < num_voxels; n++) sum += image->values[n];
     assert_true(sum == num_voxels * (first - 0.5f * (num_voxels - 1)));
     lr_image_destroy(image);
 }
@@ -434,8 +404,7 @@ static void test_number_types(void **state)
                  "!INTERFILE :=\nname of data file := voxels\n%s%s!number format := %s\n"
                  "!number of bytes per pixel := %d\n" SIZES "!END OF INTERFILE :=\n",
                  big ? "" : "imagedata byte order := littleendian\n",
-                 big && n % 4 == 1 ? "imagedata byte order := BIGENDIAN\n" : "", kind->interfile,
-                 kind->bytes);
+                 big && n % 4 == 1 ? "imagedata byte order := BIGENDIAN\n" : "", kind->interfile, kind->bytes);
         write_text(folder_file(&folder, path, "a.hdr"), header);
         assert_numbers(path, kind);
         snprintf(header, sizeof(header),
@@ -455,9 +424,8 @@ static void assert_refused(const char *path, const char *words)
     struct test_log log;
     test_log_init(&log);
     lr_image *image = lr_image_read(path, &log.log);
-    if (image != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT) {
+    if (image != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT)
         fail_msg("expected \"%s\" about %s, got \"%s\" (%d)", words, path, log.error, log.status);
-    }
 }
 
 #define HEAD "!INTERFILE :=\nname of data file := voxels\n"
@@ -470,10 +438,8 @@ static void test_interfile_refusals(void **state)
         {"INTERFIL :=\n", "does not begin with '!INTERFILE'"},
         {HEAD FLOATS, "matrix size [1]"},
         {"!INTERFILE :=\n" FLOATS SIZES "!END OF INTERFILE :=\n", "does not name its data file"},
-        {"!INTERFILE :=\nname of data file := none\n" FLOATS SIZES "!END OF INTERFILE :=\n",
-         "No such file"},
-        {"!INTERFILE :=\nname of data file := .\n" FLOATS SIZES "!END OF INTERFILE :=\n",
-         "no plain file"},
+        {"!INTERFILE :=\nname of data file := none\n" FLOATS SIZES "!END OF INTERFILE :=\n", "No such file"},
+        {"!INTERFILE :=\nname of data file := .\n" FLOATS SIZES "!END OF INTERFILE :=\n", "no plain file"},
         {HEAD FLOATS SIZES "matrix size [2] := 9999999999\n", "matrix size [2]"},
         {HEAD FLOATS SIZES "matrix size [2] := -4\n", "matrix size [2]"},
         {HEAD FLOATS SIZES "matrix size [2] := four\n", "must be a whole number, found 'four'"},
@@ -489,14 +455,10 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "imagedata byte order := middle\n", "neither LITTLEENDIAN nor"},
         {HEAD FLOATS SIZES "data offset in bytes := -1\n", "begins at byte -1"},
         {HEAD FLOATS SIZES "data offset in bytes := 1\n!END OF INTERFILE :=\n", "is truncated"},
-        {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n!END OF INTERFILE :=\n",
-         "is truncated"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n!END OF INTERFILE :=\n",
-         "each of the 3 planes"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n!END OF INTERFILE :=\n",
-         "each of the 3 planes"},
-        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n",
-         "holds no image with the axes x, y, z"},
+        {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n!END OF INTERFILE :=\n", "is truncated"},
+        {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n!END OF INTERFILE :=\n", "each of the 3 planes"},
+        {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n!END OF INTERFILE :=\n", "each of the 3 planes"},
+        {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n", "holds no image with the axes x, y, z"},
     };
     struct test_folder folder;
     char path[128];
@@ -516,9 +478,8 @@ static void test_interfile_refusals(void **state)
     assert_refused("no/such.hv", "No such file");
     const float nan_value = NAN;
     bytes_write(folder_file(&folder, path, "voxels"), &nan_value, 4);
-    write_text(folder_file(&folder, path, "a.hv"),
-               HEAD FLOATS SIZES "matrix size [1] := 1\nmatrix size [2] := 1\n"
-                                 "matrix size [3] := 1\n!END OF INTERFILE :=\n");
+    write_text(folder_file(&folder, path, "a.hv"), HEAD FLOATS SIZES "matrix size [1] := 1\nmatrix size [2] := 1\n"
+                                                                     "matrix size [3] := 1\n!END OF INTERFILE :=\n");
     assert_refused(path, "holds nan in its voxel (0, 0, 0)");
     write_text(folder_file(&folder, path, "a.v"), "\1\2\3");
     assert_refused(path, "name the header, which ends in .hv");
@@ -594,9 +555,8 @@ static void test_damage(void **state)
             bytes_write(file, bytes, length);
             lr_image *back = lr_image_read(path, &log.log);
             const bool refused = back == NULL && log.status == LR_BAD_INPUT;
-            if ((back == NULL && !refused) || (is_data && refused != (length < count))) {
+            if ((back == NULL && !refused) || (is_data && refused != (length < count)))
                 fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
-            }
             lr_image_destroy(back);
         }
         for (int round = 0; round < 200; round++) {
@@ -667,8 +627,7 @@ static void test_recognition(void **state)
     folder_init(&folder);
     lr_image *image = make_image();
     for (int n = 0; n < 3; n++) {
-        assert_int_equal(lr_image_write(folder_file(&folder, path, sources[n]), image, NULL),
-                         LR_OK);
+        assert_int_equal(lr_image_write(folder_file(&folder, path, sources[n]), image, NULL), LR_OK);
         unsigned char *bytes = bytes_read(path, &count);
         bytes_write(folder_file(&folder, path, "image"), bytes, count);
         lr_image *back = lr_image_read(path, NULL);

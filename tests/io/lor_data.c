@@ -27,9 +27,7 @@ static int set_up(void **state)
     s->scanner = small_ring(60.0, 0.0);
     s->lors = lr_lors_create(s->scanner, NULL);
     s->dense = lr_lor_data_create(s->lors, NULL);
-    for (int64_t n = 0; n < s->lors->count; n++) {
-        s->dense->values[n] = (float)n * 0.7f - 3.0f;
-    }
+    for (int64_t n = 0; n < s->lors->count; n++) s->dense->values[n] = (float)n * 0.7f - 3.0f;
     const int64_t index[3] = {0, 17, s->lors->count - 1};
     for (int n = 0; n < 3; n++) {
         s->index[n] = index[n];
@@ -65,10 +63,8 @@ static lr_status take_piece(void *user, const lr_lor_data *some, int64_t first)
     assert_int_equal(first, pieces->next);
     assert_true((some->index == NULL) == (data->index == NULL));
     assert_memory_equal(some->values, data->values + first, (size_t)some->count * sizeof(float));
-    if (some->index != NULL) {
-        assert_memory_equal(some->index, data->index + first,
-                            (size_t)some->count * sizeof(int64_t));
-    }
+    if (some->index != NULL)
+        assert_memory_equal(some->index, data->index + first, (size_t)some->count * sizeof(int64_t));
     pieces->next += some->count;
     pieces->most = some->count > pieces->most ? some->count : pieces->most;
     return pieces->status;
@@ -82,8 +78,7 @@ static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *dat
     assert_int_equal(pieces.next, data->count);
     assert_true(pieces.most <= 1 << 18);
     pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
-    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL),
-                     data->count > 0 ? LR_CANCELLED : LR_OK);
+    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), data->count > 0 ? LR_CANCELLED : LR_OK);
 }
 
 static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
@@ -92,15 +87,11 @@ static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
     test_log_init(&log);
     assert_int_equal(lr_lor_data_write(s->path, s->lors, data, &log.log), LR_OK);
     lr_lor_data *back = lr_lor_data_read(s->path, s->lors, &log.log);
-    if (back == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (back == NULL) fail_msg("%s", log.error);
     assert_int_equal(back->count, data->count);
     assert_memory_equal(back->values, data->values, (size_t)data->count * sizeof(float));
     assert_true((back->index == NULL) == (data->index == NULL));
-    if (data->index != NULL) {
-        assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
-    }
+    if (data->index != NULL) assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
     assert_int_equal(log.num_warnings, 0);
     lr_lor_data_destroy(back);
     assert_comes_in_pieces(s, data);
@@ -135,9 +126,7 @@ static void test_large(void **state)
     struct setup copy = large;
     memcpy(copy.path, s->path, sizeof(copy.path));
     struct stat counts, expected;
-    for (int64_t n = 0; n < lors->count; n += 7) {
-        data->values[n] = (float)(n % 5);
-    }
+    for (int64_t n = 0; n < lors->count; n += 7) data->values[n] = (float)(n % 5);
     assert_comes_back(&copy, data);
     stat(s->path, &counts);
     data->values[3] = 0.5f;
@@ -186,9 +175,7 @@ static void test_layout(void **state)
         H5Dclose(dataset);
     }
     const char *const root[] = {"program", "version", "frame", "content"};
-    for (int n = 0; n < 4; n++) {
-        assert_true(H5Aexists(file, root[n]) > 0);
-    }
+    for (int n = 0; n < 4; n++) assert_true(H5Aexists(file, root[n]) > 0);
     assert_true(H5Aexists_by_name(file, "/lor", "units", H5P_DEFAULT) > 0);
     assert_true(H5Aexists_by_name(file, "/scanner", "name", H5P_DEFAULT) > 0);
     H5Fclose(file);
@@ -200,9 +187,8 @@ static void assert_refused(const struct setup *s, const lr_lors *lors, const cha
     struct test_log log;
     test_log_init(&log);
     lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
-    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, s->path) == NULL) {
+    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, s->path) == NULL)
         fail_msg("expected \"%s\", got \"%s\"", words, log.error);
-    }
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
@@ -255,16 +241,14 @@ static void test_other_scanner(void **state)
 }
 
 /* Puts another dataset in the place of one; NULL numbers only removes it. */
-static void replace(const char *path, const char *name, hid_t type, hsize_t count,
-                    const void *numbers)
+static void replace(const char *path, const char *name, hid_t type, hsize_t count, const void *numbers)
 {
     const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     assert_true(file >= 0);
     assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
     if (numbers != NULL) {
         const hid_t space = H5Screate_simple(1, &count, NULL);
-        const hid_t dataset =
-            H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         assert_true(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
         H5Dclose(dataset);
         H5Sclose(space);
@@ -272,8 +256,8 @@ static void replace(const char *path, const char *name, hid_t type, hsize_t coun
     H5Fclose(file);
 }
 
-static void assert_replaced_is_refused(const struct setup *s, const char *name, hid_t type,
-                                       hsize_t count, const void *numbers, const char *words)
+static void assert_replaced_is_refused(const struct setup *s, const char *name, hid_t type, hsize_t count,
+                                       const void *numbers, const char *words)
 {
     assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
     replace(s->path, name, type, count, numbers);
@@ -290,17 +274,14 @@ static void test_wrong_content(void **state)
     const char letters[3] = {'a', 'b', 'c'};
     assert_replaced_is_refused(s, "/lor/values", 0, 0, NULL, "has no dataset /lor/values");
     assert_replaced_is_refused(s, "/lor/values", H5T_C_S1, 3, letters, "must hold numbers");
-    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_DOUBLE, 2, doubles,
-                               "3 LOR numbers for 2 values");
+    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_DOUBLE, 2, doubles, "3 LOR numbers for 2 values");
     assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17");
-    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_DOUBLE, 3, doubles,
-                               "must hold whole numbers");
+    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_DOUBLE, 3, doubles, "must hold whole numbers");
     assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5");
     assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5");
     assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to");
     assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1");
-    assert_replaced_is_refused(s, "/lor/pairs", H5T_NATIVE_INT64, 3, falling,
-                               "must have 2 dimensions, not 1");
+    assert_replaced_is_refused(s, "/lor/pairs", H5T_NATIVE_INT64, 3, falling, "must have 2 dimensions, not 1");
     assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 3, twice,
                                "has 3 numbers: it must have one more than the 9 pairs");
     int64_t offsets[10];
@@ -397,10 +378,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_round_trip),    TEST(test_large),         TEST(test_layout),
-        TEST(test_other_scanner), TEST(test_wrong_content), TEST(test_no_scanner),
-        TEST(test_refused_data),  TEST(test_truncation),    TEST(test_printing_restored),
-        TEST(test_disk_full),     TEST(test_same_bytes),
+        TEST(test_round_trip),        TEST(test_large),      TEST(test_layout),       TEST(test_other_scanner),
+        TEST(test_wrong_content),     TEST(test_no_scanner), TEST(test_refused_data), TEST(test_truncation),
+        TEST(test_printing_restored), TEST(test_disk_full),  TEST(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

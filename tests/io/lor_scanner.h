@@ -17,11 +17,10 @@ static inline lr_scanner *small_ring(double radius_mm, double field_of_view_mm)
                           .pitch_mm = {4.0, 5.0},
                           .face_mm = {3.5, 4.5},
                           .depth_mm = 10.0};
-    const lr_scanner_params params = {
-        .name = "small ring",
-        .coincidence = {.min_module_difference = 2, .field_of_view_mm = field_of_view_mm},
-        .crystal_mu_per_mm = 0.083,
-        .source = "made up"};
+    const lr_scanner_params params = {.name = "small ring",
+                                      .coincidence = {.min_module_difference = 2, .field_of_view_mm = field_of_view_mm},
+                                      .crystal_mu_per_mm = 0.083,
+                                      .source = "made up"};
     lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
     assert_non_null(scanner);
     return scanner;

@@ -95,17 +95,15 @@ static void test_tsv(void **state)
     FILE *file = fopen(s->path, "r");
     char line[256];
     assert_non_null(fgets(line, sizeof(line), file));
-    assert_string_equal(line,
-                        "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr\ts\tprobability\n");
+    assert_string_equal(line, "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr\ts\tprobability\n");
     for (int n = 0; n < num_rows; n++) {
         for (int64_t k = 0; k < s->rows[n].count; k++) {
             long long row;
             double x, y, z, probability, centre[3];
             lr_lor lor;
             assert_non_null(fgets(line, sizeof(line), file));
-            assert_int_equal(sscanf(line, "%lld\t%lf\t%lf\t%lf\t%d\t%d\t%d\t%d\t%d\t%d\t%lf\n",
-                                    &row, &x, &y, &z, &lor.module_i, &lor.p, &lor.q, &lor.module_j,
-                                    &lor.r, &lor.s, &probability),
+            assert_int_equal(sscanf(line, "%lld\t%lf\t%lf\t%lf\t%d\t%d\t%d\t%d\t%d\t%d\t%lf\n", &row, &x, &y, &z,
+                                    &lor.module_i, &lor.p, &lor.q, &lor.module_j, &lor.r, &lor.s, &probability),
                              11);
             const lr_lor expected = lr_lors_describe(s->lors, s->lor[n][k]);
             lr_grid_voxel_centre(&s->grid, s->rows[n].row, centre);
@@ -120,8 +118,7 @@ static void test_tsv(void **state)
 }
 
 /* Reads a one-dimensional dataset and checks its type in the file. */
-static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t native,
-                          void *numbers, int64_t room)
+static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t native, void *numbers, int64_t room)
 {
     const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
     assert_true(dataset >= 0);
@@ -149,12 +146,9 @@ static void assert_csr(const struct setup *s, hid_t index_type)
     H5Aclose(attribute);
     assert_int_equal(shape[0], 7);
     assert_int_equal(shape[1], s->lors->count);
-    assert_int_equal(read_array(file, "/matrix/indptr", index_type, H5T_NATIVE_INT64, starts, 16),
-                     8);
-    const int64_t total =
-        read_array(file, "/matrix/indices", index_type, H5T_NATIVE_INT64, indices, room);
-    assert_int_equal(read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, room),
-                     total);
+    assert_int_equal(read_array(file, "/matrix/indptr", index_type, H5T_NATIVE_INT64, starts, 16), 8);
+    const int64_t total = read_array(file, "/matrix/indices", index_type, H5T_NATIVE_INT64, indices, room);
+    assert_int_equal(read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, room), total);
     assert_int_equal(starts[0], 0);
     assert_int_equal(starts[7], total);
     int n = 0;
@@ -180,13 +174,10 @@ static void test_hdf5(void **state)
     assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
     assert_csr(s, H5T_STD_I32LE);
     const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    const char *const names[] = {"encoding-type", "encoding-version", "description",
-                                 "columns",       "scanner",          "units",
-                                 "rows",          "row_begin",        "grid_size",
-                                 "grid_voxel_mm", "grid_origin_mm"};
-    for (int n = 0; n < 11; n++) {
-        assert_true(H5Aexists_by_name(file, "/matrix", names[n], H5P_DEFAULT) > 0);
-    }
+    const char *const names[] = {
+        "encoding-type", "encoding-version", "description", "columns",       "scanner",       "units",
+        "rows",          "row_begin",        "grid_size",   "grid_voxel_mm", "grid_origin_mm"};
+    for (int n = 0; n < 11; n++) assert_true(H5Aexists_by_name(file, "/matrix", names[n], H5P_DEFAULT) > 0);
     assert_true(H5Lexists(file, "/lor/pairs", H5P_DEFAULT) > 0);
     assert_true(H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
     assert_true(H5Lexists(file, "/scanner/centre_mm", H5P_DEFAULT) > 0);
@@ -199,10 +190,8 @@ static void test_hdf5(void **state)
 static void test_wide_indices(void **state)
 {
     struct setup *s = *state;
-    const int64_t total_before_last =
-        s->rows[0].count + s->rows[1].count + s->rows[2].count + s->rows[3].count;
-    const int64_t limits[] = {s->lors->count - 1, s->lors->count, total_before_last - 1,
-                              total_before_last};
+    const int64_t total_before_last = s->rows[0].count + s->rows[1].count + s->rows[2].count + s->rows[3].count;
+    const int64_t limits[] = {s->lors->count - 1, s->lors->count, total_before_last - 1, total_before_last};
     for (int n = 0; n < 4; n++) {
         lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
         lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[n]);
@@ -238,9 +227,7 @@ static void assert_last_column(const struct setup *s, int64_t expected, int is_w
         H5Tclose(type);
         H5Dclose(dataset);
     }
-    if (opened >= 0) {
-        H5Fclose(opened);
-    }
+    if (opened >= 0) H5Fclose(opened);
 }
 
 /* The limit itself, 2^31 - 1, without so many elements: int32 holds columns 0 .. 2^31 - 2 and row
@@ -303,9 +290,7 @@ static void test_many_columns(void **state)
             unsigned char *bytes = bytes_read(s->path, &count);
             const char *type = n == 0 ? "<i8" : "<i4";
             bool found = format == LR_MATRIX_HDF5;
-            for (size_t k = 0; k + 3 < count && !found; k++) {
-                found = memcmp(bytes + k, type, 3) == 0;
-            }
+            for (size_t k = 0; k + 3 < count && !found; k++) found = memcmp(bytes + k, type, 3) == 0;
             assert_true(found);
             free(bytes);
             assert_last_column(s, lors->count - 1, format == LR_MATRIX_HDF5 ? n == 0 : -1);
@@ -356,15 +341,12 @@ static void test_long_rows(void **state)
         assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
         const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
         const hid_t type = wide ? H5T_STD_I64LE : H5T_STD_I32LE;
-        assert_int_equal(
-            read_array(file, "/matrix/indices", type, H5T_NATIVE_INT64, indices, 2 * count),
-            2 * count);
+        assert_int_equal(read_array(file, "/matrix/indices", type, H5T_NATIVE_INT64, indices, 2 * count), 2 * count);
         read_array(file, "/matrix/indptr", type, H5T_NATIVE_INT64, starts, 3);
         read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, 2 * count);
         assert_true(starts[1] == count && starts[2] == 2 * count);
-        for (int64_t n = 0; n < 2 * count; n++) {
+        for (int64_t n = 0; n < 2 * count; n++)
             assert_true(indices[n] == n % count && data[n] == (float)ones[n % count]);
-        }
         assert_true(H5Lexists(file, "/matrix/points_mm", H5P_DEFAULT) > 0);
         H5Fclose(file);
     }
@@ -388,9 +370,7 @@ static lr_status check_row(void *user, const lr_row *row)
     const struct setup *s = check->s;
     assert_int_equal(row->row, check->next++);
     int n = 0;
-    while (n < num_rows && s->rows[n].row != row->row + 2) {
-        n++;
-    }
+    while (n < num_rows && s->rows[n].row != row->row + 2) n++;
     assert_int_equal(row->count, n < num_rows ? s->rows[n].count : 0);
     for (int64_t k = 0; k < row->count; k++) {
         assert_int_equal(row->lor[k], s->lor[n][k]);
@@ -435,8 +415,7 @@ static void test_read(void **state)
         assert_memory_equal(found->pitch_mm, given->pitch_mm, sizeof(given->pitch_mm));
         assert_memory_equal(found->face_mm, given->face_mm, sizeof(given->face_mm));
         assert_true(found->depth_mm == given->depth_mm && found->position == given->position &&
-                    found->ring == given->ring &&
-                    found->first_crystal_ring == given->first_crystal_ring);
+                    found->ring == given->ring && found->first_crystal_ring == given->first_crystal_ring);
     }
     lr_scanner_destroy(scanner);
 }
@@ -461,11 +440,8 @@ static void test_resume(void **state)
             const lr_row_sink sink = lr_matrix_writer_sink(writer);
             const int64_t done = lr_matrix_writer_get_written(writer).rows;
             assert_true(cut > 0 || done == (run == 0 ? 0 : s->rows[2 * run - 1].row - 1));
-            for (int n = 0; n < 2 * run + 2; n++) {
-                if (s->rows[n].row - 2 >= done) {
-                    assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
-                }
-            }
+            for (int n = 0; n < 2 * run + 2; n++)
+                if (s->rows[n].row - 2 >= done) assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
             if (run == 2) {
                 assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
                 continue;
@@ -501,9 +477,7 @@ static void test_threshold(void **state)
         double sum = 0;
         for (int n = 0; n < num_rows; n++) {
             assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
-            for (int64_t k = 0; k < s->rows[n].count; k++) {
-                sum += s->probability[n][k];
-            }
+            for (int64_t k = 0; k < s->rows[n].count; k++) sum += s->probability[n][k];
         }
         const lr_matrix_written written = lr_matrix_writer_get_written(writer);
         assert_true(written.dropped_elements > 0);
@@ -522,9 +496,7 @@ static void assert_row_refused(struct setup *s, const lr_row *before, const lr_r
         const lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
-        if (before != NULL) {
-            assert_int_equal(sink.take(sink.user, before), LR_OK);
-        }
+        if (before != NULL) assert_int_equal(sink.take(sink.user, before), LR_OK);
         assert_int_equal(sink.take(sink.user, row), LR_USAGE);
         assert_non_null(strstr(s->log.error, s->path));
         lr_matrix_writer_abandon(writer);
@@ -579,9 +551,7 @@ static void test_disk_full(void **state)
         free(bytes_read(s->path, &count));
         folder_visit(&s->folder, true);
         /* the head in small steps, then the values, then the last bytes one by one */
-        for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1
-                               : limit < 20000                         ? 149
-                                                                       : 4999) {
+        for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1 : limit < 20000 ? 149 : 4999) {
             test_log_init(&s->log);
             const struct rlimit before = disk_fill(limit);
             lr_matrix_writer *writer = lr_matrix_writer_create(&params);
@@ -613,10 +583,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_tsv),         TEST(test_hdf5),         TEST(test_wide_indices),
-        TEST(test_index_limit), TEST(test_many_columns), TEST(test_long_rows),
-        TEST(test_wrong_rows),  TEST(test_wrong_params), TEST(test_disk_full),
-        TEST(test_same_bytes),  TEST(test_read),         TEST(test_resume),
+        TEST(test_tsv),          TEST(test_hdf5),       TEST(test_wide_indices), TEST(test_index_limit),
+        TEST(test_many_columns), TEST(test_long_rows),  TEST(test_wrong_rows),   TEST(test_wrong_params),
+        TEST(test_disk_full),    TEST(test_same_bytes), TEST(test_read),         TEST(test_resume),
         TEST(test_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

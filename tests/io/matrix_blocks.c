@@ -12,12 +12,7 @@
 #include <sys/vfs.h>
 
 /* In all more than two blocks of the file. */
-enum {
-    NUM_ROWS = 60,
-    MOST_PER_ROW = 43000,
-    ELEMENTS = NUM_ROWS * MOST_PER_ROW,
-    TMPFS = 0x01021994
-};
+enum { NUM_ROWS = 60, MOST_PER_ROW = 43000, ELEMENTS = NUM_ROWS * MOST_PER_ROW, TMPFS = 0x01021994 };
 
 struct setup {
     struct test_folder folder;
@@ -57,14 +52,12 @@ static int set_up(void **state)
     s->elements = calloc(ELEMENTS, sizeof(*s->elements));
     test_log_init(&s->log);
     for (int64_t row = 0; row < NUM_ROWS; row++) {
-        const int64_t count =
-            row % 7 == 3 ? 0 : MOST_PER_ROW - (int64_t)(99.0 * test_random(&seed));
+        const int64_t count = row % 7 == 3 ? 0 : MOST_PER_ROW - (int64_t)(99.0 * test_random(&seed));
         s->rows[row] = (struct lr_row_extent){row, count};
         s->first[row + 1] = s->first[row] + count;
         for (int64_t k = 0; k < count; k++) {
             const float value = (float)(1e-4 * (0.01 + test_random(&seed)));
-            s->elements[s->first[row] + k] =
-                (struct lr_packed_element){(uint32_t)(k + (k > 5)), value};
+            s->elements[s->first[row] + k] = (struct lr_packed_element){(uint32_t)(k + (k > 5)), value};
         }
     }
     *state = s;
@@ -110,15 +103,13 @@ static lr_status take_rows(struct setup *s, lr_matrix_writer *writer, int64_t be
 }
 
 /* By blocks of `rows` rows. */
-static lr_status take_blocks(const struct setup *s, lr_matrix_writer *writer,
-                             const int64_t range[2], int64_t rows)
+static lr_status take_blocks(const struct setup *s, lr_matrix_writer *writer, const int64_t range[2], int64_t rows)
 {
     const lr_row_sink sink = lr_matrix_writer_sink(writer);
     const struct lr_row_block_sink *blocks = lr_row_entry_of(&sink);
     assert_non_null(blocks);
     for (int64_t row = range[0]; row < range[1]; row += rows) {
-        const struct lr_row_block block =
-            block_of(s, row, row + rows < range[1] ? row + rows : range[1]);
+        const struct lr_row_block block = block_of(s, row, row + rows < range[1] ? row + rows : range[1]);
         LR_TRY(blocks->take(blocks->user, &block));
     }
     return LR_OK;
@@ -135,8 +126,7 @@ static void write_by_rows(struct setup *s, const lr_matrix_writer_params *params
 }
 
 /* rows: of a block. */
-static void check_same(struct setup *s, const lr_matrix_writer_params *params, int64_t limit,
-                       int64_t rows)
+static void check_same(struct setup *s, const lr_matrix_writer_params *params, int64_t limit, int64_t rows)
 {
     const int64_t all[2] = {0, NUM_ROWS};
     write_by_rows(s, params, limit);
@@ -170,9 +160,7 @@ static void test_other_ways(void **state)
     struct setup *s = *state;
     int64_t voxels[NUM_ROWS];
     lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, s->by_blocks);
-    for (int64_t k = 0; k < NUM_ROWS; k++) {
-        voxels[k] = k;
-    }
+    for (int64_t k = 0; k < NUM_ROWS; k++) voxels[k] = k;
     params.threshold = 0.5;
     check_same(s, &params, INT32_MAX, 13);
     params.threshold = 0.0;
@@ -186,9 +174,7 @@ static void test_maps(void **state)
     struct setup *s = *state;
     struct statfs memory;
     char path[64] = "/dev/shm/lr_blocks_XXXXXX", file[128];
-    if (statfs("/dev/shm", &memory) != 0 || memory.f_type != TMPFS || mkdtemp(path) == NULL) {
-        skip();
-    }
+    if (statfs("/dev/shm", &memory) != 0 || memory.f_type != TMPFS || mkdtemp(path) == NULL) skip();
     snprintf(file, sizeof(file), "%s/m.h5", path);
     const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, file);
     for (int by_maps = 0; by_maps < 2; by_maps++) {
@@ -211,15 +197,12 @@ static void test_resume(void **state)
         const int64_t begin[2] = {0, 31}, end[2] = {31, NUM_ROWS};
         params.resumes = false;
         lr_matrix_writer *writer = lr_matrix_writer_create(&params);
-        assert_int_equal(
-            order == 0 ? take_blocks(s, writer, begin, 6) : take_rows(s, writer, 0, 31), LR_OK);
+        assert_int_equal(order == 0 ? take_blocks(s, writer, begin, 6) : take_rows(s, writer, 0, 31), LR_OK);
         assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
         params.resumes = true;
         writer = lr_matrix_writer_create(&params);
         assert_int_equal(lr_matrix_writer_get_written(writer).rows, 31);
-        assert_int_equal(order == 0 ? take_rows(s, writer, 31, NUM_ROWS)
-                                    : take_blocks(s, writer, end, 6),
-                         LR_OK);
+        assert_int_equal(order == 0 ? take_rows(s, writer, 31, NUM_ROWS) : take_blocks(s, writer, end, 6), LR_OK);
         assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
         assert_same_bytes(s->by_rows, s->by_blocks);
     }

@@ -149,11 +149,10 @@ static void fill_disk(struct setup *s, lr_matrix_format format)
         assert_non_null(writer);
         const struct rlimit before = disk_fill((size_t)info.st_size * (size_t)k / STEPS - 1);
         lr_status status = take(s, writer, 3, s->num_rows);
-        if (status == LR_OK) {
+        if (status == LR_OK)
             status = lr_matrix_writer_finish(writer);
-        } else {
+        else
             lr_matrix_writer_abandon(writer);
-        }
         disk_empty(before);
         if (status == LR_OK) { /* text is longer than what it is made of */
             assert_same_bytes(s->path, s->whole);
@@ -202,9 +201,7 @@ static void refuse(struct setup *s, lr_matrix_writer_params params, const char *
     params.resumes = true;
     assert_null(lr_matrix_writer_create(&params));
     assert_int_equal(s->log.status, LR_USAGE);
-    if (strstr(s->log.error, words) == NULL) {
-        fail_msg("\"%s\" has no \"%s\"", s->log.error, words);
-    }
+    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" has no \"%s\"", s->log.error, words);
     assert_int_equal(folder_visit(&s->folder, false), 2);
 }
 
@@ -213,12 +210,9 @@ static void test_contents(void **state)
 {
     struct setup *s = *state;
     float values[1000], others[1000];
-    for (int k = 0; k < 1000; k++) {
-        values[k] = others[k] = 0.001f * (float)k;
-    }
+    for (int k = 0; k < 1000; k++) values[k] = others[k] = 0.001f * (float)k;
     others[999] += 1e-4f;
-    lr_matrix_input inputs[2] = {{"efficiencies", values, sizeof(values)},
-                                 {"attenuation map", values, sizeof(values)}};
+    lr_matrix_input inputs[2] = {{"efficiencies", values, sizeof(values)}, {"attenuation map", values, sizeof(values)}};
     lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
     params.inputs = inputs;
     params.num_inputs = 2;
@@ -281,8 +275,7 @@ static void test_strangers(void **state)
     const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
     const char *const names[2] = {s->part, s->rows};
     for (int k = 0; k < 2; k++) {
-        for (size_t bytes = 1; bytes <= sizeof(strange);
-             bytes = bytes < 18 ? 18 : 8192 + (bytes == 8192)) {
+        for (size_t bytes = 1; bytes <= sizeof(strange); bytes = bytes < 18 ? 18 : 8192 + (bytes == 8192)) {
             bytes_write(names[k], strange, bytes);
             assert_null(lr_matrix_writer_create(&params));
             assert_int_equal(s->log.status, LR_FAILED);

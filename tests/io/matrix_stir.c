@@ -83,8 +83,7 @@ static void test_files(void **state)
     assert_int_equal(count, 3 * (20 + 10 * (many - 1)));
     free(bytes_read(folder_file(&fixture->folder, path, "a_template.s"), &count));
     assert_int_equal(count, 0);
-    lr_image *image =
-        lr_image_read(folder_file(&fixture->folder, path, "a_template.hv"), &fixture->log.log);
+    lr_image *image = lr_image_read(folder_file(&fixture->folder, path, "a_template.hv"), &fixture->log.log);
     assert_non_null(image);
     assert_memory_equal(image->grid.size, fixture->grid.size, sizeof(image->grid.size));
     lr_image_destroy(image);

@@ -99,11 +99,10 @@ static void test_nameless(void **state)
     assert_true(probe >= 0);
     close(probe);
     begin(s, &output, s->a, "new");
-    if (output.temporary != NULL) {
+    if (output.temporary != NULL)
         print_message("this file system has no files without names\n");
-    } else {
+    else
         assert_int_equal(folder_visit(&s->folder, false), 0);
-    }
     assert_int_equal(lr_output_finish(&output), LR_OK);
     begin(s, &output, s->a, "newer");
     assert_holds(s->a, "new");
@@ -184,9 +183,7 @@ static void hidden_name(const struct setup *s, char path[256], const char *numbe
 {
     char host[64] = "";
     gethostname(host, sizeof(host) - 1);
-    for (char *c = host; *c != '\0'; c++) {
-        *c = *c == '-' ? '_' : *c;
-    }
+    for (char *c = host; *c != '\0'; c++) *c = *c == '-' ? '_' : *c;
     snprintf(path, 256, "%s/.loraster-%s-%s.part", s->folder.path, host, number);
 }
 
@@ -336,12 +333,9 @@ static void test_held_when_renamed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_nameless),   TEST(test_rights),
-        TEST(test_links),      TEST(test_sweep),
-        TEST(test_together),   TEST(test_named_links),
-        TEST(test_named_lock), TEST(test_held_when_renamed),
-        HIDDEN(test_hidden),   HIDDEN(test_rights),
-        HIDDEN(test_links),    HIDDEN(test_sweep),
+        TEST(test_nameless),   TEST(test_rights),      TEST(test_links),      TEST(test_sweep),
+        TEST(test_together),   TEST(test_named_links), TEST(test_named_lock), TEST(test_held_when_renamed),
+        HIDDEN(test_hidden),   HIDDEN(test_rights),    HIDDEN(test_links),    HIDDEN(test_sweep),
         HIDDEN(test_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,8 +25,7 @@ static double from_corners(const lr_scanner *scanner, int crystal, const double 
     const lr_module *module = &scanner->modules[m];
     const int within = crystal - scanner->first_crystal[m];
     double centre[3], nearest = INFINITY;
-    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
-                             centre);
+    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre);
     for (int n = 0; n < 8; n++) {
         double squares = 0;
         for (int k = 0; k < 3; k++) {
@@ -49,11 +48,10 @@ static int nearest_crystal(const lr_scanner *scanner, const double centre_mm[3],
         const lr_module *module = &scanner->modules[m];
         const int within = c - scanner->first_crystal[m];
         double at[3];
-        lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
-                                 at);
-        const double off = sqrt((at[0] - centre_mm[0]) * (at[0] - centre_mm[0]) +
-                                (at[1] - centre_mm[1]) * (at[1] - centre_mm[1]) +
-                                (at[2] - centre_mm[2]) * (at[2] - centre_mm[2]));
+        lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], at);
+        const double off =
+            sqrt((at[0] - centre_mm[0]) * (at[0] - centre_mm[0]) + (at[1] - centre_mm[1]) * (at[1] - centre_mm[1]) +
+                 (at[2] - centre_mm[2]) * (at[2] - centre_mm[2]));
         if (off < *off_mm) {
             *off_mm = off;
             nearest = c;
@@ -67,15 +65,12 @@ static int read_corners(FILE *file, int names[3], double corners[8][3])
 {
     char line[1024];
     do {
-        if (fgets(line, sizeof(line), file) == NULL) {
-            return 0;
-        }
+        if (fgets(line, sizeof(line), file) == NULL) return 0;
     } while (line[0] == '#');
     int used = 0, length;
     assert_int_equal(sscanf(line, "%d %d %d%n", &names[0], &names[1], &names[2], &used), 3);
-    for (int k = 0; k < 24; k++, used += length) {
+    for (int k = 0; k < 24; k++, used += length)
         assert_int_equal(sscanf(line + used, "%lf%n", &corners[k / 3][k % 3], &length), 1);
-    }
     return 1;
 }
 
@@ -100,15 +95,13 @@ static void corners_are_the_official_ones(void **state)
         lr_petsird_centre(&petsird, crystal, centre);
         const int ours = nearest_crystal(scanner, centre, &off);
         for (int c = 0; c < 8; c++) {
-            for (int k = 0; k < 3; k++) {
-                worst = fmax(worst, fabs(found[c][k] - expected[c][k]));
-            }
+            for (int k = 0; k < 3; k++) worst = fmax(worst, fabs(found[c][k] - expected[c][k]));
             worst_scanner = fmax(worst_scanner, from_corners(scanner, ours, expected[c]));
         }
     }
     fclose(file);
-    print_message("%d crystals, corners off by at most %.2g mm, of the scanner by %.2g mm\n", count,
-                  worst, worst_scanner);
+    print_message("%d crystals, corners off by at most %.2g mm, of the scanner by %.2g mm\n", count, worst,
+                  worst_scanner);
     assert_int_equal(count, 256);
     assert_int_equal(petsird.num_crystals, 256);
     assert_true(worst < text_mm && worst_scanner < text_mm);
@@ -127,8 +120,7 @@ static void events_are_the_official_ones(void **state)
 {
     struct fixture *fixture = *state;
     char path[1024], text_path[1024], line[128];
-    const lr_events_source source = {.path = official(fixture, path, OFFICIAL),
-                                     .log = &fixture->log.log};
+    const lr_events_source source = {.path = official(fixture, path, OFFICIAL), .log = &fixture->log.log};
     official(fixture, text_path, EVENTS);
     assert_int_equal(lr_events_recognise(path), LR_EVENTS_PETSIRD);
     lr_event_list *list = lr_event_list_read(&source);
@@ -138,12 +130,8 @@ static void events_are_the_official_ones(void **state)
     int64_t at = 0;
     while (fgets(line, sizeof(line), file) != NULL) {
         int block, types[2], bins[2], tof;
-        if (line[0] == '#') {
-            continue;
-        }
-        assert_int_equal(sscanf(line, "%d %d %d %d %d %d", &block, &types[0], &types[1], &bins[0],
-                                &bins[1], &tof),
-                         6);
+        if (line[0] == '#') continue;
+        assert_int_equal(sscanf(line, "%d %d %d %d %d %d", &block, &types[0], &types[1], &bins[0], &bins[1], &tof), 6);
         assert_true(at < list->count);
         const lr_event *event = &list->events[at++];
         const float *edges = list->info.tof_edges_mm;
@@ -166,16 +154,13 @@ static void official_events_are_binned(void **state)
 {
     struct fixture *fixture = *state;
     char path[1024];
-    const lr_events_source source = {.path = official(fixture, path, OFFICIAL),
-                                     .log = &fixture->log.log};
+    const lr_events_source source = {.path = official(fixture, path, OFFICIAL), .log = &fixture->log.log};
     lr_scanner *scanner = lr_scanner_read(path, &fixture->log.log);
     lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
     lr_prompts_delayeds data;
     assert_int_equal(lr_events_bin(&source, lors, &data, NULL), LR_OK);
     double sum = 0;
-    for (int64_t k = 0; k < data.prompts->count; k++) {
-        sum += data.prompts->values[k];
-    }
+    for (int64_t k = 0; k < data.prompts->count; k++) sum += data.prompts->values[k];
     assert_true(sum + (double)data.counts.not_in_coincidence == 273);
     assert_int_equal(data.counts.unknown_crystals, 0);
     assert_int_equal(data.delayeds->count, 0);
@@ -190,15 +175,11 @@ static void official_events_are_binned(void **state)
 static int compare_events(const void *a, const void *b)
 {
     const lr_event *left = a, *right = b;
-    const int64_t keys[2][5] = {{left->time_ms, left->is_delayed, left->crystals[0],
-                                 left->crystals[1], (int64_t)(left->tof_mm * 1e3)},
-                                {right->time_ms, right->is_delayed, right->crystals[0],
-                                 right->crystals[1], (int64_t)(right->tof_mm * 1e3)}};
-    for (int k = 0; k < 5; k++) {
-        if (keys[0][k] != keys[1][k]) {
-            return keys[0][k] < keys[1][k] ? -1 : 1;
-        }
-    }
+    const int64_t keys[2][5] = {
+        {left->time_ms, left->is_delayed, left->crystals[0], left->crystals[1], (int64_t)(left->tof_mm * 1e3)},
+        {right->time_ms, right->is_delayed, right->crystals[0], right->crystals[1], (int64_t)(right->tof_mm * 1e3)}};
+    for (int k = 0; k < 5; k++)
+        if (keys[0][k] != keys[1][k]) return keys[0][k] < keys[1][k] ? -1 : 1;
     return 0;
 }
 
@@ -226,18 +207,12 @@ static void expect_same_events(struct fixture *fixture, const lr_lors *lors, int
                                  .num_tof_bins = tof ? 5 : 0,
                                  .tof_edges_mm = tof ? (float *)even_edges : NULL,
                                  .energy_kev = {425, 650}};
-    const lr_events_writer_params params = {.path = FILE_NAME,
-                                            .lors = lors,
-                                            .info = &info,
-                                            .petsird_minor = minor,
-                                            .log = &fixture->log.log};
+    const lr_events_writer_params params = {
+        .path = FILE_NAME, .lors = lors, .info = &info, .petsird_minor = minor, .log = &fixture->log.log};
     write_events(&params, events, COUNT);
-    const lr_events_source source = {
-        .path = FILE_NAME, .scanner = lors->scanner, .log = &fixture->log.log};
+    const lr_events_source source = {.path = FILE_NAME, .scanner = lors->scanner, .log = &fixture->log.log};
     lr_event_list *list = lr_event_list_read(&source);
-    if (list == NULL) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (list == NULL) fail_msg("%s", fixture->log.error);
     assert_int_equal(list->count, COUNT);
     assert_int_equal(fixture->log.num_warnings, 0);
     assert_string_equal(list->info.version, minor == 10 ? "0.10.0" : "0.9.1");
@@ -273,17 +248,14 @@ static void events_come_back(void **state)
 static void expect_same_scanner(struct fixture *fixture, const char *name, int minor)
 {
     test_log_init(&fixture->log);
-    lr_scanner *scanner =
-        name != NULL ? lr_scanner_read(name, &fixture->log.log) : lopsided(&fixture->log.log);
+    lr_scanner *scanner = name != NULL ? lr_scanner_read(name, &fixture->log.log) : lopsided(&fixture->log.log);
     lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
     assert_non_null(lors);
     const lr_events_writer_params params = {
         .path = FILE_NAME, .lors = lors, .petsird_minor = minor, .log = &fixture->log.log};
     write_events(&params, NULL, 0);
     lr_scanner *read = lr_scanner_read("./" FILE_NAME, &fixture->log.log);
-    if (read == NULL) {
-        fail_msg("%s: %s", scanner->name, fixture->log.error);
-    }
+    if (read == NULL) fail_msg("%s: %s", scanner->name, fixture->log.error);
     assert_string_equal(read->name, scanner->name);
     assert_int_equal(read->num_crystals, scanner->num_crystals);
     double worst = 0, off;
@@ -293,17 +265,14 @@ static void expect_same_scanner(struct fixture *fixture, const char *name, int m
         const lr_module *module = &scanner->modules[m];
         const int within = c - scanner->first_crystal[m];
         double centre[3];
-        lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
-                                 centre);
+        lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre);
         const int other = nearest_crystal(read, centre, &off);
         const lr_module *found = &read->modules[lr_scanner_module_of(read, other)];
         worst = fmax(worst, off);
         assert_true(fabs(found->face_mm[0] - module->face_mm[0]) < 1e-4);
         assert_true(fabs(found->face_mm[1] - module->face_mm[1]) < 1e-4);
         assert_true(fabs(found->depth_mm - module->depth_mm) < 1e-4);
-        for (int k = 0; k < 3; k++) {
-            assert_true(fabs(found->normal[k] - module->normal[k]) < 1e-5);
-        }
+        for (int k = 0; k < 3; k++) assert_true(fabs(found->normal[k] - module->normal[k]) < 1e-5);
     }
     print_message("%s, v0.%d: crystals off by at most %.2g mm\n", scanner->name, minor, worst);
     assert_true(worst < 1.5e-4);
@@ -314,8 +283,7 @@ static void expect_same_scanner(struct fixture *fixture, const char *name, int m
 
 static void scanners_come_back(void **state)
 {
-    static const char *const names[] = {NULL, "ge-explore-vista-dr", "safir-dual-ring-prototype",
-                                        "siemens-mmr"};
+    static const char *const names[] = {NULL, "ge-explore-vista-dr", "safir-dual-ring-prototype", "siemens-mmr"};
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
         expect_same_scanner(*state, names[k], 9);
         expect_same_scanner(*state, names[k], 10);
@@ -367,8 +335,7 @@ static void schema_is_the_official_one(void **state)
     unsigned char *schema = read_bytes(path, &schema_count);
     lr_scanner *scanner = lopsided(&fixture->log.log);
     lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = 9},
-                 NULL, 0);
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = 9}, NULL, 0);
     unsigned char *bytes = read_bytes(FILE_NAME, &count);
     static const unsigned char start[] = {'y', 'a', 'r', 'd', 'l', 1, 0, 0, 0};
     assert_int_equal(schema_count, 10629);

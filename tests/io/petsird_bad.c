@@ -26,8 +26,7 @@ static lr_status read_file(struct fixture *fixture, const char *path)
     int64_t count = 0;
     lr_events_info info;
     const lr_event_sink sink = {.take = drop, .user = &count};
-    const lr_events_source source = {
-        .path = path, .format = LR_EVENTS_PETSIRD, .log = &fixture->log.log};
+    const lr_events_source source = {.path = path, .format = LR_EVENTS_PETSIRD, .log = &fixture->log.log};
     test_log_init(&fixture->log);
     const lr_status status = lr_events_read(&source, &sink, &info);
     lr_events_info_finish(&info);
@@ -37,9 +36,8 @@ static lr_status read_file(struct fixture *fixture, const char *path)
 static void expect(struct fixture *fixture, const char *path, const char *sentence)
 {
     if (read_file(fixture, path) != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT ||
-        strstr(fixture->log.error, sentence) == NULL) {
+        strstr(fixture->log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    }
     assert_null(lr_scanner_read(path, &fixture->log.log));
 }
 
@@ -125,9 +123,7 @@ static void random_bytes_are_survived(void **state)
     uint64_t seed = test_seed();
     unsigned char bytes[600];
     for (int n = 0; n < 200; n++) {
-        for (size_t k = 0; k < sizeof(bytes); k++) {
-            bytes[k] = (unsigned char)(test_random(&seed) * 256);
-        }
+        for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(test_random(&seed) * 256);
         memcpy(bytes, "yardl\1\0\0\0", n % 2 ? 9 : 5);
         write_bytes(bytes, sizeof(bytes));
         assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
@@ -164,8 +160,8 @@ static void write_schema(const char *schema, const void *bytes, size_t count)
     assert_int_equal(lr_output_finish(&output), LR_OK);
 }
 
-#define STEPS(type)                                                                                \
-    "{\"protocol\":{\"name\":\"PETSIRD\",\"sequence\":[{\"name\":\"header\",\"type\":" type        \
+#define STEPS(type)                                                                                                    \
+    "{\"protocol\":{\"name\":\"PETSIRD\",\"sequence\":[{\"name\":\"header\",\"type\":" type                            \
     "},{\"name\":\"timeBlocks\",\"type\":{\"stream\":{\"items\":\"int32\"}}}]},\"types\":["
 #define TYPE(name, rest) "{\"name\":\"" name "\"," rest "}"
 
@@ -182,8 +178,7 @@ static void schemas_are_distrusted(void **state)
         {STEPS("\"P.A\"") TYPE("A", "\"type\":\"P.A\"") "]}", "nests types more than 64 deep"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"a\",\"type\":[null,\"P.A\"]}]") "]}",
          "nests types more than 64 deep"},
-        {STEPS("{\"name\":\"P.A\",\"typeArguments\":[]}")
-             TYPE("A", "\"typeParameters\":[\"T\"],\"type\":\"T\"") "]}",
+        {STEPS("{\"name\":\"P.A\",\"typeArguments\":[]}") TYPE("A", "\"typeParameters\":[\"T\"],\"type\":\"T\"") "]}",
          "gives another number of arguments to 'P.A'"},
         {STEPS("{\"vector\":{\"items\":\"int32\",\"length\":-1}}") "]}", "a vector of length '-1'"},
         {STEPS("{\"array\":{\"items\":\"int32\",\"dimensions\":900}}") "]}", "an array of"},
@@ -191,11 +186,9 @@ static void schemas_are_distrusted(void **state)
         {STEPS("7") "]}", "lacks the type '7'"},
         {STEPS("\"int32\"") "]}", "a record is expected"},
         {STEPS("\"P.A\"") TYPE("A", "\"fields\":[]") "]}", "the schema has no 'scanner'"},
-        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"type\":\"int32\"}]") "]}",
-         "a field without name"},
-        {STEPS("\"P.A\"") TYPE(
-             "A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},"
-                  "{\"name\":\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
+        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"type\":\"int32\"}]") "]}", "a field without name"},
+        {STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"x\",\"type\":{\"vector\":{\"items\":\"P.E\"}}},"
+                                    "{\"name\":\"scanner\",\"type\":\"P.E\"}]") "," TYPE("E", "\"fields\":[]") "]}",
          "items are to follow"},
     };
     struct fixture *fixture = *state;
@@ -267,8 +260,7 @@ static void bad_requests_are_refused(void **state)
     test_log_init(&fixture->log);
     lr_scanner *scanner = lopsided(&fixture->log.log);
     lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    lr_events_writer_params params = {
-        .path = FILE_NAME, .lors = lors, .petsird_minor = 7, .log = &fixture->log.log};
+    lr_events_writer_params params = {.path = FILE_NAME, .lors = lors, .petsird_minor = 7, .log = &fixture->log.log};
     assert_null(lr_events_writer_create(&params));
     assert_int_equal(fixture->log.status, LR_USAGE);
     params = (lr_events_writer_params){.path = "x.safir", .lors = lors, .log = &fixture->log.log};
@@ -337,10 +329,8 @@ static void events_of_lost_modules_are_left_out(void **state)
     lr_event *events = random_events(whole, COUNT, false);
     write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, COUNT);
     int64_t kept = 0;
-    for (int k = 0; k < COUNT; k++) { /* both scanners number the first two modules alike */
-        kept += events[k].crystals[0] < half->num_crystals &&
-                events[k].crystals[1] < half->num_crystals;
-    }
+    for (int k = 0; k < COUNT; k++) /* both scanners number the first two modules alike */
+        kept += events[k].crystals[0] < half->num_crystals && events[k].crystals[1] < half->num_crystals;
     const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &fixture->log.log};
     lr_event_list *list = lr_event_list_read(&source);
     assert_non_null(list);

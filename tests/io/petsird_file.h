@@ -44,9 +44,7 @@ static inline void write_bytes(const void *bytes, size_t count)
 static inline const char *official(struct fixture *fixture, char path[1024], const char *name)
 {
     test_log_init(&fixture->log);
-    if (test_data(path, name) == NULL) {
-        skip();
-    }
+    if (test_data(path, name) == NULL) skip();
     return path;
 }
 
@@ -84,11 +82,8 @@ static inline lr_scanner *lopsided(const lr_log *log)
          .face_mm = {1.9, 2.7},
          .depth_mm = 10},
     };
-    const lr_scanner_params params = {.name = "lopsided",
-                                      .modules = modules,
-                                      .num_modules = 4,
-                                      .tof_resolution_ps = 300,
-                                      .log = log};
+    const lr_scanner_params params = {
+        .name = "lopsided", .modules = modules, .num_modules = 4, .tof_resolution_ps = 300, .log = log};
     return lr_scanner_create(&params);
 }
 
@@ -116,8 +111,7 @@ static inline lr_event *random_events(const lr_scanner *scanner, int count, bool
     return events;
 }
 
-static inline void write_events(const lr_events_writer_params *params, const lr_event *events,
-                                int count)
+static inline void write_events(const lr_events_writer_params *params, const lr_event *events, int count)
 {
     lr_events_writer *writer = lr_events_writer_create(params);
     assert_non_null(writer);
@@ -146,11 +140,10 @@ static inline int set_up(void **state)
     char path[1024];
     test_log_init(&fixture.log);
     fixture.first = 11 + 10629;
-    if (test_data(path, OFFICIAL) != NULL) {
+    if (test_data(path, OFFICIAL) != NULL)
         fixture.bytes = read_bytes(path, &fixture.count);
-    } else {
+    else
         make_bytes(&fixture);
-    }
     *state = &fixture;
     return 0;
 }

@@ -23,8 +23,7 @@ struct many {
 
 static lr_events_source source_of(const struct many *many, int threads)
 {
-    return (lr_events_source){
-        .path = FILE_NAME, .scanner = many->scanner, .threads = threads, .log = &many->log.log};
+    return (lr_events_source){.path = FILE_NAME, .scanner = many->scanner, .threads = threads, .log = &many->log.log};
 }
 
 static int set_up_many(void **state)
@@ -34,17 +33,12 @@ static int set_up_many(void **state)
     many.scanner = lopsided(&many.log.log);
     many.lors = lr_lors_create(many.scanner, &many.log.log);
     many.events = random_events(many.scanner, COUNT, true);
-    for (int k = COUNT / 4; k < COUNT; k++) { /* few long lists behind many short ones */
+    for (int k = COUNT / 4; k < COUNT; k++) /* few long lists behind many short ones */
         many.events[k].time_ms = many.events[COUNT / 4].time_ms + (uint32_t)(k / 500000);
-    }
-    lr_events_info info = {.tof_edges_mm = (float *)even_edges,
-                           .num_tof_bins = 5,
-                           .has_tof = true,
-                           .tof_resolution_ps = 300};
-    write_events(
-        &(lr_events_writer_params){
-            .path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
-        many.events, COUNT);
+    lr_events_info info = {
+        .tof_edges_mm = (float *)even_edges, .num_tof_bins = 5, .has_tof = true, .tof_resolution_ps = 300};
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
+                 many.events, COUNT);
     many.bytes = read_bytes(FILE_NAME, &many.size);
     const lr_events_source source = source_of(&many, 1);
     many.whole = lr_event_list_read(&source);
@@ -73,8 +67,7 @@ static uint64_t sum_of(const lr_event *events, int64_t count)
     for (int64_t k = 0; k < count; k++) {
         uint64_t x = ((uint64_t)events[k].crystals[0] << 32) + (uint64_t)events[k].crystals[1];
         x = (x ^ (uint64_t)(int64_t)(8 * events[k].tof_mm)) * UINT64_C(0x9e3779b97f4a7c15);
-        x = (x ^ events[k].time_ms ^ (uint64_t)events[k].is_delayed << 40) *
-            UINT64_C(0xbf58476d1ce4e5b9);
+        x = (x ^ events[k].time_ms ^ (uint64_t)events[k].is_delayed << 40) * UINT64_C(0xbf58476d1ce4e5b9);
         sum += x ^ x >> 31;
     }
     return sum;
@@ -194,9 +187,7 @@ static bool skip_some(void *user)
     struct skipping *skipping = user;
     const int64_t k = skipping->at++;
     assert_true(k < 4096);
-    if (!skipping->skips_odd || k % 2 == 0) {
-        return false;
-    }
+    if (!skipping->skips_odd || k % 2 == 0) return false;
     skipping->first += skipping->sizes[k];
     return true;
 }

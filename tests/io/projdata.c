@@ -23,8 +23,7 @@ static lr_scanner *uneven_ring(void)
                           .pitch_mm = {4, 5},
                           .face_mm = {3.8, 4.8},
                           .depth_mm = 10};
-    const lr_scanner_params params = {.name = "uneven ring",
-                                      .coincidence = {.min_module_difference = 4}};
+    const lr_scanner_params params = {.name = "uneven ring", .coincidence = {.min_module_difference = 4}};
     lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
     assert_non_null(scanner);
     return scanner;
@@ -78,8 +77,8 @@ static struct header read_header(const char *path)
     h.segments = atoi(after(text, "!matrix size [4]"));
     h.views = atoi(after(text, "!matrix size [2]"));
     h.bins = atoi(after(text, "!matrix size [1]"));
-    h.radius_mm = 5 * atof(after(text, "Inner ring diameter (cm)")) +
-                  10 * atof(after(text, "Average depth of interaction (cm)"));
+    h.radius_mm =
+        5 * atof(after(text, "Inner ring diameter (cm)")) + 10 * atof(after(text, "Average depth of interaction (cm)"));
     h.pitch_mm = 10 * atof(after(text, "Distance between rings (cm)"));
     h.offset_deg = atof(after(text, "View offset (degrees)"));
     assert_int_equal(strncmp(after(text, "matrix axis label [2]"), "view", 4), 0);
@@ -160,8 +159,7 @@ static void test_round_trip(void **state)
         assert_same_counts(lors, &sparse, back);
         lr_lor_data *dense = lr_lor_data_expand(back, lors, NULL);
         assert_int_equal(lr_lor_data_write(path, lors, dense, NULL), LR_OK);
-        assert_same_bytes(folder_file(&folder, path, "dense.s"),
-                          folder_file(&folder, other, "sparse.s"));
+        assert_same_bytes(folder_file(&folder, path, "dense.s"), folder_file(&folder, other, "sparse.s"));
         lr_lor_data_destroy(dense);
         lr_lor_data_destroy(back);
         lr_lor_data_destroy(data);
@@ -190,8 +188,7 @@ static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2
 
 static double distance_mm(const double a[3], const double b[3])
 {
-    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
-                (a[2] - b[2]) * (a[2] - b[2]));
+    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) + (a[2] - b[2]) * (a[2] - b[2]));
 }
 
 /* The bin that holds `value`, by the header alone. */
@@ -226,26 +223,21 @@ static void test_places(void **state)
         lr_lor_data *data = numbered(lors);
         size_t count;
         double worst_mm = 0;
-        assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, NULL),
-                         LR_OK);
+        assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, NULL), LR_OK);
         const struct header h = read_header(path);
         float *bins = (float *)(void *)bytes_read(folder_file(&folder, path, "a.s"), &count);
         for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
             int bin[4] = {0};
             int32_t crystals[2];
             double ends_mm[2][3], a_mm[3], b_mm[3];
-            if (data->values[lor] == 0) {
-                continue;
-            }
+            if (data->values[lor] == 0) continue;
             find_bin(&h, bins, data->values[lor], bin);
             stir_ends(&h, bin, ends_mm);
             crystals_of(lors, lor, crystals);
             crystal_centre(lors->scanner, crystals[0], a_mm);
             crystal_centre(lors->scanner, crystals[1], b_mm);
-            const double straight =
-                fmax(distance_mm(a_mm, ends_mm[0]), distance_mm(b_mm, ends_mm[1]));
-            const double crossed =
-                fmax(distance_mm(a_mm, ends_mm[1]), distance_mm(b_mm, ends_mm[0]));
+            const double straight = fmax(distance_mm(a_mm, ends_mm[0]), distance_mm(b_mm, ends_mm[1]));
+            const double crossed = fmax(distance_mm(a_mm, ends_mm[1]), distance_mm(b_mm, ends_mm[0]));
             worst_mm = fmax(worst_mm, fmin(straight, crossed));
         }
         print_message("%s: crystals within %.2f mm of their places\n", scanners[n]->name, worst_mm);
@@ -308,9 +300,7 @@ static void test_compressed(void **state)
     bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
     data = read_good(folder_file(&folder, path, "a.hs"), lors, 2);
     assert_null(data->index);
-    for (int64_t n = 0; n < data->count; n++) {
-        found += data->values[n];
-    }
+    for (int64_t n = 0; n < data->count; n++) found += data->values[n];
     assert_close(found, sum, 1e-6); /* single precision of each share */
     lr_lor_data_destroy(data);
     lr_lors_destroy(lors);
@@ -397,9 +387,8 @@ static void test_advice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bins),        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_view_offset), cmocka_unit_test(test_advice),
+        cmocka_unit_test(test_bins),       cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_places),
+        cmocka_unit_test(test_compressed), cmocka_unit_test(test_view_offset), cmocka_unit_test(test_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,8 +21,7 @@ static inline lr_scanner *even_ring(int modules, double first_angle_deg)
                           .pitch_mm = {4, 5},
                           .face_mm = {3.8, 4.8},
                           .depth_mm = 10};
-    const lr_scanner_params params = {.name = "even ring",
-                                      .coincidence = {.min_module_difference = 2}};
+    const lr_scanner_params params = {.name = "even ring", .coincidence = {.min_module_difference = 2}};
     lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
     assert_non_null(scanner);
     return scanner;
@@ -40,15 +39,13 @@ static inline void crystals_of(const lr_lors *lors, int64_t number, int32_t crys
 {
     const lr_scanner *scanner = lors->scanner;
     const lr_lor lor = lr_lors_describe(lors, number);
-    crystals[0] = scanner->first_crystal[lor.module_i] + lor.p +
-                  lor.q * scanner->modules[lor.module_i].crystals[0];
-    crystals[1] = scanner->first_crystal[lor.module_j] + lor.r +
-                  lor.s * scanner->modules[lor.module_j].crystals[0];
+    crystals[0] = scanner->first_crystal[lor.module_i] + lor.p + lor.q * scanner->modules[lor.module_i].crystals[0];
+    crystals[1] = scanner->first_crystal[lor.module_j] + lor.r + lor.s * scanner->modules[lor.module_j].crystals[0];
 }
 
 /* A LOR that has a bin; a LOR of one place in two rings has none. */
-static inline bool has_bin(const lr_lors *lors, const struct lr_projdata *projdata,
-                           const int32_t (*places)[2], int64_t lor)
+static inline bool has_bin(const lr_lors *lors, const struct lr_projdata *projdata, const int32_t (*places)[2],
+                           int64_t lor)
 {
     int32_t crystals[2];
     struct lr_projdata_bin bin;
@@ -80,17 +77,13 @@ static inline lr_lor_data *read_good(const char *path, const lr_lors *lors, int 
     struct test_log log;
     test_log_init(&log);
     lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
-    if (data == NULL) {
-        fail_msg("%s: %s", path, log.error);
-    }
-    if (log.num_warnings != num_warnings) {
+    if (data == NULL) fail_msg("%s: %s", path, log.error);
+    if (log.num_warnings != num_warnings)
         fail_msg("%s: %d warnings, the last: %s", path, log.num_warnings, log.warning);
-    }
     return data;
 }
 
-static inline void assert_same_counts(const lr_lors *lors, const lr_lor_data *a,
-                                      const lr_lor_data *b)
+static inline void assert_same_counts(const lr_lors *lors, const lr_lor_data *a, const lr_lor_data *b)
 {
     lr_lor_data *x = lr_lor_data_expand(a, lors, NULL), *y = lr_lor_data_expand(b, lors, NULL);
     assert_memory_equal(x->values, y->values, (size_t)lors->count * sizeof(float));
@@ -113,10 +106,10 @@ static inline void write_header(const char *path, const char *bins, const char *
     bytes_write(path, text, strlen(text));
 }
 
-#define BY_VIEW                                                                                    \
-    "matrix axis label [3] := view\nmatrix axis label [2] := axial coordinate\n"                   \
-    "!matrix size [4] := 3\n!matrix size [3] := 16\n!matrix size [2] := {3,7,3}\n"                 \
-    "!matrix size [1] := 40\nminimum ring difference per segment := {-3, -1, 2}\n"                 \
+#define BY_VIEW                                                                                                        \
+    "matrix axis label [3] := view\nmatrix axis label [2] := axial coordinate\n"                                       \
+    "!matrix size [4] := 3\n!matrix size [3] := 16\n!matrix size [2] := {3,7,3}\n"                                     \
+    "!matrix size [1] := 40\nminimum ring difference per segment := {-3, -1, 2}\n"                                     \
     "maximum ring difference per segment := {-2, 1, 3}\n"
 
 enum { span_bins = 16 * 13 * 40 };

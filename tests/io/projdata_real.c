@@ -12,9 +12,8 @@ static void assert_refused(const char *path, const lr_lors *lors, const char *wo
     struct test_log log;
     test_log_init(&log);
     lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
-    if (data != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT) {
+    if (data != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT)
         fail_msg("expected \"%s\", got \"%s\" (%d)", words, log.error, log.status);
-    }
 }
 
 static void test_refusals(void **state)
@@ -40,8 +39,7 @@ static void test_refusals(void **state)
         {"!matrix size [1] := 65\n", "has 65 tangential positions"},
         {"!matrix size [1] := {3,4}\n", "must be a whole number"},
         {"!matrix size [2] := {3,7}\n", "there must be as many of each"},
-        {"!matrix size [2] := {3,7,4}\n",
-         "segment 3 of the file has ring differences 2 to 3 and 4"},
+        {"!matrix size [2] := {3,7,4}\n", "segment 3 of the file has ring differences 2 to 3 and 4"},
         {"!matrix size [2] := {3,9,3}\n", "segment 2"},
         {"!matrix size [2] := {3,7\n", "must be a list"},
         {"minimum ring difference per segment := {-3, -1, 9}\n", "segment 3"},
@@ -50,8 +48,7 @@ static void test_refusals(void **state)
         {"name of data file := .\n", "missing or no plain file"},
         {"data offset in bytes[1] := 4\n", "is truncated"},
         {"number format := bit\n", "format 'bit'"},
-        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n",
-         "by a map that it does not name"},
+        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n", "by a map that it does not name"},
         {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n"
          "Name of crystal map := none.txt\n",
          "none.txt"},
@@ -121,9 +118,8 @@ static void test_damage(void **state)
             bytes_write(file, bytes, length);
             lr_lor_data *back = lr_lor_data_read(path, lors, &log.log);
             const bool refused = back == NULL && log.status == LR_BAD_INPUT;
-            if ((back == NULL && !refused) || (n == 1 && !refused)) {
+            if ((back == NULL && !refused) || (n == 1 && !refused))
                 fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
-            }
             lr_lor_data_destroy(back);
         }
         for (int round = 0; round < (n == 0 ? 300 : 20); round++) {
@@ -144,8 +140,7 @@ static void test_damage(void **state)
     const struct rlimit before = disk_fill(20000);
     struct test_log log;
     test_log_init(&log);
-    assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, &log.log),
-                     LR_FAILED);
+    assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, &log.log), LR_FAILED);
     disk_empty(before);
     assert_int_equal(log.status, LR_FAILED);
     assert_int_equal(folder_visit(&folder, false), 0);
@@ -160,9 +155,7 @@ static void test_damage(void **state)
 static void skip_without(const char *name)
 {
     char path[1024];
-    if (test_data(path, name) == NULL) {
-        skip();
-    }
+    if (test_data(path, name) == NULL) skip();
 }
 
 static lr_status try_header(const char *name, const lr_scanner *scanner, struct test_log *log,
@@ -173,9 +166,7 @@ static lr_status try_header(const char *name, const lr_scanner *scanner, struct 
     assert_non_null(test_data(path, name));
     test_log_init(log);
     const lr_status status = lr_projdata_read(projdata, &file, path, scanner, &log->log);
-    if (status == LR_OK) {
-        lr_projdata_file_finish(&file);
-    }
+    if (status == LR_OK) lr_projdata_file_finish(&file);
     return status;
 }
 
@@ -194,9 +185,7 @@ static void test_mmr_headers(void **state)
     assert_int_equal(lr_sinogram_rings_create(&list_mode, scanner, &one, "", NULL), LR_OK);
     for (int n = 0; n < 2; n++) {
         struct lr_projdata projdata;
-        if (try_header(names[n], scanner, &log, &projdata) != LR_OK) {
-            fail_msg("%s", log.error);
-        }
+        if (try_header(names[n], scanner, &log, &projdata) != LR_OK) fail_msg("%s", log.error);
         assert_int_equal(log.num_warnings, 0);
         assert_int_equal(projdata.rings.around, 504);
         assert_memory_equal(projdata.rings.crystals, list_mode.crystals, 504 * 64 * 4);
@@ -206,8 +195,7 @@ static void test_mmr_headers(void **state)
         bool *seen = calloc(64 * 64, sizeof(bool));
         for (int k = 0; k < projdata.num_segments; k++) {
             for (int axial = 0; axial < projdata.segments[k].num_axial; axial++) {
-                const int more =
-                    lr_projdata_ring_pairs(&projdata, &projdata.segments[k], axial, pairs);
+                const int more = lr_projdata_ring_pairs(&projdata, &projdata.segments[k], axial, pairs);
                 assert_true(more >= 1 && more <= (n == 0 ? 1 : 6));
                 for (int m = 0; m < more; m++) {
                     assert_false(seen[pairs[m][0] * 64 + pairs[m][1]]);
@@ -251,10 +239,7 @@ static void test_real_bins(void **state)
     char path[1024], data[1024];
     size_t count;
     struct test_folder folder;
-    if (test_data(path, "interfile/smalllong.hs") == NULL ||
-        test_data(data, "interfile/smalllong.s") == NULL) {
-        skip();
-    }
+    if (test_data(path, "interfile/smalllong.hs") == NULL || test_data(data, "interfile/smalllong.s") == NULL) skip();
     const int crystals[2] = {8, 14};
     const lr_ring ring = {.radius_mm = 300,
                           .modules = 16,
@@ -290,9 +275,7 @@ static void test_real_bins(void **state)
             sums[26 - ends.q - ends.s] += dense->values[lor];
         }
     }
-    for (int axial = 0; axial < 27; axial++) {
-        assert_close(sums[axial], expected[axial], 1e-5);
-    }
+    for (int axial = 0; axial < 27; axial++) assert_close(sums[axial], expected[axial], 1e-5);
     print_message("%.6g counts in %lld LORs\n", total, (long long)found->count);
     free(text);
     lr_lor_data_destroy(dense);
@@ -310,9 +293,8 @@ static void test_generic_geometry(void **state)
     char events[1024], map[1024], header[1024];
     if (test_data(events, "safir/coincidencesLM.clm.safir") == NULL ||
         test_data(map, "safir/DualRingPrototype_crystal_map.txt") == NULL ||
-        test_data(header, "safir/muppet.hs") == NULL) {
+        test_data(header, "safir/muppet.hs") == NULL)
         skip();
-    }
     enum { views = 90, bins = 160, rings = 16 };
     struct test_folder folder;
     char path[128];
@@ -321,18 +303,15 @@ static void test_generic_geometry(void **state)
     lr_scanner *scanner = lr_scanner_read("safir-dual-ring-prototype", NULL);
     lr_lors *lors = lors_of(scanner);
     lr_prompts_delayeds acquired;
-    assert_int_equal(
-        lr_events_bin(&(lr_events_source){.path = events, .companion = map}, lors, &acquired, NULL),
-        LR_OK);
+    assert_int_equal(lr_events_bin(&(lr_events_source){.path = events, .companion = map}, lors, &acquired, NULL),
+                     LR_OK);
     const lr_lor_data *expected = acquired.prompts;
     float *counts = calloc((size_t)rings * rings * views * bins, sizeof(float));
     unsigned char *records = bytes_read(events, &count);
     for (size_t at = 32; at + 8 <= count; at += 8) {
         uint64_t word;
         memcpy(&word, records + at, 8);
-        if (word >> 62 != 0) {
-            continue; /* time marks and delayed ones */
-        }
+        if (word >> 62 != 0) continue; /* time marks and delayed ones */
         int ring[2] = {(int)(word & 255), (int)(word >> 8 & 255)};
         int det[2] = {(int)(word >> 16 & 65535), (int)(word >> 32 & 65535)};
         int t = (det[0] - det[1] + 270) % 180, view = (det[0] - (t >> 1) + 180) % 180;
@@ -347,16 +326,12 @@ static void test_generic_geometry(void **state)
         }
         const int r1 = ring[swap], r2 = ring[!swap], segment = r2 - r1;
         int plane = r1 < r2 ? r1 : r2;
-        for (int s = -15; s < segment; s++) {
-            plane += 16 - abs(s);
-        }
+        for (int s = -15; s < segment; s++) plane += 16 - abs(s);
         const int before = plane - (r1 < r2 ? r1 : r2), axials = 16 - abs(segment);
-        if (t >= -80 && t < 80) { /* segment, view, axial, t */
+        if (t >= -80 && t < 80) /* segment, view, axial, t */
             counts[((int64_t)before * views + view * axials + (plane - before)) * bins + t + 80]++;
-        }
     }
-    bytes_write(folder_file(&folder, path, "muppet.s"), counts,
-                (size_t)rings * rings * views * bins * sizeof(float));
+    bytes_write(folder_file(&folder, path, "muppet.s"), counts, (size_t)rings * rings * views * bins * sizeof(float));
     free(records);
     records = bytes_read(map, &count);
     bytes_write(folder_file(&folder, path, "DualRingPrototype_crystal_map.txt"), records, count);
@@ -366,9 +341,7 @@ static void test_generic_geometry(void **state)
     struct test_log log;
     test_log_init(&log);
     lr_lor_data *found = lr_lor_data_read(path, lors, &log.log);
-    if (found == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (found == NULL) fail_msg("%s", log.error);
     print_message("%lld LORs with counts\n", (long long)found->count);
     assert_same_counts(lors, expected, found);
     free(records);
@@ -384,9 +357,8 @@ static void test_generic_geometry(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_mmr_headers), cmocka_unit_test(test_other_headers),
-        cmocka_unit_test(test_real_bins),   cmocka_unit_test(test_generic_geometry),
+        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_damage),    cmocka_unit_test(test_mmr_headers),
+        cmocka_unit_test(test_other_headers), cmocka_unit_test(test_real_bins), cmocka_unit_test(test_generic_geometry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,17 +16,12 @@
 enum { NUM_DETECTORS = 8, NUM_RINGS = 2 };
 
 /* Prompts in coincidence; NULL on failure, which leaves counts as they are. */
-static lr_lor_data *prompts_of(const lr_events_source *source, const lr_lors *lors,
-                               lr_event_counts *counts)
+static lr_lor_data *prompts_of(const lr_events_source *source, const lr_lors *lors, lr_event_counts *counts)
 {
     lr_prompts_delayeds data;
-    if (lr_events_bin(source, lors, &data, NULL) != LR_OK) {
-        return NULL;
-    }
+    if (lr_events_bin(source, lors, &data, NULL) != LR_OK) return NULL;
     lr_lor_data_destroy(data.delayeds);
-    if (counts != NULL) {
-        *counts = data.counts;
-    }
+    if (counts != NULL) *counts = data.counts;
     return data.prompts;
 }
 
@@ -89,10 +84,9 @@ static void write_map(const struct fixture *fixture, bool layers)
     for (int detector = NUM_DETECTORS - 1; detector >= 0; detector--) {
         for (int ring = 0; ring < NUM_RINGS; ring++) {
             double at[3];
-            lr_module_crystal_centre(&fixture->scanner->modules[detector / 2], detector % 2, ring,
-                                     at);
-            fprintf(file, "%d\t%d%s\t%.4f\t%.4f %.4f # end\n", ring, detector, layers ? "\t0" : "",
-                    at[0], at[1], at[2]);
+            lr_module_crystal_centre(&fixture->scanner->modules[detector / 2], detector % 2, ring, at);
+            fprintf(file, "%d\t%d%s\t%.4f\t%.4f %.4f # end\n", ring, detector, layers ? "\t0" : "", at[0], at[1],
+                    at[2]);
         }
     }
     assert_int_equal(fclose(file), 0);
@@ -112,16 +106,13 @@ static size_t begin_events(unsigned char *bytes)
 
 static size_t add_record(unsigned char *bytes, size_t at, uint64_t record)
 {
-    for (int k = 0; k < 8; k++) {
-        bytes[at++] = (unsigned char)(record >> (8 * k));
-    }
+    for (int k = 0; k < 8; k++) bytes[at++] = (unsigned char)(record >> (8 * k));
     return at;
 }
 
 static uint64_t event(int ring_a, int detector_a, int ring_b, int detector_b)
 {
-    return (uint64_t)ring_a | (uint64_t)ring_b << 8 | (uint64_t)detector_a << 16 |
-           (uint64_t)detector_b << 32;
+    return (uint64_t)ring_a | (uint64_t)ring_b << 8 | (uint64_t)detector_a << 16 | (uint64_t)detector_b << 32;
 }
 
 /* 3 prompts of 2 LORs, 1 delayed, 1 time mark, 1 prompt out of coincidence. */
@@ -140,11 +131,8 @@ static size_t write_events(unsigned char bytes[80])
 
 static float value_of(const lr_lor_data *data, int64_t lor)
 {
-    for (int64_t k = 0; k < data->count; k++) {
-        if (data->index[k] == lor) {
-            return data->values[k];
-        }
-    }
+    for (int64_t k = 0; k < data->count; k++)
+        if (data->index[k] == lor) return data->values[k];
     return 0;
 }
 
@@ -153,12 +141,9 @@ static void check_events(struct fixture *fixture)
     lr_event_counts counts = {0};
     test_log_init(&fixture->log);
     lr_lor_data *data = prompts_of(
-        &(lr_events_source){
-            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
+        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
         fixture->lors, &counts);
-    if (data == NULL) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (data == NULL) fail_msg("%s", fixture->log.error);
     assert_int_equal(fixture->log.num_warnings, 0);
     assert_int_equal(counts.prompts, 4);
     assert_int_equal(counts.delayeds, 1);
@@ -166,10 +151,8 @@ static void check_events(struct fixture *fixture)
     assert_int_equal(counts.unknown_crystals, 0);
     assert_int_equal(counts.not_in_coincidence, 1);
     assert_int_equal(data->count, 2);
-    assert_true(value_of(data, lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(1, 4))) ==
-                2);
-    assert_true(value_of(data, lr_lors_number(fixture->lors, crystal_of(1, 2), crystal_of(1, 7))) ==
-                1);
+    assert_true(value_of(data, lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(1, 4))) == 2);
+    assert_true(value_of(data, lr_lors_number(fixture->lors, crystal_of(1, 2), crystal_of(1, 7))) == 1);
     lr_lor_data_destroy(data);
 }
 
@@ -186,8 +169,7 @@ static void events_are_counted(void **state)
 
 /* --- other writers --- */
 
-static const char *const writers[] = {"SAFIR CListModeData", "MUPET CListModeData",
-                                      "NeuroLF CListModeData"};
+static const char *const writers[] = {"SAFIR CListModeData", "MUPET CListModeData", "NeuroLF CListModeData"};
 enum { NUM_WRITERS = 3 };
 
 /* Whatever stands behind the signature's zero byte. */
@@ -217,9 +199,7 @@ static void maps_may_have_commas(void **state)
     assert_non_null(file);
     char text[8192];
     count = fread(text, 1, sizeof(text), file);
-    for (size_t k = 0; k < count; k++) {
-        text[k] = text[k] == '\t' ? ',' : text[k];
-    }
+    for (size_t k = 0; k < count; k++) text[k] = text[k] == '\t' ? ',' : text[k];
     rewind(file);
     assert_int_equal(fwrite(text, 1, count, file), count);
     assert_int_equal(fclose(file), 0);
@@ -233,12 +213,10 @@ static void expect(struct fixture *fixture, const char *map, const char *sentenc
     lr_event_counts counts = {.prompts = -1};
     test_log_init(&fixture->log);
     assert_null(prompts_of(
-        &(lr_events_source){
-            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = map, .log = &fixture->log.log},
+        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = map, .log = &fixture->log.log},
         fixture->lors, &counts));
-    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL) {
+    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    }
     assert_int_equal(counts.prompts, -1);
 }
 
@@ -279,13 +257,10 @@ static void every_truncation_is_refused(void **state)
         } else if (count == 32) {
             snprintf(sentence, sizeof(sentence), EVENTS ": holds no records");
         } else {
-            snprintf(sentence, sizeof(sentence),
-                     EVENTS ": is truncated: record %zu, at byte %zu, has %zu of 8 bytes",
+            snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: record %zu, at byte %zu, has %zu of 8 bytes",
                      (count - 32) / 8, count - count % 8, count % 8);
         }
-        if (count <= 32 || count % 8 != 0) {
-            expect(fixture, MAP, sentence);
-        }
+        if (count <= 32 || count % 8 != 0) expect(fixture, MAP, sentence);
     }
 }
 
@@ -306,9 +281,7 @@ static void events_before_the_end_are_read(void **state)
         const int64_t records = (int64_t)(count - 32) / 8;
         snprintf(said, sizeof(said), "at byte %zu,", count - count % 8);
         write_bytes(EVENTS, bytes, count);
-        if (count % 8 != 0) {
-            check_cut(&source, list, records > 0 ? records - 1 : 0, said);
-        }
+        if (count % 8 != 0) check_cut(&source, list, records > 0 ? records - 1 : 0, said);
     }
     lr_event_list_destroy(list);
 }
@@ -350,8 +323,7 @@ static void unknown_crystals(void **state)
     write_bytes(EVENTS, bytes, at);
     test_log_init(&fixture->log);
     lr_lor_data *data = prompts_of(
-        &(lr_events_source){
-            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
+        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
         fixture->lors, &counts);
     assert_non_null(data);
     assert_int_equal(counts.unknown_crystals, 2);
@@ -390,8 +362,7 @@ static void wrong_maps_are_refused(void **state)
         {"0 0 35 -1.5 -1.5\n\n0 1 0 35 1.5 -1.5\n", MAP ":3: 6 columns, but 5"},
         {"0 0 30 -1.5 -1.5\n", "the nearest is 5 mm away"},
         {"0 0 35.0101 -1.5 -1.5\n", MAP ":1: no crystal of scanner 'square'"},
-        {"0 0 35 -1.5 -1.5\n0 0 35 1.5 -1.5\n",
-         MAP ":2: ring 0, detector 0, layer 0 is named again (first in line 1)"},
+        {"0 0 35 -1.5 -1.5\n0 0 35 1.5 -1.5\n", MAP ":2: ring 0, detector 0, layer 0 is named again (first in line 1)"},
         {"0 0 35 -1.5 -1.5\n0 1 35 -1.501 -1.5\n", MAP ":2: the crystal at (35, -1.501, -1.5) mm"},
     };
     unsigned char bytes[80];
@@ -418,15 +389,11 @@ static void rounding_is_allowed_and_gaps_are_told(void **state)
     write_text(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
     test_log_init(&fixture->log);
     lr_lor_data *data = prompts_of(
-        &(lr_events_source){
-            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
+        &(lr_events_source){.path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
         fixture->lors, NULL);
-    if (data == NULL) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (data == NULL) fail_msg("%s", fixture->log.error);
     assert_int_equal(data->count, 1);
-    assert_int_equal(data->index[0],
-                     lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(0, 4)));
+    assert_int_equal(data->index[0], lr_lors_number(fixture->lors, crystal_of(0, 1), crystal_of(0, 4)));
     assert_non_null(strstr(fixture->log.warning, "lists 2 of the scanner's 16 crystals"));
     lr_lor_data_destroy(data);
 }
@@ -444,10 +411,9 @@ static void move_to_folder(const char *map)
 static lr_lor_data *read_in_folder(struct fixture *fixture)
 {
     test_log_init(&fixture->log);
-    return prompts_of(&(lr_events_source){.path = FOLDER "/" EVENTS,
-                                          .format = LR_EVENTS_SAFIR,
-                                          .log = &fixture->log.log},
-                      fixture->lors, NULL);
+    return prompts_of(
+        &(lr_events_source){.path = FOLDER "/" EVENTS, .format = LR_EVENTS_SAFIR, .log = &fixture->log.log},
+        fixture->lors, NULL);
 }
 
 static void the_map_is_found_beside_the_events(void **state)
@@ -459,9 +425,7 @@ static void the_map_is_found_beside_the_events(void **state)
     write_map(fixture, false);
     move_to_folder("A_crystal_map.txt");
     lr_lor_data *data = read_in_folder(fixture);
-    if (data == NULL) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (data == NULL) fail_msg("%s", fixture->log.error);
     lr_lor_data_destroy(data);
     write_text(FOLDER "/B_crystal_map.txt", "");
     assert_null(read_in_folder(fixture));
@@ -488,8 +452,7 @@ static double distance_mm(const lr_scanner *scanner, const lr_lor *lor, const do
         d[k] = b[k] - a[k];
         w[k] = point[k] - a[k];
     }
-    const double cross[3] = {w[1] * d[2] - w[2] * d[1], w[2] * d[0] - w[0] * d[2],
-                             w[0] * d[1] - w[1] * d[0]};
+    const double cross[3] = {w[1] * d[2] - w[2] * d[1], w[2] * d[0] - w[0] * d[2], w[0] * d[1] - w[1] * d[0]};
     return sqrt((cross[0] * cross[0] + cross[1] * cross[1] + cross[2] * cross[2]) /
                 (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
 }
@@ -501,20 +464,15 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     char path[1024];
     struct test_log log;
     lr_event_counts counts;
-    if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) {
-        skip();
-    }
+    if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read("safir-dual-ring-prototype", &log.log);
     assert_non_null(scanner);
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     assert_non_null(lors);
     lr_lor_data *data =
-        prompts_of(&(lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .log = &log.log},
-                   lors, &counts);
-    if (data == NULL) {
-        fail_msg("%s", log.error);
-    }
+        prompts_of(&(lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .log = &log.log}, lors, &counts);
+    if (data == NULL) fail_msg("%s", log.error);
     double events = 0, near = 0;
     for (int64_t k = 0; k < data->count; k++) {
         const lr_lor lor = lr_lors_describe(lors, data->index[k]);
@@ -522,8 +480,8 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
         events += data->values[k];
         near += is_near ? data->values[k] : 0;
     }
-    print_message("%.0f events in %lld LORs, %.2f %% within 3 mm of the source\n", events,
-                  (long long)data->count, 100 * near / events);
+    print_message("%.0f events in %lld LORs, %.2f %% within 3 mm of the source\n", events, (long long)data->count,
+                  100 * near / events);
     assert_true(events == 1408);
     assert_int_equal(counts.prompts, 1408);
     assert_int_equal(counts.time_marks, 93);

@@ -11,9 +11,7 @@
 
 static lr_scanner *checked(lr_scanner *scanner, const struct test_log *log)
 {
-    if (scanner == NULL) {
-        fail_msg("%s", log->error);
-    }
+    if (scanner == NULL) fail_msg("%s", log->error);
     return scanner;
 }
 
@@ -73,8 +71,7 @@ static lr_scanner *odd_list(void)
          .face_mm = {1.75, 2.5},
          .depth_mm = 9},
     };
-    const lr_scanner_params params = {
-        .name = "odd", .modules = modules, .num_modules = 3, .detection_depth_mm = 1.5};
+    const lr_scanner_params params = {.name = "odd", .modules = modules, .num_modules = 3, .detection_depth_mm = 1.5};
     struct test_log log;
     test_log_init(&log);
     return checked(lr_scanner_create(&params), &log);
@@ -88,8 +85,8 @@ static double distance(const double a[3], const double b[3])
 static void assert_same_module(const lr_module *a, const lr_module *b, double most)
 {
     if (distance(a->centre_mm, b->centre_mm) > most) {
-        fail_msg("(%g, %g, %g) against (%g, %g, %g)", a->centre_mm[0], a->centre_mm[1],
-                 a->centre_mm[2], b->centre_mm[0], b->centre_mm[1], b->centre_mm[2]);
+        fail_msg("(%g, %g, %g) against (%g, %g, %g)", a->centre_mm[0], a->centre_mm[1], a->centre_mm[2],
+                 b->centre_mm[0], b->centre_mm[1], b->centre_mm[2]);
     }
     assert_true(distance(a->u, b->u) <= most);
     assert_true(distance(a->v, b->v) <= most);
@@ -108,9 +105,7 @@ static void assert_same_modules(const lr_scanner *a, const lr_scanner *b, double
 {
     assert_int_equal(a->num_modules, b->num_modules);
     assert_int_equal(a->num_positions, b->num_positions);
-    for (int m = 0; m < a->num_modules; m++) {
-        assert_same_module(&a->modules[m], &b->modules[m], most);
-    }
+    for (int m = 0; m < a->num_modules; m++) assert_same_module(&a->modules[m], &b->modules[m], most);
 }
 
 /* lost: what the one warning says that the format has no place for; NULL = none. */
@@ -122,13 +117,9 @@ static lr_scanner *there_and_back(const lr_scanner *scanner, const char *name, c
     test_log_init(&log);
     folder_init(&folder);
     folder_file(&folder, path, name);
-    if (lr_scanner_write(path, scanner, &log.log) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (lr_scanner_write(path, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
     assert_int_equal(log.num_warnings, lost != NULL);
-    if (lost != NULL && strstr(log.warning, lost) == NULL) {
-        fail_msg("expected '%s' in '%s'", lost, log.warning);
-    }
+    if (lost != NULL && strstr(log.warning, lost) == NULL) fail_msg("expected '%s' in '%s'", lost, log.warning);
     test_log_init(&log);
     lr_scanner *back = checked(lr_scanner_read(path, &log.log), &log);
     assert_int_equal(log.num_warnings, 0);
@@ -143,9 +134,7 @@ static void assert_identical(const lr_scanner *a, const lr_scanner *b)
     assert_same_modules(a, b, 1e-13);
     assert_string_equal(a->name, b->name);
     assert_true((a->source == NULL) == (b->source == NULL));
-    if (a->source != NULL) {
-        assert_string_equal(a->source, b->source);
-    }
+    if (a->source != NULL) assert_string_equal(a->source, b->source);
     assert_true(a->detection_depth_mm == b->detection_depth_mm);
     assert_true(a->tof_resolution_ps == b->tof_resolution_ps);
     assert_true(a->crystal_mu_per_mm == b->crystal_mu_per_mm);
@@ -217,16 +206,13 @@ static void places_are_even(void **state)
         test_log_init(&log);
         folder_init(&folder);
         int used = snprintf(text, sizeof(text), "%s%s", cases[k].first, head);
-        for (int m = 0; m < 2; m++) {
-            used += snprintf(text + used, sizeof(text) - (size_t)used, module, m ? -50 : 50,
-                             cases[k].places[m]);
-        }
+        for (int m = 0; m < 2; m++)
+            used += snprintf(text + used, sizeof(text) - (size_t)used, module, m ? -50 : 50, cases[k].places[m]);
         bytes_write(folder_file(&folder, path, "x.yaml"), text, (size_t)used);
         lr_scanner *scanner = lr_scanner_read(path, &log.log);
         assert_true((scanner != NULL) == (cases[k].words == NULL));
-        if (cases[k].words != NULL && strstr(log.error, cases[k].words) == NULL) {
+        if (cases[k].words != NULL && strstr(log.error, cases[k].words) == NULL)
             fail_msg("expected '%s', found '%s'", cases[k].words, log.error);
-        }
         lr_scanner_destroy(scanner);
         folder_finish(&folder);
     }
@@ -255,8 +241,7 @@ static void hscan_comes_back(void **state)
     (void)state;
     lr_scanner *scanner = turned_ring();
     lr_scanner *back =
-        there_and_back(scanner, "ring.hscan",
-                       "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083");
+        there_and_back(scanner, "ring.hscan", "max_ring_difference 17; tof_resolution_ps 321; crystal_mu_per_mm 0.083");
     assert_same_modules(scanner, back, 2e-5); /* float32 of 60 mm: 4e-6 */
     assert_int_equal(back->coincidence.min_module_difference, 2);
     assert_close(back->detection_depth_mm, 2.5, 1e-12);
@@ -288,11 +273,11 @@ static lr_scanner *read_geom(const char *text)
     return scanner;
 }
 
-#define GEOM                                                                                       \
-    "modality: PET\nscanner name: four\nnumber of elements: 24\nnumber of layers: 1\n"             \
-    "scanner radius: 30 # mm\nnumber of rsectors: 4\nnumber of crystals transaxial: 3\n"           \
-    "number of crystals axial: 2\ncrystals size depth: 10\ncrystals size trans: 3\n"               \
-    "crystals size axial: 2\ncrystal gap transaxial: 0.5\ncrystal gap axial: 0.25\n"               \
+#define GEOM                                                                                                           \
+    "modality: PET\nscanner name: four\nnumber of elements: 24\nnumber of layers: 1\n"                                 \
+    "scanner radius: 30 # mm\nnumber of rsectors: 4\nnumber of crystals transaxial: 3\n"                               \
+    "number of crystals axial: 2\ncrystals size depth: 10\ncrystals size trans: 3\n"                                   \
+    "crystals size axial: 2\ncrystal gap transaxial: 0.5\ncrystal gap axial: 0.25\n"                                   \
     "rsectors first angle: 0\n"
 
 /* CASToR puts its first rsector above the axis and turns clockwise: (x, y) = (R sin a, R cos a) in
@@ -300,8 +285,7 @@ static lr_scanner *read_geom(const char *text)
 static void geom_stands_as_castor_has_it(void **state)
 {
     (void)state;
-    static const char *const directions[] = {"", "rotation direction: CW\n",
-                                             "rotation direction: CCW\n"};
+    static const char *const directions[] = {"", "rotation direction: CW\n", "rotation direction: CCW\n"};
     for (int k = 0; k < 3; k++) {
         char text[1024];
         snprintf(text, sizeof(text), "%s%s", GEOM, directions[k]);
@@ -338,10 +322,10 @@ static void geom_shifts(void **state)
 static void geom_layers(void **state)
 {
     (void)state;
-    lr_scanner *scanner = read_geom(
-        "number of layers: 2\nscanner radius: 30,38\nnumber of rsectors: 8,8\nnumber of crystals "
-        "transaxial: 4,4\nnumber of crystals axial: 2,2\ncrystals size depth: 7,8\ncrystals size "
-        "transaxial: 4,4\ncrystals size axial: 2,2\n");
+    lr_scanner *scanner =
+        read_geom("number of layers: 2\nscanner radius: 30,38\nnumber of rsectors: 8,8\nnumber of crystals "
+                  "transaxial: 4,4\nnumber of crystals axial: 2,2\ncrystals size depth: 7,8\ncrystals size "
+                  "transaxial: 4,4\ncrystals size axial: 2,2\n");
     assert_int_equal(scanner->num_modules, 16);
     assert_int_equal(scanner->num_positions, 8);
     assert_close(scanner->modules[0].depth_mm, 7, 1e-9);
@@ -361,8 +345,7 @@ static void lut_rows(void **state)
     test_log_init(&log);
     folder_init(&folder);
     lr_scanner *scanner = turned_ring();
-    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "a.hscan"), scanner, &log.log),
-                     LR_OK);
+    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "a.hscan"), scanner, &log.log), LR_OK);
     float *rows = (float *)(void *)bytes_read(folder_file(&folder, path, "a.lut"), &count);
     assert_int_equal(count, (size_t)scanner->num_crystals * 24);
     double centre[3];
@@ -387,14 +370,11 @@ static void safir_header_and_map_are_the_preset(void **state)
     char path[1024];
     struct test_log log;
     test_log_init(&log);
-    if (test_data(path, "safir/muppet.hs") == NULL) {
-        skip();
-    }
+    if (test_data(path, "safir/muppet.hs") == NULL) skip();
     lr_scanner *scanner = checked(lr_scanner_read(path, &log.log), &log);
     lr_scanner *preset = lr_scanner_read("safir-dual-ring-prototype", NULL);
-    for (int m = 0; m < preset->num_modules; m++) { /* STIR has no faces */
+    for (int m = 0; m < preset->num_modules; m++) /* STIR has no faces */
         preset->modules[m].face_mm[0] = preset->modules[m].face_mm[1] = 2.2;
-    }
     assert_same_modules(preset, scanner, 1e-12);
     assert_close(scanner->detection_depth_mm, 6.5, 1e-12);
     lr_scanner_destroy(scanner);
@@ -437,9 +417,7 @@ static void maps_say_where_hits_are(void **state)
             assert_int_equal(log.num_warnings, 1);
             assert_non_null(strstr(log.warning, "# depth_mm: 20"));
             assert_int_equal(read->num_modules, scanner->num_modules);
-            for (int m = 0; m < read->num_modules; m++) {
-                assert_close(hits_mm(read, m), 50 + 0.5 * 9, 1e-6);
-            }
+            for (int m = 0; m < read->num_modules; m++) assert_close(hits_mm(read, m), 50 + 0.5 * 9, 1e-6);
         } else {
             assert_int_equal(log.num_warnings, 0);
             for (int m = 0; m < scanner->num_modules; m++) {
@@ -461,8 +439,8 @@ static void write_circles(const char *path, const char *comment, int around, int
     fprintf(file, "#ring\tdet\tx\ty\tz\n%s", comment);
     for (int n = 0; n < around * rings; n++) {
         const double angle = n % around * 2 * 3.14159265358979323846 / around;
-        fprintf(file, "%d\t%d\t%.3f\t%.3f\t%.3f\n", n / around, n % around, 63.019 * cos(angle),
-                63.019 * sin(angle), 2.2 * (n / around) - 1.1 * (rings - 1));
+        fprintf(file, "%d\t%d\t%.3f\t%.3f\t%.3f\n", n / around, n % around, 63.019 * cos(angle), 63.019 * sin(angle),
+                2.2 * (n / around) - 1.1 * (rings - 1));
     }
     assert_int_equal(fclose(file), 0);
 }
@@ -515,9 +493,7 @@ static void mmr_header_is_the_preset(void **state)
     char path[1024];
     struct test_log log;
     test_log_init(&log);
-    if (test_data(path, "interfile/template_span11.hs") == NULL) {
-        skip();
-    }
+    if (test_data(path, "interfile/template_span11.hs") == NULL) skip();
     lr_scanner *scanner = checked(lr_scanner_read(path, &log.log), &log);
     lr_scanner *preset = lr_scanner_read("siemens-mmr", NULL);
     assert_non_null(strstr(log.warning, "twice the average depth"));
@@ -527,10 +503,8 @@ static void mmr_header_is_the_preset(void **state)
         assert_int_equal(scanner->modules[m].crystals[0], 8);
         assert_close(scanner->modules[m].pitch_mm[0], 4.09, 3e-4);
     }
-    assert_int_equal(scanner->coincidence.min_module_difference,
-                     preset->coincidence.min_module_difference);
-    assert_int_equal(scanner->coincidence.max_ring_difference,
-                     preset->coincidence.max_ring_difference);
+    assert_int_equal(scanner->coincidence.min_module_difference, preset->coincidence.min_module_difference);
+    assert_int_equal(scanner->coincidence.max_ring_difference, preset->coincidence.max_ring_difference);
     lr_scanner_destroy(scanner);
     lr_scanner_destroy(preset);
 }
@@ -557,28 +531,26 @@ static void mct_lacks_its_virtual_crystals(void **state)
     assert_int_equal(scanner->num_positions, 48);
     assert_int_equal(scanner->modules[48].ring, 1);
     assert_int_equal(scanner->modules[48].first_crystal_ring, 13);
-    assert_close(scanner->modules[48].centre_mm[2] - scanner->modules[0].centre_mm[2], 14 * 4.054,
-                 1e-9);
-    assert_close(scanner->modules[0].centre_mm[2] + scanner->modules[191].centre_mm[2] + 1, 1,
-                 1e-9);
+    assert_close(scanner->modules[48].centre_mm[2] - scanner->modules[0].centre_mm[2], 14 * 4.054, 1e-9);
+    assert_close(scanner->modules[0].centre_mm[2] + scanner->modules[191].centre_mm[2] + 1, 1, 1e-9);
     assert_int_equal(scanner->coincidence.min_module_difference, 9);
     assert_close(scanner->tof_resolution_ps, 555, 0);
     lr_scanner_destroy(scanner);
     folder_finish(&folder);
 }
 
-#define BLOCKS                                                                                     \
-    "!INTERFILE :=\nScanner parameters:=\nScanner type := mine\nNumber of rings := 6\n"            \
-    "Number of detectors per ring := 48\nInner ring diameter (cm) := 10\n"                         \
-    "Average depth of interaction (cm) := 0.5\nDistance between rings (cm) := 0.3\n"               \
-    "View offset (degrees) := 10\nNumber of blocks per bucket in transaxial direction := 2\n"      \
-    "Number of crystals per block in axial direction := 3\n"                                       \
-    "Number of crystals per block in transaxial direction := 3\n"                                  \
-    "Scanner geometry := BlocksOnCylindrical\n"                                                    \
-    "Distance between crystals in axial direction (cm) := 0.3\n"                                   \
-    "Distance between crystals in transaxial direction (cm) := 0.5\n"                              \
-    "Distance between blocks in axial direction (cm) := 1\n"                                       \
-    "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n"      \
+#define BLOCKS                                                                                                         \
+    "!INTERFILE :=\nScanner parameters:=\nScanner type := mine\nNumber of rings := 6\n"                                \
+    "Number of detectors per ring := 48\nInner ring diameter (cm) := 10\n"                                             \
+    "Average depth of interaction (cm) := 0.5\nDistance between rings (cm) := 0.3\n"                                   \
+    "View offset (degrees) := 10\nNumber of blocks per bucket in transaxial direction := 2\n"                          \
+    "Number of crystals per block in axial direction := 3\n"                                                           \
+    "Number of crystals per block in transaxial direction := 3\n"                                                      \
+    "Scanner geometry := BlocksOnCylindrical\n"                                                                        \
+    "Distance between crystals in axial direction (cm) := 0.3\n"                                                       \
+    "Distance between crystals in transaxial direction (cm) := 0.5\n"                                                  \
+    "Distance between blocks in axial direction (cm) := 1\n"                                                           \
+    "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n"                          \
     "!END OF INTERFILE :=\n"
 
 /* Eight flat buckets of two blocks, whose middles stand on their normals; STIR turns a bucket by half of its share of
@@ -597,18 +569,15 @@ static void blocks_on_a_cylinder(void **state)
     assert_int_equal(scanner->num_modules, 8 * 2 * 2);
     assert_close(scanner->modules[0].pitch_mm[0], 5, 1e-9);
     assert_close(scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2], 1e-9);
-    assert_true(fabs(scanner->modules[2].centre_mm[2] - scanner->modules[0].centre_mm[2] - 10) <
-                1e-6);
+    assert_true(fabs(scanner->modules[2].centre_mm[2] - scanner->modules[0].centre_mm[2] - 10) < 1e-6);
     /* The first bucket: its offset of 10 degrees from the top, and the turn; its first crystal 16 mm from the middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
     const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0), pi = acos(-1.0);
     const double *normal = scanner->modules[0].normal;
     assert_true(fabs(atan2(-normal[1], -normal[0]) * 180 / pi - (100 + turn)) < 0.01);
-    assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) <
-                0.01);
-    assert_true(fabs(-scanner->modules[0].normal[0] * at[0] -
-                     scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);
+    assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) < 0.01);
+    assert_true(fabs(-scanner->modules[0].normal[0] * at[0] - scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);
     lr_scanner_destroy(scanner);
     folder_finish(&folder);
 }
@@ -623,8 +592,7 @@ static void headers_that_say_less(void **state)
         int crystals;
         double radius_mm, depth_mm, hit_mm;
     } cases[] = {
-        {"\xef\xbb\xbf!INTERFILE :=\noriginating system := ECAT 962\n!END OF INTERFILE :=\n",
-         576 * 32, 412, 14, 7},
+        {"\xef\xbb\xbf!INTERFILE :=\noriginating system := ECAT 962\n!END OF INTERFILE :=\n", 576 * 32, 412, 14, 7},
         {"!INTERFILE :=\nScanner type := Discovery MI\nNumber of rings := 36\n!END OF INTERFILE "
          ":=\n",
          544 * 36, 371.1, 18.8, 9.4},
@@ -677,12 +645,9 @@ static void survive(const char *path)
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read(path, &log.log);
-    if ((scanner == NULL) != (log.status == LR_BAD_INPUT)) {
+    if ((scanner == NULL) != (log.status == LR_BAD_INPUT))
         fail_msg("%s: status %d, '%s'", path, (int)log.status, log.error);
-    }
-    if (scanner == NULL) {
-        assert_true(strlen(log.error) > 10);
-    }
+    if (scanner == NULL) assert_true(strlen(log.error) > 10);
     lr_scanner_destroy(scanner);
 }
 
@@ -693,9 +658,7 @@ static void refuse(const char *path, const char *words)
     lr_scanner *scanner = lr_scanner_read(path, &log.log);
     assert_null(scanner);
     assert_int_equal(log.status, LR_BAD_INPUT);
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("expected '%s', found '%s'", words, log.error);
-    }
+    if (strstr(log.error, words) == NULL) fail_msg("expected '%s', found '%s'", words, log.error);
 }
 
 static void damaged_files(void **state)
@@ -722,9 +685,7 @@ static void damaged_files(void **state)
             bytes_write(path, bytes, length);
             survive(path);
         }
-        for (int k = 0; k < 2048; k++) {
-            bytes[k] = (char)(test_random(&seed) * 256);
-        }
+        for (int k = 0; k < 2048; k++) bytes[k] = (char)(test_random(&seed) * 256);
         bytes_write(path, bytes, sizeof(bytes));
         survive(path);
     }
@@ -784,8 +745,7 @@ static void huge_counts(void **state)
     char path[128];
     folder_init(&folder);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        bytes_write(folder_file(&folder, path, cases[k].name), cases[k].text,
-                    strlen(cases[k].text));
+        bytes_write(folder_file(&folder, path, cases[k].name), cases[k].text, strlen(cases[k].text));
         refuse(path, cases[k].name);
     }
     folder_finish(&folder);
@@ -825,15 +785,12 @@ static void writers_refuse(void **state)
     test_log_init(&log);
     folder_init(&folder);
     lr_scanner *list = odd_list(), *ring = turned_ring();
-    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "x.geom"), list, &log.log),
-                     LR_BAD_INPUT);
+    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "x.geom"), list, &log.log), LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "write .hscan instead"));
     list->modules[1].face_mm[0] = 1;
-    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "x.hscan"), list, &log.log),
-                     LR_BAD_INPUT);
+    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "x.hscan"), list, &log.log), LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "modules 0 and 1 differ in size"));
-    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "x.bin"), list, &log.log),
-                     LR_USAGE);
+    assert_int_equal(lr_scanner_write(folder_file(&folder, path, "x.bin"), list, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, ".yaml, .yml, .geom, .hscan"));
     const struct rlimit before = disk_fill(100);
     const lr_status full = lr_scanner_write(folder_file(&folder, path, "x.yaml"), ring, &log.log);

@@ -35,8 +35,7 @@ static void impossible_layers_are_refused(void **state)
         {HEAD MODULE ",\n layers: [{depth_mm: 4}, {depth_mm: 5, front_mm: 3.5}]}\n",
          "layers.yaml:3:26: layer 1 begins 0.5 mm before the end of the layer in front of it"},
         {HEAD MODULE ",\n layers: []}\n", "layers.yaml:3:2: 'layers' must be a list of 1 to 16"},
-        {HEAD MODULE ",\n layers: [{front_mm: 4}]}\n",
-         "layers.yaml:3:11: a layer lacks 'depth_mm'"},
+        {HEAD MODULE ",\n layers: [{front_mm: 4}]}\n", "layers.yaml:3:11: a layer lacks 'depth_mm'"},
         {HEAD MODULE ",\n layers: [{depth_mm: 0}]}\n", "layers.yaml:3:22: 'depth_mm' must be"},
         {HEAD MODULE ",\n layers: [{depth_mm: 4, crystals: [[3, 3], 4]}]}\n",
          "layers.yaml:3:25: a layer must have as many blocks as its module, 1 along u, found 2"},
@@ -63,10 +62,8 @@ static void impossible_layers_are_refused(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
         lr_scanner *scanner = read_text(cases[k][0], &log);
-        if (scanner != NULL || log.status != LR_BAD_INPUT ||
-            strstr(log.error, cases[k][1]) == NULL) {
+        if (scanner != NULL || log.status != LR_BAD_INPUT || strstr(log.error, cases[k][1]) == NULL)
             fail_msg("for\n%s\nexpected '%s'\nfound '%s'", cases[k][0], cases[k][1], log.error);
-        }
     }
 }
 
@@ -74,9 +71,9 @@ static void impossible_layers_are_refused(void **state)
 static void truncated_layers_are_survived(void **state)
 {
     (void)state;
-    static const char text[] = HEAD MODULE
-        ", layers: [{depth_mm: 4}, {depth_mm: 3, front_mm: 5, crystals: [5, [4]], pitch_mm: [2, "
-        "2], face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n";
+    static const char text[] =
+        HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, front_mm: 5, crystals: [5, [4]], pitch_mm: [2, "
+                    "2], face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n";
     for (size_t length = sizeof(HEAD) - 1; length < sizeof(text); length++) {
         struct test_log log;
         char cut[sizeof(text)];
@@ -89,8 +86,7 @@ static void truncated_layers_are_survived(void **state)
 
 static void assert_point(const double point[3], double x, double y, double z)
 {
-    assert_true(fabs(point[0] - x) < 1e-12 && fabs(point[1] - y) < 1e-12 &&
-                fabs(point[2] - z) < 1e-12);
+    assert_true(fabs(point[0] - x) < 1e-12 && fabs(point[1] - y) < 1e-12 && fabs(point[2] - z) < 1e-12);
 }
 
 /* A module a layer, front to back, each behind the one before unless it says where. */
@@ -98,10 +94,10 @@ static void layers_are_modules(void **state)
 {
     (void)state;
     struct test_log log;
-    lr_scanner *scanner = read_text(
-        HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: [1, "
-                    "-0.5]}, {depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n",
-        &log);
+    lr_scanner *scanner =
+        read_text(HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 3, crystals: [5, 4], offset_mm: [1, "
+                              "-0.5]}, {depth_mm: 4, front_mm: 8, pitch_mm: [2.2, 2.1]}]}\n",
+                  &log);
     assert_non_null(scanner);
     assert_int_equal(scanner->num_modules, 24);
     assert_int_equal(scanner->num_crystals, 8 * (24 + 20 + 24));
@@ -116,8 +112,7 @@ static void layers_are_modules(void **state)
         assert_int_equal(module->crystals[0], m % 3 == 1 ? 5 : 6);
         assert_true(module->depth_mm == depth_mm[m % 3]);
         assert_true(module->pitch_mm[0] == (m % 3 == 2 ? 2.2 : 2) && module->face_mm[0] == 1.9);
-        assert_point(module->centre_mm, r * cos(a) - off * sin(a), r * sin(a) + off * cos(a),
-                     -0.5 * off);
+        assert_point(module->centre_mm, r * cos(a) - off * sin(a), r * sin(a) + off * cos(a), -0.5 * off);
     }
     lr_scanner_destroy(scanner);
 }
@@ -127,14 +122,14 @@ static void listed_modules_have_layers(void **state)
 {
     (void)state;
     struct test_log log;
-    lr_scanner *scanner = read_text(
-        "modules:\n"
-        "  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [3, 2], pitch_mm: [2, "
-        "3], face_mm: [2, 3], depth_mm: 5}\n"
-        "  - {center_mm: [0, -40, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [3, 2], pitch_mm: [2, "
-        "3], face_mm: [2, 3], depth_mm: 15,\n"
-        "     layers: [{depth_mm: 4, front_mm: 1}, {depth_mm: 6, crystals: [2, 2]}]}\n",
-        &log);
+    lr_scanner *scanner =
+        read_text("modules:\n"
+                  "  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [3, 2], pitch_mm: [2, "
+                  "3], face_mm: [2, 3], depth_mm: 5}\n"
+                  "  - {center_mm: [0, -40, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [3, 2], pitch_mm: [2, "
+                  "3], face_mm: [2, 3], depth_mm: 15,\n"
+                  "     layers: [{depth_mm: 4, front_mm: 1}, {depth_mm: 6, crystals: [2, 2]}]}\n",
+                  &log);
     assert_non_null(scanner);
     assert_int_equal(scanner->num_modules, 3);
     assert_point(scanner->modules[1].centre_mm, 0, -41, 0);
@@ -161,9 +156,7 @@ static void rules_count_blocks(void **state)
                  HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 8}]}\ncoincidence: "
                              "{min_module_difference: %d}\n",
                  least > 0 ? least : 1);
-        if (least == 0) {
-            snprintf(text, sizeof(text), HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 8}]}\n");
-        }
+        if (least == 0) snprintf(text, sizeof(text), HEAD MODULE ", layers: [{depth_mm: 4}, {depth_mm: 8}]}\n");
         lr_scanner *scanner = read_text(text, &log);
         assert_non_null(scanner);
         lr_lors *lors = lr_lors_create(scanner, &log.log);
@@ -208,9 +201,7 @@ static void assert_same_modules(const lr_scanner *a, const lr_scanner *b, double
 {
     assert_int_equal(a->num_modules, b->num_modules);
     assert_int_equal(a->num_positions, b->num_positions);
-    for (int m = 0; m < a->num_modules; m++) {
-        assert_same_module(&a->modules[m], &b->modules[m], most);
-    }
+    for (int m = 0; m < a->num_modules; m++) assert_same_module(&a->modules[m], &b->modules[m], most);
 }
 
 /* Written, read, and whether the file has the text. */
@@ -222,20 +213,14 @@ static lr_scanner *there_and_back(const lr_scanner *scanner, const char *name, c
     test_log_init(&log);
     folder_init(&folder);
     folder_file(&folder, path, name);
-    if (lr_scanner_write(path, scanner, &log.log) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (lr_scanner_write(path, scanner, &log.log) != LR_OK) fail_msg("%s", log.error);
     size_t bytes;
     char *written = (char *)bytes_read(path, &bytes);
     written[bytes] = '\0';
-    if (text != NULL && strstr(written, text) == NULL) {
-        fail_msg("no '%s' in\n%s", text, written);
-    }
+    if (text != NULL && strstr(written, text) == NULL) fail_msg("no '%s' in\n%s", text, written);
     free(written);
     lr_scanner *again = lr_scanner_read(path, &log.log);
-    if (again == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (again == NULL) fail_msg("%s", log.error);
     folder_finish(&folder);
     return again;
 }
@@ -245,19 +230,17 @@ static void layers_have_materials(void **state)
 {
     (void)state;
     struct test_log log;
-    lr_scanner *scanner =
-        read_text(HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lyso}, {depth_mm: 3, "
-                              "crystal_mu_per_mm: 0.07}, {depth_mm: 4}]}\ncrystal_material: BGO\n",
-                  &log);
+    lr_scanner *scanner = read_text(HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lyso}, {depth_mm: 3, "
+                                                "crystal_mu_per_mm: 0.07}, {depth_mm: 4}]}\ncrystal_material: BGO\n",
+                                    &log);
     assert_non_null(scanner);
     lr_scanner *again = there_and_back(scanner, "again.yaml", NULL);
     assert_same_modules(scanner, again, 1e-12);
     assert_true(fabs(again->crystal_mu_per_mm - 0.0963) < 1e-4);
     lr_scanner_destroy(again);
     static const double wanted[3] = {0.0818, 0.07, 0};
-    for (int m = 0; m < scanner->num_modules; m++) {
+    for (int m = 0; m < scanner->num_modules; m++)
         assert_true(fabs(scanner->modules[m].mu_per_mm - wanted[m % 3]) < 1e-4);
-    }
     lr_scanner_destroy(scanner);
     scanner = read_text(HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lead}]}\n", &log);
     assert_null(scanner);
@@ -271,10 +254,9 @@ static void layers_have_materials(void **state)
 static lr_scanner *blocks_of_layers(void)
 {
     static const int around[2] = {3, 4}, along[2] = {4, 5}, fewer[2] = {3, 4};
-    const lr_layer layers[3] = {
-        {.depth_mm = 2.5},
-        {.depth_mm = 3, .block_crystals = {around, fewer}, .offset_mm = {0.25, -0.5}},
-        {.depth_mm = 4, .front_mm = 7.5, .face_mm = {1.5, 1.25}}};
+    const lr_layer layers[3] = {{.depth_mm = 2.5},
+                                {.depth_mm = 3, .block_crystals = {around, fewer}, .offset_mm = {0.25, -0.5}},
+                                {.depth_mm = 4, .front_mm = 7.5, .face_mm = {1.5, 1.25}}};
     const lr_ring ring = {.radius_mm = 50,
                           .modules = 7,
                           .first_angle_deg = 17,
@@ -290,9 +272,8 @@ static lr_scanner *blocks_of_layers(void)
                           .num_layers = 3};
     struct test_log log;
     test_log_init(&log);
-    return layered_checked(
-        lr_scanner_create_ring(&(lr_scanner_params){.name = "blocks", .log = &log.log}, &ring),
-        &log);
+    return layered_checked(lr_scanner_create_ring(&(lr_scanner_params){.name = "blocks", .log = &log.log}, &ring),
+                           &log);
 }
 
 static void yaml_there_and_back(void **state)
@@ -313,8 +294,7 @@ static void yaml_there_and_back(void **state)
 /* Centred layers of the same crystals everywhere, as .geom can have them. */
 static lr_scanner *centred_layers(void)
 {
-    static const int around[2] = {3, 3}, along[2] = {4, 4}, fewer_around[2] = {2, 2},
-                     fewer[2] = {3, 3};
+    static const int around[2] = {3, 3}, along[2] = {4, 4}, fewer_around[2] = {2, 2}, fewer[2] = {3, 3};
     const lr_layer layers[2] = {{.depth_mm = 5},
                                 {.depth_mm = 4,
                                  .front_mm = 6.5,
@@ -336,13 +316,12 @@ static lr_scanner *centred_layers(void)
                           .num_layers = 2};
     struct test_log log;
     test_log_init(&log);
-    return layered_checked(
-        lr_scanner_create_ring(&(lr_scanner_params){.name = "centred",
-                                                    .detection_depth_mm = 1.5,
-                                                    .coincidence.min_module_difference = 2,
-                                                    .log = &log.log},
-                               &ring),
-        &log);
+    return layered_checked(lr_scanner_create_ring(&(lr_scanner_params){.name = "centred",
+                                                                       .detection_depth_mm = 1.5,
+                                                                       .coincidence.min_module_difference = 2,
+                                                                       .log = &log.log},
+                                                  &ring),
+                           &log);
 }
 
 static const lr_module *crystal_place(const lr_scanner *scanner, int crystal, double centre_mm[3])
@@ -350,8 +329,7 @@ static const lr_module *crystal_place(const lr_scanner *scanner, int crystal, do
     const int m = lr_scanner_module_of(scanner, crystal);
     const lr_module *module = &scanner->modules[m];
     const int within = crystal - scanner->first_crystal[m];
-    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
-                             centre_mm);
+    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre_mm);
     return module;
 }
 
@@ -370,8 +348,7 @@ static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, doubl
         for (int other = 0; other < b->num_crystals; other++) {
             double there[3];
             crystal_place(b, other, there);
-            const double off =
-                hypot(hypot(there[0] - centre[0], there[1] - centre[1]), there[2] - centre[2]);
+            const double off = hypot(hypot(there[0] - centre[0], there[1] - centre[1]), there[2] - centre[2]);
             if (off < nearest) {
                 nearest = off;
                 found = &b->modules[lr_scanner_module_of(b, other)];
@@ -391,8 +368,7 @@ static void castor_there_and_back(void **state)
 {
     (void)state;
     lr_scanner *scanner = centred_layers();
-    lr_scanner *again =
-        there_and_back(scanner, "again.geom", "crystals size depth               : 5,4\n");
+    lr_scanner *again = there_and_back(scanner, "again.geom", "crystals size depth               : 5,4\n");
     assert_same_modules(scanner, again, 1e-6);
     lr_scanner_destroy(again);
     again = there_and_back(scanner, "again.hscan", "number of crystals in layer(s): 672,336\n");
@@ -412,12 +388,11 @@ static void castor_there_and_back(void **state)
 static void castor_depths_differ(void **state)
 {
     (void)state;
-    static const char text[] =
-        "modality: PET\nscanner name: two\nnumber of elements: 128\nnumber of layers: 2\n"
-        "scanner radius: 30,38\nnumber of rsectors: 8\nnumber of crystals transaxial: 4\n"
-        "number of crystals axial: 2\ncrystals size depth: 7,8\ncrystals size transaxial: 4\n"
-        "crystals size axial: 2\nmean depth of interaction: 2.5,3\n"
-        "field of view axial: 10\n";
+    static const char text[] = "modality: PET\nscanner name: two\nnumber of elements: 128\nnumber of layers: 2\n"
+                               "scanner radius: 30,38\nnumber of rsectors: 8\nnumber of crystals transaxial: 4\n"
+                               "number of crystals axial: 2\ncrystals size depth: 7,8\ncrystals size transaxial: 4\n"
+                               "crystals size axial: 2\nmean depth of interaction: 2.5,3\n"
+                               "field of view axial: 10\n";
     struct test_log log;
     struct test_folder folder;
     char path[128];
@@ -426,11 +401,8 @@ static void castor_depths_differ(void **state)
     folder_file(&folder, path, "two.geom");
     bytes_write(path, text, strlen(text));
     lr_scanner *scanner = lr_scanner_read(path, &log.log);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
-    assert_non_null(
-        strstr(log.warning, "hits are read 2.5 mm behind the front faces of all layers"));
+    if (scanner == NULL) fail_msg("%s", log.error);
+    assert_non_null(strstr(log.warning, "hits are read 2.5 mm behind the front faces of all layers"));
     assert_true(scanner->detection_depth_mm == 2.5);
     for (int m = 0; m < scanner->num_modules; m++) {
         assert_int_equal(scanner->modules[m].layer, m % 2);
@@ -463,8 +435,7 @@ static void maps_have_layers(void **state)
                           .depth_mm = 12,
                           .layers = layers,
                           .num_layers = 2};
-    lr_scanner *scanner =
-        layered_checked(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring), &log);
+    lr_scanner *scanner = layered_checked(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring), &log);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file, "# depth_mm: 6\n");
@@ -472,14 +443,12 @@ static void maps_have_layers(void **state)
         double centre[3];
         const lr_module *module = crystal_place(scanner, c, centre);
         const int within = c % (nu * nv);
-        fprintf(file, "%d %d %d %.6f %.6f %.6f\n", within / nu, module->position * nu + within % nu,
-                2 - module->layer, centre[0], centre[1], centre[2]);
+        fprintf(file, "%d %d %d %.6f %.6f %.6f\n", within / nu, module->position * nu + within % nu, 2 - module->layer,
+                centre[0], centre[1], centre[2]);
     }
     fclose(file);
     lr_scanner *again = lr_scanner_read(path, &log.log);
-    if (again == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (again == NULL) fail_msg("%s", log.error);
     assert_int_equal(again->num_positions, 8);
     assert_same_modules(scanner, again, 1e-5);
     lr_scanner_destroy(again);
@@ -499,29 +468,23 @@ static void layers_are_found(void **state)
         for (int side = -1; side <= 1; side += 2) {
             for (int n = 0; n < 12; n++) {
                 const double y = 40 + (n < 6 ? 3 : far ? 15 : 9);
-                crystals[count++] =
-                    (lr_crystal){.centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
-                                 .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}},
-                                 .size_mm = {2.5, 3, 5},
-                                 .group = side};
+                crystals[count++] = (lr_crystal){.centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
+                                                 .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}},
+                                                 .size_mm = {2.5, 3, 5},
+                                                 .group = side};
             }
         }
         lr_scanner *scanner = lr_scanner_from_crystals(
-            &(lr_crystal_list){
-                .crystals = crystals, .num_crystals = count, .finds_layers = true, .log = &log.log},
+            &(lr_crystal_list){.crystals = crystals, .num_crystals = count, .finds_layers = true, .log = &log.log},
             crystal_of, NULL);
-        if (scanner == NULL) {
-            fail_msg("%s", log.error);
-        }
+        if (scanner == NULL) fail_msg("%s", log.error);
         assert_int_equal(scanner->num_modules, 4);
         for (int c = 0; c < count; c++) {
             double centre[3];
             const lr_module *module = crystal_place(scanner, crystal_of[c], centre);
             assert_int_equal(module->layer, far ? 0 : c / 6 % 2);
             assert_int_equal(module->block, far ? 0 : c / 12 + 1);
-            for (int k = 0; k < 3; k++) {
-                assert_true(fabs(centre[k] - crystals[c].centre_mm[k]) < 1e-9);
-            }
+            for (int k = 0; k < 3; k++) assert_true(fabs(centre[k] - crystals[c].centre_mm[k]) < 1e-9);
         }
         lr_scanner_destroy(scanner);
     }
@@ -543,9 +506,7 @@ static void hdf5_keeps_layers(void **state)
     lr_lor_data *data = lr_lor_data_create(lors, &log.log);
     assert_int_equal(lr_lor_data_write(path, lors, data, &log.log), LR_OK);
     lr_scanner *again = lr_scanner_read_hdf5(path, &log.log);
-    if (again == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (again == NULL) fail_msg("%s", log.error);
     assert_same_modules(scanner, again, 0);
     bool keep[256];
     memset(keep, true, sizeof(keep));
@@ -569,9 +530,7 @@ static lr_scanner *read_scanner(const char *path)
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read(path, &log.log);
-    if (scanner == NULL || log.num_warnings > 0) {
-        fail_msg("%s%s", log.error, log.warning);
-    }
+    if (scanner == NULL || log.num_warnings > 0) fail_msg("%s%s", log.error, log.warning);
     return scanner;
 }
 
@@ -580,16 +539,12 @@ static void write_events(const char *path, const lr_lors *lors, const lr_event *
     struct test_log log;
     test_log_init(&log);
     const lr_events_info info = {.duration_s = 1};
-    lr_events_writer *writer = lr_events_writer_create(
-        &(lr_events_writer_params){.path = path, .lors = lors, .info = &info, .log = &log.log});
-    if (writer == NULL) {
-        fail_msg("%s", log.error);
-    }
+    lr_events_writer *writer =
+        lr_events_writer_create(&(lr_events_writer_params){.path = path, .lors = lors, .info = &info, .log = &log.log});
+    if (writer == NULL) fail_msg("%s", log.error);
     const lr_event_sink sink = lr_events_writer_sink(writer);
     assert_int_equal(sink.take(sink.user, events, count), LR_OK);
-    if (lr_events_writer_finish(writer) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (lr_events_writer_finish(writer) != LR_OK) fail_msg("%s", log.error);
 }
 
 /* Crystals of two scanners at one place, in the same layer. */
@@ -600,8 +555,7 @@ static bool is_same_crystal(const lr_scanner *a, int in_a, const lr_scanner *b, 
     return hypot(hypot(x[0] - y[0], x[1] - y[1]), x[2] - y[2]) < 1e-3 && one->layer == other->layer;
 }
 
-static bool is_same_event(const lr_scanner *a, const lr_event *in_a, const lr_scanner *b,
-                          const lr_event *in_b)
+static bool is_same_event(const lr_scanner *a, const lr_event *in_a, const lr_scanner *b, const lr_event *in_b)
 {
     return (is_same_crystal(a, in_a->crystals[0], b, in_b->crystals[0]) &&
             is_same_crystal(a, in_a->crystals[1], b, in_b->crystals[1])) ||
@@ -638,25 +592,18 @@ static void check_events(lr_scanner *scanner, const char *name, const char *scan
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     draw_events(lors, events);
     write_events(path, lors, events, NUM_EVENTS);
-    if (strcmp(name, scanner_name) != 0) {
-        assert_int_equal(lr_scanner_write(scanner_path, scanner, &log.log), LR_OK);
-    }
+    if (strcmp(name, scanner_name) != 0) assert_int_equal(lr_scanner_write(scanner_path, scanner, &log.log), LR_OK);
     lr_scanner *brought = read_scanner(scanner_path);
     assert_int_equal(brought->num_positions, scanner->num_positions);
-    assert_int_equal(brought->coincidence.min_module_difference,
-                     scanner->coincidence.min_module_difference);
+    assert_int_equal(brought->coincidence.min_module_difference, scanner->coincidence.min_module_difference);
     assert_same_crystals(scanner, brought, 1e-3);
     for (int own = 0; own < 2; own++) {
         const lr_scanner *with = own ? scanner : brought;
         const lr_events_source source = {.path = path, .scanner = with, .log = &log.log};
         lr_event_list *list = lr_event_list_read(&source);
-        if (list == NULL) {
-            fail_msg("%s", log.error);
-        }
+        if (list == NULL) fail_msg("%s", log.error);
         assert_int_equal(list->count, NUM_EVENTS);
-        for (int k = 0; k < NUM_EVENTS; k++) {
-            assert_true(is_same_event(scanner, &events[k], with, &list->events[k]));
-        }
+        for (int k = 0; k < NUM_EVENTS; k++) assert_true(is_same_event(scanner, &events[k], with, &list->events[k]));
         lr_event_list_destroy(list);
     }
     lr_scanner_destroy(brought);

@@ -14,9 +14,7 @@ static lr_scanner *read_preset(const char *name)
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read(name, &log.log);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", log.error);
     assert_int_equal(log.num_warnings, 0);
     return scanner;
 }
@@ -29,8 +27,7 @@ static void every_preset_is_a_scanner_with_sources(void **state)
         lr_scanner *scanner = read_preset(*name);
         assert_true(scanner->num_modules >= 2);
         assert_non_null(scanner->source);
-        assert_true(strcmp(*name, "two-opposed-modules") == 0 ||
-                    strstr(scanner->source, "\nunverified: ") != NULL);
+        assert_true(strcmp(*name, "two-opposed-modules") == 0 || strstr(scanner->source, "\nunverified: ") != NULL);
         struct test_log log;
         test_log_init(&log);
         lr_lors *lors = lr_lors_create(scanner, &log.log);
@@ -121,8 +118,7 @@ static void numbers_are_as_published(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_scanner *scanner = read_preset(cases[k].name);
         const lr_module *last = &scanner->modules[scanner->num_modules - 1];
-        const double radius =
-            -(last->centre_mm[0] * last->normal[0] + last->centre_mm[1] * last->normal[1]);
+        const double radius = -(last->centre_mm[0] * last->normal[0] + last->centre_mm[1] * last->normal[1]);
         assert_true(fabs(radius - cases[k].radius_mm) <= cases[k].radius_off_mm + 1e-9);
         assert_int_equal(last->first_crystal_ring + last->crystals[1], cases[k].rings);
         assert_true(fabs(length_mm(scanner) - cases[k].axial_mm) <= cases[k].axial_off_mm);
@@ -213,8 +209,7 @@ static void doubtful_numbers_are_consistent(void **state)
     assert_true(8 * block->pitch_mm[0] < 2 * 328 * tan(pi / 56));
     /* STIR's radius and depth, CASToR's, and where photons stop in 25 mm of LYSO. */
     const lr_module *unit = &signa->modules[0];
-    const double front_mm =
-        -(unit->centre_mm[0] * unit->normal[0] + unit->centre_mm[1] * unit->normal[1]);
+    const double front_mm = -(unit->centre_mm[0] * unit->normal[0] + unit->centre_mm[1] * unit->normal[1]);
     const double mu = signa->crystal_mu_per_mm, depth = unit->depth_mm;
     const double stop_mm = 1 / mu - depth * exp(-mu * depth) / (1 - exp(-mu * depth));
     assert_close(front_mm + 8.5, 317 + 3.3, 1e-9);
@@ -247,8 +242,7 @@ static void mmr_has_4084_planes(void **state)
     lr_scanner_destroy(scanner);
 }
 
-static void nearest_crystal(const lr_scanner *scanner, const double position_mm[3],
-                            double *distance_mm, int *crystal)
+static void nearest_crystal(const lr_scanner *scanner, const double position_mm[3], double *distance_mm, int *crystal)
 {
     int number = 0;
     *distance_mm = INFINITY;
@@ -257,9 +251,8 @@ static void nearest_crystal(const lr_scanner *scanner, const double position_mm[
             for (int p = 0; p < scanner->modules[m].crystals[0]; p++, number++) {
                 double centre[3];
                 lr_module_crystal_centre(&scanner->modules[m], p, q, centre);
-                const double away =
-                    sqrt(pow(centre[0] - position_mm[0], 2) + pow(centre[1] - position_mm[1], 2) +
-                         pow(centre[2] - position_mm[2], 2));
+                const double away = sqrt(pow(centre[0] - position_mm[0], 2) + pow(centre[1] - position_mm[1], 2) +
+                                         pow(centre[2] - position_mm[2], 2));
                 if (away < *distance_mm) {
                     *distance_mm = away;
                     *crystal = number;
@@ -274,9 +267,7 @@ static void safir_agrees_with_its_crystal_map(void **state)
 {
     (void)state;
     char path[1024], line[256];
-    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) {
-        skip();
-    }
+    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     lr_scanner *scanner = read_preset("safir-dual-ring-prototype");
     FILE *file = fopen(path, "r");
     assert_non_null(file);
@@ -287,9 +278,7 @@ static void safir_agrees_with_its_crystal_map(void **state)
     while (fgets(line, sizeof(line), file) != NULL) {
         double at[3], away;
         int crystal = 0;
-        if (sscanf(line, "%*d %*d %*d %lf %lf %lf", &at[0], &at[1], &at[2]) != 3) {
-            continue;
-        }
+        if (sscanf(line, "%*d %*d %*d %lf %lf %lf", &at[0], &at[1], &at[2]) != 3) continue;
         nearest_crystal(scanner, at, &away, &crystal);
         worst = fmax(worst, away);
         assert_int_equal(taken[crystal], 0);
@@ -321,9 +310,7 @@ static void misspelt_names_meet_the_nearest(void **state)
         test_log_init(&log);
         assert_null(lr_scanner_read(cases[k][0], &log.log));
         assert_int_equal(log.status, LR_BAD_INPUT);
-        if (strstr(log.error, cases[k][1]) == NULL) {
-            fail_msg("expected '%s', found '%s'", cases[k][1], log.error);
-        }
+        if (strstr(log.error, cases[k][1]) == NULL) fail_msg("expected '%s', found '%s'", cases[k][1], log.error);
     }
 }
 

@@ -34,8 +34,7 @@ static lr_scanner *read_text(const char *text, struct test_log *log)
 #define SIZES "crystals: [9, 9], pitch_mm: [4.3, 4.3], face_mm: [4.0, 4.0], depth_mm: 30}\n"
 #define UPPER "  - {center_mm: [0, 465, 0], u: [1, 0, 0], v: [0, 0, 1], " SIZES
 #define LOWER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [0, 0, 1], " SIZES
-#define PANEL(crystals)                                                                            \
-    "module: {crystals: " crystals ", pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 30"
+#define PANEL(crystals) "module: {crystals: " crystals ", pitch_mm: [4.3, 4.3], face_mm: [4, 4], depth_mm: 30"
 
 struct bad_case {
     const char *text;
@@ -49,15 +48,11 @@ static void check_bad(const struct bad_case *bad)
     struct test_log log;
     char start[512];
     lr_scanner *scanner = read_text(bad->text, &log);
-    snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", bad->place, bad->place[0] ? ":" : "",
-             bad->sentence);
-    if (scanner != NULL || log.status != LR_BAD_INPUT ||
-        strncmp(log.error, start, strlen(start)) != 0) {
+    snprintf(start, sizeof(start), FILE_NAME ":%s%s %s", bad->place, bad->place[0] ? ":" : "", bad->sentence);
+    if (scanner != NULL || log.status != LR_BAD_INPUT || strncmp(log.error, start, strlen(start)) != 0)
         fail_msg("for\n%s\nexpected '%s...'\nfound '%s'", bad->text, start, log.error);
-    }
-    if (bad->excerpt != NULL && strstr(log.error, bad->excerpt) == NULL) {
+    if (bad->excerpt != NULL && strstr(log.error, bad->excerpt) == NULL)
         fail_msg("expected the excerpt '%s'\nfound '%s'", bad->excerpt, log.error);
-    }
     if (bad->place[0] != '\0') {
         assert_non_null(strstr(log.error, "\n    "));
         assert_non_null(strchr(log.error, '^'));
@@ -69,10 +64,9 @@ static void unknown_key_is_spelled_out(void **state)
     (void)state;
     struct test_log log;
     assert_null(read_text("name: x\nring:\n  radius_mm: 465\n  ring_spcing: 258\n" MODULE, &log));
-    assert_string_equal(log.error,
-                        FILE_NAME ":4:3: unknown key 'ring_spcing'; did you mean 'ring_pitch_mm'?\n"
-                                  "      ring_spcing: 258\n"
-                                  "      ^~~~~~~~~~~");
+    assert_string_equal(log.error, FILE_NAME ":4:3: unknown key 'ring_spcing'; did you mean 'ring_pitch_mm'?\n"
+                                             "      ring_spcing: 258\n"
+                                             "      ^~~~~~~~~~~");
     assert_int_equal(log.status, LR_BAD_INPUT);
 }
 
@@ -83,96 +77,78 @@ static void keys(void **state)
         {"nmae: x\n" RING MODULE, "1:1", "unknown key 'nmae'; did you mean 'name'?", "^~~~"},
         {RING MODULE "zzzzz: 1\n", "3:1", "unknown key 'zzzzz'; a scanner has: name, ring,", NULL},
         {RING MODULE "name: x\nname: y\n", "4:1", "'name' is given again (first in line 3)", NULL},
-        {"ring: {radius_mm: 465, radius_mm: 4, modules: 24}\n" MODULE, "1:24",
-         "'radius_mm' is given again", NULL},
+        {"ring: {radius_mm: 465, radius_mm: 4, modules: 24}\n" MODULE, "1:24", "'radius_mm' is given again", NULL},
         {RING MODULE "name: x\n\"name\": y\n", "4:1", "'name' is given again", NULL},
         {"ring: {modules: 24}\n" MODULE, "1:1", "a ring lacks 'radius_mm'", "    ^~~~"},
         {"ring: {radius_mm: 465}\n" MODULE, "1:1", "a ring lacks 'modules'", NULL},
-        {RING "module: {crystals: [1, 1], pitch_mm: [4, 4], face_mm: [4, 4]}\n", "2:1",
-         "a module lacks 'depth_mm'", NULL},
+        {RING "module: {crystals: [1, 1], pitch_mm: [4, 4], face_mm: [4, 4]}\n", "2:1", "a module lacks 'depth_mm'",
+         NULL},
         {RING MODULE "tof: {}\n", "3:1", "a tof lacks 'resolution_ps'", NULL},
         {"modules:\n" UPPER "  - {center_mm: [0, 0, 0]}\n", "3:5", "a module lacks 'u'", NULL},
-        {"modules:\n  - {center_mm: [0, 1, 0], centre_mm: [0, 1, 0]}\n" UPPER, "2:28",
-         "'center_mm' is given again", NULL},
-        {"ring: {radius_mm: 465, modules: 24, rings: 2}\n" MODULE, "1:37",
-         "2 rings need 'ring_pitch_mm'", NULL},
+        {"modules:\n  - {center_mm: [0, 1, 0], centre_mm: [0, 1, 0]}\n" UPPER, "2:28", "'center_mm' is given again",
+         NULL},
+        {"ring: {radius_mm: 465, modules: 24, rings: 2}\n" MODULE, "1:37", "2 rings need 'ring_pitch_mm'", NULL},
         {RING PANEL("[[7, 8], 8]") "}\n", "2:10", "a panel of blocks needs 'block_gap_mm'", NULL},
         {RING MODULE "<<: {a: 1}\n", "3:1", "unknown key '<<'", NULL},
         {RING MODULE "? [a, b]\n: 1\n", "3:3", "unknown key ''", NULL},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void values(void **state)
 {
     (void)state;
     static const struct bad_case cases[] = {
-        {"ring: {radius_mm: four, modules: 24}\n" MODULE, "1:19",
-         "'radius_mm' must be a number, found 'four'", "                      ^~~~"},
+        {"ring: {radius_mm: four, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number, found 'four'",
+         "                      ^~~~"},
         {"ring: {radius_mm: \"465\", modules: 24}\n" MODULE, "1:19",
          "'radius_mm' must be a number, found the quoted text '465'", NULL},
-        {"ring: {radius_mm: [1], modules: 24}\n" MODULE, "1:19",
-         "'radius_mm' must be a number, found a list [...]", NULL},
-        {"ring: {radius_mm: , modules: 24}\n" MODULE, "1:8",
-         "'radius_mm' must be a number, found nothing", NULL},
-        {"ring: {radius_mm: 0, modules: 24}\n" MODULE, "1:19",
-         "'radius_mm' must be greater than 0, found 0", NULL},
-        {"ring: {radius_mm: -465, modules: 24}\n" MODULE, "1:19",
-         "'radius_mm' must be greater than 0, found -465", NULL},
-        {"ring: {radius_mm: .inf, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite",
+        {"ring: {radius_mm: [1], modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number, found a list [...]",
          NULL},
-        {"ring: {radius_mm: nan, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite",
+        {"ring: {radius_mm: , modules: 24}\n" MODULE, "1:8", "'radius_mm' must be a number, found nothing", NULL},
+        {"ring: {radius_mm: 0, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be greater than 0, found 0", NULL},
+        {"ring: {radius_mm: -465, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be greater than 0, found -465",
          NULL},
-        {"ring: {radius_mm: 1e999, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite",
+        {"ring: {radius_mm: .inf, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite", NULL},
+        {"ring: {radius_mm: nan, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite", NULL},
+        {"ring: {radius_mm: 1e999, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be finite", NULL},
+        {"ring: {radius_mm: 0x1d1, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number", NULL},
+        {"ring: {radius_mm: 7:45, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number", NULL},
+        {"ring: {radius_mm: 465 mm, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number, found '465 mm'",
          NULL},
-        {"ring: {radius_mm: 0x1d1, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number",
+        {"ring: {radius_mm: 465, modules: 24.5}\n" MODULE, "1:33", "'modules' must be a whole number, found '24.5'",
          NULL},
-        {"ring: {radius_mm: 7:45, modules: 24}\n" MODULE, "1:19", "'radius_mm' must be a number",
-         NULL},
-        {"ring: {radius_mm: 465 mm, modules: 24}\n" MODULE, "1:19",
-         "'radius_mm' must be a number, found '465 mm'", NULL},
-        {"ring: {radius_mm: 465, modules: 24.5}\n" MODULE, "1:33",
-         "'modules' must be a whole number, found '24.5'", NULL},
         {"ring: {radius_mm: 465, modules: 0}\n" MODULE, "1:33", "'modules' must be from 1", NULL},
         {"ring: {radius_mm: 465, modules: 3e9}\n" MODULE, "1:33", "'modules' must be from 1", NULL},
-        {"ring: {radius_mm: 465, modules: yes}\n" MODULE, "1:33",
-         "'modules' must be a whole number, found 'yes'", NULL},
+        {"ring: {radius_mm: 465, modules: yes}\n" MODULE, "1:33", "'modules' must be a whole number, found 'yes'",
+         NULL},
         {RING MODULE "coincidence: {min_module_difference: no}\n", "3:38",
          "'min_module_difference' must be a whole number, found 'no'", NULL},
-        {RING MODULE "coincidence: {max_ring_difference: -1}\n", "3:36",
-         "'max_ring_difference' must be from 0", NULL},
+        {RING MODULE "coincidence: {max_ring_difference: -1}\n", "3:36", "'max_ring_difference' must be from 0", NULL},
         {RING MODULE "coincidence: 5\n", "3:14", "a coincidence must be a mapping", NULL},
-        {RING MODULE "detection_depth_mm: -1\n", "3:21", "'detection_depth_mm' must be at least 0",
-         NULL},
+        {RING MODULE "detection_depth_mm: -1\n", "3:21", "'detection_depth_mm' must be at least 0", NULL},
         {RING MODULE "crystal_mu_per_mm: 0\n", "3:20", "'crystal_mu_per_mm' must be", NULL},
         {"name: no\n" RING MODULE, "1:7", "'name' must be a text, and 'no' without quotes", NULL},
         {"name: 12\n" RING MODULE, "1:7", "'name' must be a text, and '12' without quotes", NULL},
         {"name:\n" RING MODULE, "1:1", "'name' must be a text, found nothing", NULL},
         {"name: [a]\n" RING MODULE, "1:7", "'name' must be a text, found a list", NULL},
-        {RING MODULE "source: [a, {b: c}]\n", "3:13", "'source' must be a text, found a mapping",
-         NULL},
-        {RING MODULE "unverified: [a, off]\n", "3:17", "'unverified' must be a text, and 'off'",
-         NULL},
-        {RING "module: {crystals: [27, 60], pitch_mm: [4.3, 0], face_mm: [4, 4], depth_mm: 30}\n",
-         "2:46", "'pitch_mm[1]' must be greater than 0, found 0", NULL},
-        {RING "module: {crystals: [27, 60], pitch_mm: [4.3], face_mm: [4, 4], depth_mm: 30}\n",
-         "2:40", "'pitch_mm' must be a list of 2 numbers, found 1", NULL},
-        {RING "module: {crystals: [27, 60], pitch_mm: 4.3, face_mm: [4, 4], depth_mm: 30}\n",
-         "2:40", "'pitch_mm' must be a list of 2 numbers [along u, along v], found '4.3'", NULL},
+        {RING MODULE "source: [a, {b: c}]\n", "3:13", "'source' must be a text, found a mapping", NULL},
+        {RING MODULE "unverified: [a, off]\n", "3:17", "'unverified' must be a text, and 'off'", NULL},
+        {RING "module: {crystals: [27, 60], pitch_mm: [4.3, 0], face_mm: [4, 4], depth_mm: 30}\n", "2:46",
+         "'pitch_mm[1]' must be greater than 0, found 0", NULL},
+        {RING "module: {crystals: [27, 60], pitch_mm: [4.3], face_mm: [4, 4], depth_mm: 30}\n", "2:40",
+         "'pitch_mm' must be a list of 2 numbers, found 1", NULL},
+        {RING "module: {crystals: [27, 60], pitch_mm: 4.3, face_mm: [4, 4], depth_mm: 30}\n", "2:40",
+         "'pitch_mm' must be a list of 2 numbers [along u, along v], found '4.3'", NULL},
         {RING PANEL("27") "}\n", "2:10", "'crystals' must be [along u, along v]", NULL},
         {RING PANEL("[27, 60, 1]") "}\n", "2:10", "'crystals' must be [along u, along v]", NULL},
         {RING PANEL("[27.5, 60]") "}\n", "2:21", "'crystals along u' must be a whole number", NULL},
-        {RING PANEL("[27, [8, 0]]") ", block_gap_mm: [0, 0]}\n", "2:29",
-         "'crystals along v' must be from 1", NULL},
+        {RING PANEL("[27, [8, 0]]") ", block_gap_mm: [0, 0]}\n", "2:29", "'crystals along v' must be from 1", NULL},
         {RING PANEL("[[], 8]") "}\n", "2:21", "an axis must have from 1", NULL},
         {RING PANEL("[[7, 8], 8]") ", block_gap_mm: [-0.5, 0]}\n", "2:101",
          "'block_gap_mm[0]' must be at least 0, found -0.5", NULL},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void forms(void **state)
@@ -180,8 +156,7 @@ static void forms(void **state)
     (void)state;
     static const struct bad_case cases[] = {
         {"name: x\n", "1:1", "a scanner needs either 'ring' with 'module', or 'modules'", NULL},
-        {RING MODULE "modules:\n" UPPER LOWER, "3:1",
-         "both 'ring' (line 1) and 'modules' are given", NULL},
+        {RING MODULE "modules:\n" UPPER LOWER, "3:1", "both 'ring' (line 1) and 'modules' are given", NULL},
         {MODULE "modules:\n" UPPER LOWER, "1:1", "'module' describes the panels of a 'ring'", NULL},
         {RING, "1:1", "a 'ring' needs a 'module'", NULL},
         {MODULE, "1:1", "a scanner needs either", NULL},
@@ -193,25 +168,21 @@ static void forms(void **state)
         {"- a\n- b\n", "1:1", "a scanner must be a mapping", NULL},
         {"just text\n", "1:1", "a scanner must be a mapping 'key: value', found 'just text'", NULL},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void axes(void **state)
 {
     (void)state;
     static const struct bad_case cases[] = {
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [0, 0, 0], v: [0, 0, 1], " SIZES,
-         "3:31", "the axis 'u' is zero", NULL},
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [1, 0, 1], " SIZES,
-         "3:45", "the axes 'u' and 'v' are 45 degrees apart", NULL},
-        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0011, 0, 1], " SIZES,
-         "3:45", "the axes 'u' and 'v' are 89.937 degrees apart", NULL},
+        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [0, 0, 0], v: [0, 0, 1], " SIZES, "3:31",
+         "the axis 'u' is zero", NULL},
+        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [1, 0, 1], " SIZES, "3:45",
+         "the axes 'u' and 'v' are 45 degrees apart", NULL},
+        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0011, 0, 1], " SIZES, "3:45",
+         "the axes 'u' and 'v' are 89.937 degrees apart", NULL},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void slightly_tilted_axes_are_straightened(void **state)
@@ -219,18 +190,14 @@ static void slightly_tilted_axes_are_straightened(void **state)
     (void)state;
     struct test_log log;
     lr_scanner *scanner =
-        read_text("modules:\n" UPPER
-                  "  - {centre_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0027, 0, 3e200], " SIZES,
-                  &log);
+        read_text("modules:\n" UPPER "  - {centre_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0027, 0, 3e200], " SIZES, &log);
     assert_non_null(scanner);
     lr_scanner_destroy(scanner);
-    scanner = read_text("modules:\n" UPPER
-                        "  - {centre_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0027, 0, 3], " SIZES,
-                        &log);
+    scanner =
+        read_text("modules:\n" UPPER "  - {centre_mm: [0, -465, 0], u: [2, 0, 0], v: [0.0027, 0, 3], " SIZES, &log);
     assert_non_null(scanner);
     const lr_module *module = &scanner->modules[1];
-    const double dot =
-        module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
+    const double dot = module->u[0] * module->v[0] + module->u[1] * module->v[1] + module->u[2] * module->v[2];
     assert_true(fabs(dot) < 1e-15);
     assert_close(module->u[0], 1, 1e-15);
     assert_close(module->v[2], 1, 1e-15);
@@ -258,9 +225,7 @@ static void syntax(void **state)
         {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive", NULL},
         {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive", NULL},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void geometry_errors_carry_the_place(void **state)
@@ -273,9 +238,7 @@ static void geometry_errors_carry_the_place(void **state)
         {RING PANEL("[27, 60]") "}\ndetection_depth_mm: 31\n", "1:1",
          "unnamed scanner: the detection plane lies 31 mm behind", "    ring:"},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void sizes_have_limits(void **state)
@@ -283,18 +246,14 @@ static void sizes_have_limits(void **state)
     (void)state;
     static const struct bad_case cases[] = {
         {"ring: {radius_mm: 465, modules: 100001}\n" MODULE, "1:1", "100001 modules", NULL},
-        {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1",
-         "4e+18 modules", NULL},
+        {"ring: {radius_mm: 465, modules: 2e9, rings: 2e9, ring_pitch_mm: 1}\n" MODULE, "1:1", "4e+18 modules", NULL},
         {RING PANEL("[2147483647, 2147483647]") "}\n", "2:10", "more than 10000000 crystals", NULL},
         {RING PANEL("[1000, 1000]") "}\n", "2:10", "more than 10000000 crystals", NULL},
-        {"modules:\n" UPPER
-         "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], "
+        {"modules:\n" UPPER "  - {center_mm: [0, -465, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [5000, 5000], "
          "pitch_mm: [1, 1], face_mm: [1, 1], depth_mm: 3}\n",
          "3:59", "more than 10000000 crystals", NULL},
     };
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
-        check_bad(&cases[k]);
-    }
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) check_bad(&cases[k]);
 }
 
 static void long_and_deep_texts_are_refused(void **state)
@@ -305,9 +264,7 @@ static void long_and_deep_texts_are_refused(void **state)
     char *text = calloc((size_t)count * 3 + 64, 1);
     assert_non_null(text);
     size_t used = (size_t)sprintf(text, "modules: [");
-    for (int k = 0; k < count; k++, used += 3) {
-        memcpy(text + used, "{},", 3);
-    }
+    for (int k = 0; k < count; k++, used += 3) memcpy(text + used, "{},", 3);
     strcpy(text + used - 1, "]\n");
     assert_null(read_text(text, &log));
     assert_non_null(strstr(log.error, ":1:1: 100001 modules are too many"));
@@ -325,9 +282,8 @@ static void files_that_are_none(void **state)
     struct test_log log;
     test_log_init(&log);
     assert_null(lr_scanner_read("./no-such-file.yaml", &log.log));
-    assert_string_equal(log.error,
-                        "./no-such-file.yaml: cannot be opened: No such file in this folder, nor "
-                        "a name like it");
+    assert_string_equal(log.error, "./no-such-file.yaml: cannot be opened: No such file in this folder, nor "
+                                   "a name like it");
     assert_int_equal(log.status, LR_BAD_INPUT);
     test_log_init(&log);
     assert_null(lr_scanner_read("..", &log.log));
@@ -368,14 +324,14 @@ static void both_forms_are_read(void **state)
 {
     (void)state;
     struct test_log log;
-    lr_scanner *scanner = read_text(
-        "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, "
-        "ring_pitch_mm: 40}\nmodule: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: "
-        "[2.5, 3], face_mm: [2, 2.5], depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, "
-        "min_module_difference: 2, max_ring_difference: 0}\ndetection_depth_mm: 6.5\n"
-        "crystal_mu_per_mm: 0.0834\ntof: "
-        "{resolution_ps: 300}\nsource: [one, two]\nunverified: three\n",
-        &log);
+    lr_scanner *scanner =
+        read_text("name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, "
+                  "ring_pitch_mm: 40}\nmodule: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: "
+                  "[2.5, 3], face_mm: [2, 2.5], depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, "
+                  "min_module_difference: 2, max_ring_difference: 0}\ndetection_depth_mm: 6.5\n"
+                  "crystal_mu_per_mm: 0.0834\ntof: "
+                  "{resolution_ps: 300}\nsource: [one, two]\nunverified: three\n",
+                  &log);
     assert_non_null(scanner);
     assert_string_equal(scanner->name, "all keys");
     assert_string_equal(scanner->source, "one\ntwo\nunverified: three");
@@ -412,11 +368,11 @@ static void json_and_other_line_ends_are_read(void **state)
 {
     (void)state;
     struct test_log log;
-    lr_scanner *scanner = read_text(
-        "{\"name\": \"x\", \"ring\": {\"radius_mm\": 4.65e2, \"modules\": 24}, \"module\": "
-        "{\"crystals\": [27, 60], \"pitch_mm\": [4.3, 4.3], \"face_mm\": [4, 4.0], \"depth_mm\": "
-        "+30.}}",
-        &log);
+    lr_scanner *scanner =
+        read_text("{\"name\": \"x\", \"ring\": {\"radius_mm\": 4.65e2, \"modules\": 24}, \"module\": "
+                  "{\"crystals\": [27, 60], \"pitch_mm\": [4.3, 4.3], \"face_mm\": [4, 4.0], \"depth_mm\": "
+                  "+30.}}",
+                  &log);
     assert_non_null(scanner);
     lr_scanner_destroy(scanner);
     scanner = read_text("name: x\r\n" RING "\r\n" MODULE, &log);
@@ -440,10 +396,8 @@ static void check_any(const char *text, size_t bytes)
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read_text("cut.yaml", text, (int64_t)bytes, &log.log);
-    if (scanner == NULL &&
-        (log.status != LR_BAD_INPUT || strncmp(log.error, "cut.yaml:", 9) != 0)) {
+    if (scanner == NULL && (log.status != LR_BAD_INPUT || strncmp(log.error, "cut.yaml:", 9) != 0))
         fail_msg("for %zu bytes\n%.*s\nfound '%s'", bytes, (int)bytes, text, log.error);
-    }
     assert_true(scanner == NULL || log.error[0] == '\0');
     lr_scanner_destroy(scanner);
 }
@@ -453,13 +407,10 @@ static void any_truncation_is_survived(void **state)
     (void)state;
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner =
-        lr_scanner_read_text("whole.yaml", whole_file, (int64_t)strlen(whole_file), &log.log);
+    lr_scanner *scanner = lr_scanner_read_text("whole.yaml", whole_file, (int64_t)strlen(whole_file), &log.log);
     assert_non_null(scanner);
     lr_scanner_destroy(scanner);
-    for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) {
-        check_any(whole_file, bytes);
-    }
+    for (size_t bytes = 0; bytes < strlen(whole_file); bytes++) check_any(whole_file, bytes);
 }
 
 static void any_damage_is_survived(void **state)
@@ -485,9 +436,7 @@ static void numbers_have_points_in_every_locale(void **state)
     struct test_log log;
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
     const char *found = NULL;
-    for (size_t k = 0; k < 4 && found == NULL; k++) {
-        found = setlocale(LC_ALL, names[k]);
-    }
+    for (size_t k = 0; k < 4 && found == NULL; k++) found = setlocale(LC_ALL, names[k]);
     if (found == NULL) {
         print_message("skipped: no locale with a decimal comma is installed\n");
         skip();

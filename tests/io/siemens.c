@@ -53,11 +53,8 @@ static void write_words(const uint32_t *words, size_t count)
 {
     unsigned char *bytes = malloc(4 * count);
     assert_non_null(bytes);
-    for (size_t k = 0; k < count; k++) {
-        for (int b = 0; b < 4; b++) {
-            bytes[4 * k + (size_t)b] = (unsigned char)(words[k] >> (8 * b));
-        }
-    }
+    for (size_t k = 0; k < count; k++)
+        for (int b = 0; b < 4; b++) bytes[4 * k + (size_t)b] = (unsigned char)(words[k] >> (8 * b));
     write_bytes(EVENTS, bytes, 4 * count);
     free(bytes);
 }
@@ -99,19 +96,16 @@ static int tear_down(void **state)
 /* header NULL: the one beside the events. */
 static lr_events_source source_of(const char *events, const char *header, const lr_log *log)
 {
-    return (lr_events_source){
-        .path = events, .format = LR_EVENTS_SIEMENS, .companion = header, .log = log};
+    return (lr_events_source){.path = events, .format = LR_EVENTS_SIEMENS, .companion = header, .log = log};
 }
 
-static lr_prompts_delayeds read_good(struct fixture *fixture, const lr_lors *lors,
-                                     const char *events, const char *header)
+static lr_prompts_delayeds read_good(struct fixture *fixture, const lr_lors *lors, const char *events,
+                                     const char *header)
 {
     lr_prompts_delayeds data;
     test_log_init(&fixture->log);
     const lr_events_source source = source_of(events, header, &fixture->log.log);
-    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) {
-        fail_msg("%s", fixture->log.error);
-    }
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) fail_msg("%s", fixture->log.error);
     return data;
 }
 
@@ -124,19 +118,14 @@ static void finish(lr_prompts_delayeds *data)
 static double total(const lr_lor_data *data)
 {
     double sum = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        sum += data->values[k];
-    }
+    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
     return sum;
 }
 
 static float value_of(const lr_lor_data *data, int64_t lor)
 {
-    for (int64_t k = 0; k < data->count; k++) {
-        if (data->index[k] == lor) {
-            return data->values[k];
-        }
-    }
+    for (int64_t k = 0; k < data->count; k++)
+        if (data->index[k] == lor) return data->values[k];
     return 0;
 }
 
@@ -203,10 +192,9 @@ static void words_are_spelled_out(void **state)
     assert_true(value_of(data.delayeds, flat) == 1);
     assert_true(value_of(data.delayeds, far_plus) == 1);
     assert_int_equal(fixture->log.num_warnings, 1);
-    assert_non_null(
-        strstr(fixture->log.warning,
-               "2 of 10 events name crystals that octagon lacks, first word 11, at byte "
-               "44 (0x4"));
+    assert_non_null(strstr(fixture->log.warning,
+                           "2 of 10 events name crystals that octagon lacks, first word 11, at byte "
+                           "44 (0x4"));
     finish(&data);
 }
 
@@ -217,8 +205,7 @@ static void headers_are_believed(void **state)
     const uint32_t words[] = {0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)};
     char text[1024];
     write_words(words, 3);
-    snprintf(text, sizeof(text), "%s!data offset in bytes:=8\n%%total listmode word counts:=77\n",
-             small_header);
+    snprintf(text, sizeof(text), "%s!data offset in bytes:=8\n%%total listmode word counts:=77\n", small_header);
     write_text(HEADER, text);
     lr_prompts_delayeds data = read_good(fixture, fixture->small_lors, EVENTS, HEADER);
     assert_int_equal(data.counts.prompts, 1);
@@ -248,8 +235,7 @@ static void every_bin_has_a_lor_of_its_own(void **state)
                 const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
                 const int one = (view + half + AROUND) % AROUND;
                 const int two = (view - (t - half) + VIEWS + AROUND) % AROUND;
-                words[at] =
-                    prompt_bit | (uint32_t)((shown_planes[k][0] * VIEWS + view) * BINS + bin);
+                words[at] = prompt_bit | (uint32_t)((shown_planes[k][0] * VIEWS + view) * BINS + bin);
                 virtual_bins += one % PER_MODULE == 0 || two % PER_MODULE == 0;
             }
         }
@@ -258,8 +244,7 @@ static void every_bin_has_a_lor_of_its_own(void **state)
     free(words);
     remove(HEADER);
     lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, EVENTS, NULL);
-    print_message("%lld bins, %lld of virtual crystals\n", (long long)count,
-                  (long long)virtual_bins);
+    print_message("%lld bins, %lld of virtual crystals\n", (long long)count, (long long)virtual_bins);
     assert_int_equal(data.counts.unknown_crystals, virtual_bins);
     assert_int_equal(data.counts.not_in_coincidence, 0);
     assert_int_equal(data.prompts->count, (int64_t)count - virtual_bins);
@@ -317,19 +302,15 @@ static void lines_lie_where_their_bins_say(void **state)
         const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
         const int one = (view + half + AROUND) % AROUND;
         const int two = (view - (t - half) + VIEWS + AROUND) % AROUND;
-        if (one % PER_MODULE == 0 || two % PER_MODULE == 0) {
-            continue;
-        }
+        if (one % PER_MODULE == 0 || two % PER_MODULE == 0) continue;
         double ends[2][3];
         const double angle_deg = 90 + 360.0 / AROUND * (view + half);
         const double other_deg = 270 + 360.0 / AROUND * (view - (t - half));
-        ends_of(fixture, prompt_bit | (uint32_t)((plane[0] * VIEWS + view) * BINS + bin), angle_deg,
-                ends);
+        ends_of(fixture, prompt_bit | (uint32_t)((plane[0] * VIEWS + view) * BINS + bin), angle_deg, ends);
         worst_deg = fmax(worst_deg, fabs(angle_off(ends[0], angle_deg)));
         worst_deg = fmax(worst_deg, fabs(angle_off(ends[1], other_deg)));
         const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1];
-        const double mean_mm =
-            0.5 * (hypot(ends[0][0], ends[0][1]) + hypot(ends[1][0], ends[1][1]));
+        const double mean_mm = 0.5 * (hypot(ends[0][0], ends[0][1]) + hypot(ends[1][0], ends[1][1]));
         const double past_mm = fabs(ends[0][0] * dy - ends[0][1] * dx) / hypot(dx, dy);
         worst_mm = fmax(worst_mm, fabs(past_mm - mean_mm * sin(pi * abs(t) / AROUND)));
         assert_close(ends[0][2], (31.5 - plane[1]) * pitch_mm, 1e-12);
@@ -348,10 +329,8 @@ static void expect(struct fixture *fixture, const char *header, const char *sent
     test_log_init(&fixture->log);
     const lr_events_source source = source_of(EVENTS, header, &fixture->log.log);
     const lr_status status = lr_events_bin(&source, fixture->small_lors, &data, NULL);
-    if (status != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT ||
-        strstr(fixture->log.error, sentence) == NULL) {
+    if (status != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
-    }
     assert_null(data.prompts);
     assert_null(data.delayeds);
     assert_int_equal(data.counts.prompts, 0);
@@ -373,9 +352,7 @@ static void events_before_the_end_are_read(void **state)
         char said[64];
         snprintf(said, sizeof(said), "at byte %d,", bytes / 4 * 4);
         assert_int_equal(truncate(EVENTS, bytes), 0);
-        if (bytes % 4 != 0) {
-            check_cut(&source, list, bytes > 12 ? 2 : bytes > 4 ? 1 : 0, said);
-        }
+        if (bytes % 4 != 0) check_cut(&source, list, bytes > 12 ? 2 : bytes > 4 ? 1 : 0, said);
     }
     lr_event_list_destroy(list);
 }
@@ -388,8 +365,7 @@ static void broken_files_are_refused(void **state)
     write_text(HEADER, small_header);
     for (size_t rest = 1; rest < 4; rest++) {
         char sentence[128];
-        snprintf(sentence, sizeof(sentence),
-                 EVENTS ": is truncated: word 1, at byte 4, has %zu of 4", rest);
+        snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: word 1, at byte 4, has %zu of 4", rest);
         write_bytes(EVENTS, bytes, 4 + rest);
         expect(fixture, HEADER, sentence);
     }
@@ -414,8 +390,7 @@ static void wrong_headers_are_refused(void **state)
     static const char *const cases[][2] = {
         {"", HEADER ": the header is empty"},
         {"number of rings:=4\n", HEADER ": does not begin with '!INTERFILE'"},
-        {"!INTERFILE:=\n!number of rings := many\n",
-         HEADER ":2: 'number of rings' must be a whole"},
+        {"!INTERFILE:=\n!number of rings := many\n", HEADER ":2: 'number of rings' must be a whole"},
         {"!INTERFILE:=\n\n%number of views:=-16\n", HEADER ":3: 'number of views' must be"},
         {"!INTERFILE:=\n%number of views:=16.5\n", HEADER ":2: 'number of views' must be"},
         {"!INTERFILE:=\ndata format:=Sinogram\n", HEADER ":2: the header describes 'Sinogram'"},
@@ -429,8 +404,7 @@ static void wrong_headers_are_refused(void **state)
         {"!INTERFILE:=\n%LM event and tag words format (bits):=64\n", "words of 64 bits"},
         {"!INTERFILE:=\n%axial compression:=11\n", "compressed axially by 11"},
         {"!INTERFILE:=\n%number of TOF time bins:=13\n", "13 time-of-flight bins"},
-        {"!INTERFILE:=\nnumber of rings:=4\n",
-         EVENTS ": how many bins a projection of octagon has"},
+        {"!INTERFILE:=\nnumber of rings:=4\n", EVENTS ": how many bins a projection of octagon has"},
         {"!INTERFILE:=\n%number of projections:=20\ndata offset in bytes:=99999999999\n",
          "99999999999 bytes before the words"},
     };
@@ -518,14 +492,11 @@ static void check_counts(const lr_prompts_delayeds *data)
 static void the_virtual_crystal_is_never_hit(void **state)
 {
     struct fixture *fixture = *state;
-    static const double known[PER_MODULE] = {0,     48214, 55984, 56010, 58107,
-                                             58387, 55830, 56314, 48916};
+    static const double known[PER_MODULE] = {0, 48214, 55984, 56010, 58107, 58387, 55830, 56314, 48916};
     double found[PER_MODULE] = {0};
     int largest = 0;
     char path[1024];
-    if (test_data(path, "mmr/small_listmode_file.l") == NULL) {
-        skip();
-    }
+    if (test_data(path, "mmr/small_listmode_file.l") == NULL) skip();
     lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, path, NULL);
     assert_non_null(strstr(fixture->log.warning, "holds 254816 words where its header tells of "
                                                  "331257106")); /* so the header was found */
@@ -536,9 +507,7 @@ static void the_virtual_crystal_is_never_hit(void **state)
         found[lor.r + 1] += data.prompts->values[k];
         largest = abs(lor.q - lor.s) > largest ? abs(lor.q - lor.s) : largest;
     }
-    for (int k = 0; k < PER_MODULE; k++) {
-        assert_true(found[k] == known[k]);
-    }
+    for (int k = 0; k < PER_MODULE; k++) assert_true(found[k] == known[k]);
     assert_int_equal(largest, LARGEST);
     finish(&data);
 }
@@ -546,16 +515,11 @@ static void the_virtual_crystal_is_never_hit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_spelled_out),
-        cmocka_unit_test(headers_are_believed),
-        cmocka_unit_test(every_bin_has_a_lor_of_its_own),
-        cmocka_unit_test(lines_lie_where_their_bins_say),
-        cmocka_unit_test(broken_files_are_refused),
-        cmocka_unit_test(events_before_the_end_are_read),
-        cmocka_unit_test(wrong_headers_are_refused),
-        cmocka_unit_test(the_header_is_found_beside_the_events),
-        cmocka_unit_test(other_scanners_are_refused),
-        cmocka_unit_test(the_virtual_crystal_is_never_hit),
+        cmocka_unit_test(words_are_spelled_out),          cmocka_unit_test(headers_are_believed),
+        cmocka_unit_test(every_bin_has_a_lor_of_its_own), cmocka_unit_test(lines_lie_where_their_bins_say),
+        cmocka_unit_test(broken_files_are_refused),       cmocka_unit_test(events_before_the_end_are_read),
+        cmocka_unit_test(wrong_headers_are_refused),      cmocka_unit_test(the_header_is_found_beside_the_events),
+        cmocka_unit_test(other_scanners_are_refused),     cmocka_unit_test(the_virtual_crystal_is_never_hit),
     };
     return cmocka_run_group_tests_name("Siemens list mode", tests, set_up, tear_down);
 }

@@ -44,17 +44,16 @@ static int setup(void **state)
     (void)state;
     uint64_t seed = test_seed();
     scanner = lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "dodecagon", .coincidence = {.min_module_difference = 4}},
-        &ring);
+        &(lr_scanner_params){.name = "dodecagon", .coincidence = {.min_module_difference = 4}}, &ring);
     lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
     for (int k = 0; k < MANY; k++) {
         const int m = (int)(12 * test_random(&seed));
         const int n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
-        events[k] = (lr_event){.crystals = {12 * m + (int)(12 * test_random(&seed)),
-                                            12 * n + (int)(12 * test_random(&seed))},
-                               .tof_mm = (float)(40 * test_random(&seed) - 20),
-                               .weight = 1};
+        events[k] =
+            (lr_event){.crystals = {12 * m + (int)(12 * test_random(&seed)), 12 * n + (int)(12 * test_random(&seed))},
+                       .tof_mm = (float)(40 * test_random(&seed) - 20),
+                       .weight = 1};
     }
     return 0;
 }
@@ -119,9 +118,8 @@ static double rippled(const lr_blobs *blobs, const double off[3], const double *
         for (int k = -WAVES; k <= WAVES; k++) {
             for (int l = -WAVES; l <= WAVES; l++) {
                 const int square = h * h + k * k + l * l;
-                if (square > 0 && square <= WAVES * WAVES && (h + k + l) % 2 == 0) {
+                if (square > 0 && square <= WAVES * WAVES && (h + k + l) % 2 == 0)
                     sum += waves[square] * cos(unit * (h * off[0] + k * off[1] + l * off[2]));
-                }
             }
         }
     }
@@ -131,31 +129,25 @@ static double rippled(const lr_blobs *blobs, const double off[3], const double *
 static double check_constant(lr_blobs asked)
 {
     const lr_blobs blobs = complete(asked);
-    lr_image *image = lr_image_create(
-        &(lr_grid){.size = {5, 4, 3}, .voxel_mm = {4, 4, 4}, .origin_mm = {-15.2, -13, 3.1}}, NULL);
+    lr_image *image =
+        lr_image_create(&(lr_grid){.size = {5, 4, 3}, .voxel_mm = {4, 4, 4}, .origin_mm = {-15.2, -13, 3.1}}, NULL);
     lr_grid grids[2];
     double waves[WAVES * WAVES + 1] = {0}, ripple = 0;
     lr_blobs_grids(&blobs, &image->grid, grids);
     const int64_t count = 2 * lr_grid_num_voxels(&grids[0]);
     float *ones = malloc((size_t)count * sizeof(*ones));
-    for (int64_t k = 0; k < count; k++) {
-        ones[k] = 1;
-    }
-    for (int square = 1; square <= WAVES * WAVES; square++) {
+    for (int64_t k = 0; k < count; k++) ones[k] = 1;
+    for (int square = 1; square <= WAVES * WAVES; square++)
         waves[square] = spectrum(&blobs, 2 * PI * sqrt(square) / blobs.spacing_mm);
-    }
     assert_int_equal(lr_blobs_evaluate(&blobs, ones, image, NULL), LR_OK);
     for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
         double point[3];
         lr_grid_voxel_centre(&image->grid, v, point);
-        for (int k = 0; k < 3; k++) {
-            point[k] -= grids[0].origin_mm[k];
-        }
+        for (int k = 0; k < 3; k++) point[k] -= grids[0].origin_mm[k];
         assert_true(fabs((double)image->values[v] - rippled(&blobs, point, waves)) < 3e-5);
         ripple = fmax(ripple, fabs((double)image->values[v] - 1));
     }
-    print_message("radius %g, spacing %g mm: ripple %.2g\n", blobs.radius_mm, blobs.spacing_mm,
-                  ripple);
+    print_message("radius %g, spacing %g mm: ripple %.2g\n", blobs.radius_mm, blobs.spacing_mm, ripple);
     free(ones);
     lr_image_destroy(image);
     return ripple;
@@ -271,23 +263,18 @@ static void test_vectors_stay_where_they_are(void **state)
     const lr_vector_params like = {.place = lr_operator_place(op), .count = num};
     const lr_vector_params of_events = {.place = like.place, .count = COUNT};
     const lr_vector from = lr_vector_of_doubles(x, num);
-    assert_true((like.place != NULL) ==
-                (strcmp(backend, "cuda") == 0 || strcmp(backend, "compute") == 0));
+    assert_true((like.place != NULL) == (strcmp(backend, "cuda") == 0 || strcmp(backend, "compute") == 0));
     assert_int_equal(lr_vector_create(&like, &image), LR_OK);
     assert_int_equal(lr_vector_create(&of_events, &values), LR_OK);
     assert_int_equal(lr_vector_copy(&from, &image), LR_OK);
     assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK);
     forward(op, NULL, x, ax);
     read_numbers(&values, numbers);
-    for (int k = 0; k < COUNT; k++) {
-        assert_close((double)numbers[k], ax[k], 1e-7);
-    }
+    for (int k = 0; k < COUNT; k++) assert_close((double)numbers[k], ax[k], 1e-7);
     assert_int_equal(lr_operator_back(op, NULL, &values, &image), LR_OK);
     back(op, ax, aty);
     read_numbers(&image, numbers);
-    for (int64_t n = 0; n < num; n++) {
-        assert_true(fabs((double)numbers[n] - aty[n]) <= 1e-6 * (1 + fabs(aty[n])));
-    }
+    for (int64_t n = 0; n < num; n++) assert_true(fabs((double)numbers[n] - aty[n]) <= 1e-6 * (1 + fabs(aty[n])));
     lr_vector_destroy(&image);
     lr_vector_destroy(&values);
     lr_operator_destroy(op);
@@ -307,9 +294,7 @@ static lr_status see_row(void *user, const lr_row *row)
 {
     struct rows_seen *seen = user;
     assert_int_equal(row->row, seen->next++);
-    for (int64_t k = 0; k < row->count; k++) {
-        seen->sums[row->lor[k]] += seen->image[row->row] * row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) seen->sums[row->lor[k]] += seen->image[row->row] * row->probability[k];
     return LR_OK;
 }
 
@@ -326,20 +311,14 @@ static void check_laws(const lr_events_info *info)
     const lr_vector from = lr_vector_of_doubles(y, COUNT);
     lr_vector to = lr_vector_of_doubles(aty, count);
     assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
-    for (int k = 0; k < COUNT; k++) {
-        left += ax[k] * y[k];
-    }
-    for (int64_t n = 0; n < count; n++) {
-        right += x[n] * aty[n];
-    }
+    for (int k = 0; k < COUNT; k++) left += ax[k] * y[k];
+    for (int64_t n = 0; n < count; n++) right += x[n] * aty[n];
     assert_true(left > 0);
     assert_close(left, right, 1e-6);
     struct rows_seen seen = {.image = x, .sums = case_doubles(COUNT)};
     assert_int_equal(lr_operator_rows(op, 0, count, &(lr_row_sink){see_row, &seen}), LR_OK);
     assert_int_equal(seen.next, count);
-    for (int k = 0; k < COUNT; k++) {
-        assert_true(fabs(seen.sums[k] - ax[k]) <= 1e-6 * (1 + ax[k]));
-    }
+    for (int k = 0; k < COUNT; k++) assert_true(fabs(seen.sums[k] - ax[k]) <= 1e-6 * (1 + ax[k]));
     lr_operator_destroy(op);
     free(x);
     free(y);
@@ -388,9 +367,7 @@ static void test_bins_add_up_to_the_integral(void **state)
         op = open_operator(&params);
         forward(op, NULL, image, values);
         lr_operator_destroy(op);
-        for (int k = 0; k < LINES * BINS; k++) {
-            sums[k / BINS] += bin_mm * values[k];
-        }
+        for (int k = 0; k < LINES * BINS; k++) sums[k / BINS] += bin_mm * values[k];
         for (int k = 0; k < LINES; k++) {
             assert_true(fabs(sums[k] - plain[k]) <= (pass == 0 ? 1e-3 : 1e-5) * plain[k]);
             seen += plain[k] > 0;
@@ -404,9 +381,7 @@ static void test_bins_add_up_to_the_integral(void **state)
 static void expect_alike(const double *found, const double *expected, int64_t count)
 {
     const double rms = sqrt(case_dot(expected, expected, count) / (double)count);
-    for (int64_t n = 0; n < count; n++) {
-        assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n] + 1e-6 * rms);
-    }
+    for (int64_t n = 0; n < count; n++) assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n] + 1e-6 * rms);
 }
 
 static void test_sensitivity_is_that_of_all_lines(void **state)
@@ -418,8 +393,8 @@ static void test_sensitivity_is_that_of_all_lines(void **state)
     for (int64_t n = 0; n < lors->count; n++) {
         const lr_lor lor = lr_lors_describe(lors, n);
         if (lr_lors_in_coincidence(lors, n)) {
-            all[num++] = (lr_event){.crystals = {12 * lor.module_i + 4 * lor.q + lor.p,
-                                                 12 * lor.module_j + 4 * lor.s + lor.r}};
+            all[num++] =
+                (lr_event){.crystals = {12 * lor.module_i + 4 * lor.q + lor.p, 12 * lor.module_j + 4 * lor.s + lor.r}};
         }
     }
     lr_listmode_params params = params_of(&grid, NULL);
@@ -428,9 +403,7 @@ static void test_sensitivity_is_that_of_all_lines(void **state)
     lr_operator *op = open_operator(&params);
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     double *found = case_doubles(count), *expected = case_doubles(count), *ones = case_doubles(num);
-    for (int64_t k = 0; k < num; k++) {
-        ones[k] = 1;
-    }
+    for (int64_t k = 0; k < num; k++) ones[k] = 1;
     const lr_vector from = lr_vector_of_doubles(ones, num);
     lr_vector to = lr_vector_of_doubles(expected, count);
     assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
@@ -508,8 +481,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device(backend)) {
-        return 77;
-    }
+    if (lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

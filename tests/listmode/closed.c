@@ -45,9 +45,8 @@ struct trial {
 
 static void open_trial(const struct trial *trial, struct case_backend *open)
 {
-    const lr_events_info info = {.has_tof = trial->resolution_ps > 0,
-                                 .tof_resolution_ps = trial->resolution_ps,
-                                 .tof_bin_mm = trial->bin_mm};
+    const lr_events_info info = {
+        .has_tof = trial->resolution_ps > 0, .tof_resolution_ps = trial->resolution_ps, .tof_bin_mm = trial->bin_mm};
     lr_listmode_params params = {
         .lors = &lors, .grid = &trial->grid, .events = &trial->event, .count = 1, .info = &info};
     case_kernel(&params, trial->model);
@@ -85,8 +84,8 @@ static lr_event event_between(int32_t a, int32_t b, double tof_mm)
 /* Along an axis from one panel to the other, leaning by whole crystals. */
 static lr_event across(int axis, const int from_mm[2], const int to_mm[2], double tof_mm)
 {
-    return event_between(case_crystal(2 * axis, from_mm[0], from_mm[1]),
-                         case_crystal(2 * axis + 1, to_mm[0], to_mm[1]), tof_mm);
+    return event_between(case_crystal(2 * axis, from_mm[0], from_mm[1]), case_crystal(2 * axis + 1, to_mm[0], to_mm[1]),
+                         tof_mm);
 }
 
 static double event_length(const lr_event *event)
@@ -124,10 +123,8 @@ static struct expected expect(const struct trial *trial)
     vec_sub(b, expected.a, expected.along);
     expected.length = vec_length(expected.along);
     expected.sigma = SIGMA_MM_PER_PS * trial->resolution_ps;
-    for (int k = 1; k < 3; k++) {
-        expected.axis =
-            fabs(expected.along[k]) > fabs(expected.along[expected.axis]) ? k : expected.axis;
-    }
+    for (int k = 1; k < 3; k++)
+        expected.axis = fabs(expected.along[k]) > fabs(expected.along[expected.axis]) ? k : expected.axis;
     expected.across[0] = (expected.axis + 1) % 3;
     expected.across[1] = (expected.axis + 2) % 3;
     return expected;
@@ -163,9 +160,7 @@ static double shifted_factor(const struct expected *expected, int slice, double 
         low = fmax(low, offset - 3 * sigma);
         high = fmin(high, offset + 3 * sigma);
     }
-    if (high <= low || sigma == 0) {
-        return fmax(high - low, 0.0);
-    }
+    if (high <= low || sigma == 0) return fmax(high - low, 0.0);
     const double root = sigma * sqrt(2.0);
     return (erf((high - offset) / root) - erf((low - offset) / root)) / 2 / erf(3 / sqrt(2.0));
 }
@@ -175,9 +170,7 @@ static double shifted_factor(const struct expected *expected, int slice, double 
 static double expected_factor(const struct expected *expected, int slice)
 {
     const double bin_mm = expected->trial->bin_mm;
-    if (bin_mm == 0) {
-        return shifted_factor(expected, slice, 0);
-    }
+    if (bin_mm == 0) return shifted_factor(expected, slice, 0);
     double low = -0.5 * bin_mm, high = 0.5 * bin_mm, sum = 0;
     if (expected->tube.as_paper) {
         const double offset = expected->length * 0.5 + (double)expected->trial->event.tof_mm;
@@ -186,9 +179,7 @@ static double expected_factor(const struct expected *expected, int slice)
         high = fmax(fmin(high, off + 3 * expected->sigma), low);
     }
     const int parts = 200 + (int)(200 * (high - low) / expected->sigma);
-    for (int k = 0; k < parts; k++) {
-        sum += shifted_factor(expected, slice, low + (k + 0.5) / parts * (high - low));
-    }
+    for (int k = 0; k < parts; k++) sum += shifted_factor(expected, slice, low + (k + 0.5) / parts * (high - low));
     return sum / parts * (high - low) / bin_mm;
 }
 
@@ -217,23 +208,18 @@ static double tube_function(const struct expected *expected, const double voxel[
 
 static void voxel_centre(const struct expected *expected, const int at[3], double centre[3])
 {
-    for (int k = 0; k < 3; k++) {
-        centre[k] = coordinate(expected, k, at[k]);
-    }
+    for (int k = 0; k < 3; k++) centre[k] = coordinate(expected, k, at[k]);
 }
 
 static double expected_share(const struct expected *expected, const int at[3])
 {
     double centre[3];
     voxel_centre(expected, at, centre);
-    if (expected->trial->model != CASE_LINE) {
-        return tube_function(expected, centre);
-    }
+    if (expected->trial->model != CASE_LINE) return tube_function(expected, centre);
     double share = 1;
     for (int k = 0; k < 2; k++) {
         const int axis = expected->across[k];
-        const double crossing =
-            expected->a[axis] + way_to(expected, at[expected->axis]) * expected->along[axis];
+        const double crossing = expected->a[axis] + way_to(expected, at[expected->axis]) * expected->along[axis];
         const double off = fabs(crossing - centre[axis]) / expected->trial->grid.voxel_mm[axis];
         share *= fmax(1 - off, 0.0);
     }
@@ -269,11 +255,9 @@ static double *expected_elements(const struct trial *trial)
         const bool sums = trial->model != CASE_LINE && !expected.tube.as_paper && factor > 0;
         const double sum = sums ? expected_sum(&expected, slice) : 1.0;
         for (int64_t row = 0; row < lr_grid_num_voxels(&trial->grid); row++) {
-            const int at[3] = {(int)(row % size[0]), (int)(row / size[0] % size[1]),
-                               (int)(row / size[0] / size[1])};
-            if (at[expected.axis] == slice && factor > 0 && sum > 0) {
+            const int at[3] = {(int)(row % size[0]), (int)(row / size[0] % size[1]), (int)(row / size[0] / size[1])};
+            if (at[expected.axis] == slice && factor > 0 && sum > 0)
                 elements[row] = factor * expected_share(&expected, at) / sum;
-            }
         }
     }
     return elements;
@@ -295,16 +279,13 @@ static void check_elements(const struct trial *trial)
     const int64_t count = lr_grid_num_voxels(&trial->grid);
     double *expected = expected_elements(trial), *found = elements_of(trial);
     double most = 0;
-    for (int64_t k = 0; k < count; k++) {
-        most = fmax(most, expected[k]);
-    }
+    for (int64_t k = 0; k < count; k++) most = fmax(most, expected[k]);
     for (int64_t k = 0; k < count; k++) {
         if (fabs(found[k] - expected[k]) > element_error(trial) * most) {
-            fail_msg(
-                "kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of "
-                "%.12g",
-                (int)trial->model, trial->resolution_ps, trial->bin_mm, trial->event.crystals[0],
-                trial->event.crystals[1], (int)k, found[k], expected[k]);
+            fail_msg("kernel %d, %g ps, bin of %g mm, crystals %d and %d, voxel %d: %.12g instead of "
+                     "%.12g",
+                     (int)trial->model, trial->resolution_ps, trial->bin_mm, trial->event.crystals[0],
+                     trial->event.crystals[1], (int)k, found[k], expected[k]);
         }
     }
     free(expected);
@@ -323,8 +304,7 @@ static void test_elements(void **state)
     lr_event *events = case_events(EVENTS, &seed);
     for (int k = 0; k < EVENTS; k++) {
         for (int model = 0; model < NUM_CASES; model++) {
-            struct trial trial = {
-                .grid = case_grid(), .model = (enum case_model)model, .event = events[k]};
+            struct trial trial = {.grid = case_grid(), .model = (enum case_model)model, .event = events[k]};
             check_elements(&trial);
             trial.resolution_ps = 350;
             check_elements(&trial);
@@ -361,12 +341,10 @@ static void test_ends(void **state)
 {
     (void)state;
     for (int model = 0; model < 3; model++) {
-        struct trial trial = {
-            .grid = lr_grid_centred((const int[3]){43, 44, 45}, (const double[3]){7, 7, 7}),
-            .model = normalised[model],
-            .event = across(1, (const int[2]){40, -30}, (const int[2]){-50, 20}, 0)};
-        assert_close(value_on(&trial, NULL), event_length(&trial.event),
-                     is_double() ? 1e-12 : 1e-6);
+        struct trial trial = {.grid = lr_grid_centred((const int[3]){43, 44, 45}, (const double[3]){7, 7, 7}),
+                              .model = normalised[model],
+                              .event = across(1, (const int[2]){40, -30}, (const int[2]){-50, 20}, 0)};
+        assert_close(value_on(&trial, NULL), event_length(&trial.event), is_double() ? 1e-12 : 1e-6);
     }
 }
 
@@ -383,10 +361,9 @@ static void test_area(void **state)
     (void)state;
     const double sigma = SIGMA_MM_PER_PS * 300, held = normal(3) - normal(-3);
     for (int k = 0; k < 9; k++) {
-        struct trial trial = {
-            .grid = lr_grid_centred((const int[3]){36, 36, 36}, (const double[3]){5, 5, 5}),
-            .model = normalised[k / 3],
-            .resolution_ps = 300};
+        struct trial trial = {.grid = lr_grid_centred((const int[3]){36, 36, 36}, (const double[3]){5, 5, 5}),
+                              .model = normalised[k / 3],
+                              .resolution_ps = 300};
         const int axis = k % 3;
         const int from[2] = {10, -20}, to[2] = {-30, 0};
         for (double centre = -160; centre <= 160; centre += 8) {
@@ -416,11 +393,10 @@ static void test_direction(void **state)
             image[k] = centre[axis];
         }
         for (int model = 0; model < 3; model++) {
-            struct trial trial = {
-                .grid = grid,
-                .model = normalised[model],
-                .resolution_ps = 200,
-                .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33)};
+            struct trial trial = {.grid = grid,
+                                  .model = normalised[model],
+                                  .resolution_ps = 200,
+                                  .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33)};
             const double expected = 33 * 2 * PANEL_MM / event_length(&trial.event);
             const double value = value_on(&trial, image);
             assert_true(fabs(value - expected) < 0.02);
@@ -442,31 +418,25 @@ static void test_width(void **state)
     for (int k = 0; k < 10 * 3; k++) {
         const int axis = k % 3;
         struct trial trial = {
-            .grid = lr_grid_centred(
-                (const int[3]){axis == 0 ? 121 : 1, axis == 1 ? 121 : 1, axis == 2 ? 121 : 1},
-                (const double[3]){2, 2, 2}),
+            .grid = lr_grid_centred((const int[3]){axis == 0 ? 121 : 1, axis == 1 ? 121 : 1, axis == 2 ? 121 : 1},
+                                    (const double[3]){2, 2, 2}),
             .model = CASE_LINE,
             .resolution_ps = resolutions_ps[k / 3 % 2],
             .bin_mm = bins_mm[k / 6],
             .event = across(axis, (const int[2]){0, 0}, (const int[2]){0, 0}, 3)};
         const double sigma = SIGMA_MM_PER_PS * trial.resolution_ps;
-        if (3 * sigma + 0.5 * trial.bin_mm + 3 > PANEL_MM) {
-            continue; /* the ends of the line cut it */
-        }
+        if (3 * sigma + 0.5 * trial.bin_mm + 3 > PANEL_MM) continue; /* the ends of the line cut it */
         double *elements = elements_of(&trial), sums[3] = {0};
         for (int64_t v = 0; v < lr_grid_num_voxels(&trial.grid); v++) {
             double centre[3], power = elements[v];
             lr_grid_voxel_centre(&trial.grid, v, centre);
-            for (int n = 0; n < 3; n++, power *= centre[axis]) {
-                sums[n] += power;
-            }
+            for (int n = 0; n < 3; n++, power *= centre[axis]) sums[n] += power;
         }
         const double mean = sums[1] / sums[0], variance = sums[2] / sums[0] - mean * mean;
         const double expected = trial.bin_mm * trial.bin_mm / 12 + sigma * sigma * (1 - cut);
         assert_close(sums[0], 1, is_double() ? 1e-9 : 3e-6);
         assert_true(fabs(mean - 3) < 1e-3);
-        assert_close(variance, expected + 4.0 / 12,
-                     1e-3); /* of a slice that is cut, 2 % of sigma^2 */
+        assert_close(variance, expected + 4.0 / 12, 1e-3); /* of a slice that is cut, 2 % of sigma^2 */
         free(elements);
     }
 }
@@ -484,9 +454,8 @@ static void test_bins_add_up(void **state)
         struct trial trial = {.grid = grid, .model = normalised[k % 3]};
         trial.event = across(k % 3, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0);
         const double whole = value_on(&trial, image);
-        const lr_events_info info = {.has_tof = true,
-                                     .tof_resolution_ps = resolutions_ps[k / 5],
-                                     .tof_bin_mm = bins_mm[k % 5]};
+        const lr_events_info info = {
+            .has_tof = true, .tof_resolution_ps = resolutions_ps[k / 5], .tof_bin_mm = bins_mm[k % 5]};
         const int reach = (int)ceil(220 / info.tof_bin_mm);
         lr_event events[MOST];
         double values[MOST], sum = 0;
@@ -502,9 +471,7 @@ static void test_bins_add_up(void **state)
         case_open(&open, &params, backend);
         case_forward(&open, NULL, image, values);
         case_close(&open);
-        for (int bin = 0; bin <= 2 * reach; bin++) {
-            sum += info.tof_bin_mm * values[bin];
-        }
+        for (int bin = 0; bin <= 2 * reach; bin++) sum += info.tof_bin_mm * values[bin];
         assert_true(whole > 10);
         assert_close(sum, whole, is_double() ? 1e-9 : 2e-6);
     }
@@ -547,10 +514,9 @@ static void test_faces(void **state)
     (void)state;
     for (int k = 0; k < 3 * 4; k++) {
         const int axis = k % 3;
-        struct trial trial = {
-            .grid = lr_grid_centred((const int[3]){20, 20, 20}, (const double[3]){5, 5, 5}),
-            .model = (enum case_model)(k / 3),
-            .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
+        struct trial trial = {.grid = lr_grid_centred((const int[3]){20, 20, 20}, (const double[3]){5, 5, 5}),
+                              .model = (enum case_model)(k / 3),
+                              .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
         double *elements = elements_of(&trial);
         for (int slice = 0; slice < 20; slice++) {
             double shares[4];
@@ -563,9 +529,7 @@ static void test_faces(void **state)
                 assert_true(shares[n] > 0);
                 assert_close(shares[n], shares[0], is_double() ? 1e-13 : 1e-6);
             }
-            if (trial.model == CASE_LINE) {
-                assert_close(shares[0], 5.0 / 4, is_double() ? 1e-13 : 1e-6);
-            }
+            if (trial.model == CASE_LINE) assert_close(shares[0], 5.0 / 4, is_double() ? 1e-13 : 1e-6);
         }
         free(elements);
         if (trial.model != CASE_PAPER) {
@@ -580,15 +544,13 @@ static void test_centres(void **state)
 {
     (void)state;
     for (int axis = 0; axis < 3; axis++) {
-        struct trial trial = {
-            .grid = lr_grid_centred((const int[3]){21, 21, 21}, (const double[3]){5, 5, 5}),
-            .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
+        struct trial trial = {.grid = lr_grid_centred((const int[3]){21, 21, 21}, (const double[3]){5, 5, 5}),
+                              .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
         double *elements = elements_of(&trial);
         for (int64_t k = 0; k < lr_grid_num_voxels(&trial.grid); k++) {
             double centre[3];
             lr_grid_voxel_centre(&trial.grid, k, centre);
-            const bool on_line =
-                fabs(centre[axis == 0 ? 1 : 0] - 10) < 1 && fabs(centre[axis == 2 ? 1 : 2]) < 1;
+            const bool on_line = fabs(centre[axis == 0 ? 1 : 0] - 10) < 1 && fabs(centre[axis == 2 ? 1 : 2]) < 1;
             assert_true(fabs(elements[k] - (on_line ? 5.0 : 0.0)) < (is_double() ? 1e-13 : 1e-6));
         }
         free(elements);
@@ -646,9 +608,7 @@ static void test_misses(void **state)
             trial.event.tof_mm = places[k];
             assert_true(value_on(&trial, NULL) == 0);
             double *elements = elements_of(&trial);
-            for (int64_t v = 0; v < lr_grid_num_voxels(&trial.grid); v++) {
-                assert_true(elements[v] == 0);
-            }
+            for (int64_t v = 0; v < lr_grid_num_voxels(&trial.grid); v++) assert_true(elements[v] == 0);
             free(elements);
         }
     }
@@ -657,16 +617,12 @@ static void test_misses(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_elements),  cmocka_unit_test(test_chords),
-        cmocka_unit_test(test_ends),      cmocka_unit_test(test_area),
-        cmocka_unit_test(test_direction), cmocka_unit_test(test_sum),
-        cmocka_unit_test(test_width),     cmocka_unit_test(test_bins_add_up),
-        cmocka_unit_test(test_faces),     cmocka_unit_test(test_centres),
-        cmocka_unit_test(test_diagonals), cmocka_unit_test(test_misses),
+        cmocka_unit_test(test_elements), cmocka_unit_test(test_chords),      cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_area),     cmocka_unit_test(test_direction),   cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_width),    cmocka_unit_test(test_bins_add_up), cmocka_unit_test(test_faces),
+        cmocka_unit_test(test_centres),  cmocka_unit_test(test_diagonals),   cmocka_unit_test(test_misses),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (case_lacks_device(backend)) {
-        return 77;
-    }
+    if (case_lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -33,8 +33,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static lr_listmode_params params_on(const lr_grid *grid, enum case_model model,
-                                    const lr_events_info *info)
+static lr_listmode_params params_on(const lr_grid *grid, enum case_model model, const lr_events_info *info)
 {
     lr_listmode_params params = {
         .lors = &lors, .grid = grid, .events = events, .count = COUNT, .info = info, .threads = 2};
@@ -57,9 +56,7 @@ static struct both both_of(const lr_listmode_params *params, const char *name, c
     case_open(&open, params, name);
     both.x = case_random(both.num_voxels, &seed);
     both.y = case_random(both.count, &seed);
-    for (int64_t k = 0; y != NULL && k < both.count; k++) {
-        both.y[k] = y[k];
-    }
+    for (int64_t k = 0; y != NULL && k < both.count; k++) both.y[k] = y[k];
     both.values = case_ones(both.count); /* stale */
     both.image = case_ones(both.num_voxels);
     case_forward(&open, NULL, both.x, both.values);
@@ -76,14 +73,12 @@ static void free_both(struct both *both)
     free(both->image);
 }
 
-static void expect_alike(const lr_listmode_params *params, const double *y,
-                         const struct both *expected)
+static void expect_alike(const lr_listmode_params *params, const double *y, const struct both *expected)
 {
     struct both found = both_of(params, backend, y);
     assert_true(case_difference(found.values, expected->values, params->count) < 1e-5);
     assert_true(case_difference(found.image, expected->image, found.num_voxels) < 1e-5);
-    assert_close(case_dot(found.values, found.y, found.count),
-                 case_dot(found.x, found.image, found.num_voxels), 1e-6);
+    assert_close(case_dot(found.values, found.y, found.count), case_dot(found.x, found.image, found.num_voxels), 1e-6);
     free_both(&found);
 }
 
@@ -136,9 +131,7 @@ static void test_sizes_of_values(void **state)
     static const double scales[4] = {1e-30, 1e-20, 1e20, 3e35};
     uint64_t seed = 32;
     for (int k = 0; k < 4; k++) {
-        for (int64_t n = 0; n < COUNT; n++) {
-            y[n] = (double)(float)(scales[k] * (1.0 - 2.0 * test_random(&seed)));
-        }
+        for (int64_t n = 0; n < COUNT; n++) y[n] = (double)(float)(scales[k] * (1.0 - 2.0 * test_random(&seed)));
         struct both found = both_of(&params, backend, y), expected = both_of(&params, "cpu", y);
         assert_true(case_difference(found.image, expected.image, found.num_voxels) < 1e-5);
         free_both(&found);
@@ -168,9 +161,7 @@ static void test_sums_do_not_overflow(void **state)
         }
         free_both(&found);
         free_both(&expected);
-        for (int n = 0; n < COUNT; n++) {
-            y[n] = 0x1p100;
-        }
+        for (int n = 0; n < COUNT; n++) y[n] = 0x1p100;
     }
     free(same);
     free(y);
@@ -185,11 +176,8 @@ static void test_few_large_values_leave_the_others(void **state)
     struct both seen = both_of(&params, "cpu", NULL);
     double *y = case_ones(COUNT);
     int64_t least = -1;
-    for (int64_t n = 0; n < COUNT; n++) {
-        if (seen.values[n] > 0 && (least < 0 || seen.values[n] < seen.values[least])) {
-            least = n;
-        }
-    }
+    for (int64_t n = 0; n < COUNT; n++)
+        if (seen.values[n] > 0 && (least < 0 || seen.values[n] < seen.values[least])) least = n;
     print_message("the least value is %.3g\n", seen.values[least]);
     assert_true(seen.values[least] < 1e-5);
     y[least] = 1.0 / seen.values[least];
@@ -220,12 +208,9 @@ static void test_small_values_are_kept(void **state)
         seen += large.image[v] == 0 && expected.image[v] > 0;
     }
     assert_true(seen > 100);
-    for (int64_t v = 0; v < found.num_voxels; v++) {
+    for (int64_t v = 0; v < found.num_voxels; v++)
         assert_true(large.image[v] != 0 || fabs(found.image[v] - expected.image[v]) <= 1e-5 * most);
-    }
-    for (int k = 0; k < 2; k++) {
-        free(y[k]);
-    }
+    for (int k = 0; k < 2; k++) free(y[k]);
     free_both(&large);
     free_both(&expected);
     free_both(&found);
@@ -238,14 +223,11 @@ static void test_lines_with_and_without_times(void **state)
     const lr_grid grid = case_grid();
     const int crystals = scanner->num_crystals;
     unsigned char *kind_of = malloc((size_t)crystals);
-    for (int c = 0; c < crystals; c++) {
-        kind_of[c] = c % 2 == 0 ? 0 : (unsigned char)LR_EVENTS_NO_KIND;
-    }
+    for (int c = 0; c < crystals; c++) kind_of[c] = c % 2 == 0 ? 0 : (unsigned char)LR_EVENTS_NO_KIND;
     float edges[6] = {-150, -90, -30, 30, 90, 150};
     lr_tof_bins tof = {.num_bins = 5, .resolution_ps = 400};
-    const lr_events_info info = {
-        .has_tof = true,
-        .kinds = {.count = 1, .num_crystals = crystals, .kind_of = kind_of, .tof = &tof}};
+    const lr_events_info info = {.has_tof = true,
+                                 .kinds = {.count = 1, .num_crystals = crystals, .kind_of = kind_of, .tof = &tof}};
     /* What few values are larger and smaller by: sums are integers, and floats. */
     static const double factors[2] = {0x1p6, 0x1p12};
     double *y = case_doubles(COUNT);
@@ -275,12 +257,9 @@ static void test_streamed_events(void **state)
         struct both whole = both_of(&params, backend, NULL);
         params.max_memory_bytes = 1;
         struct both streamed = both_of(&params, backend, NULL);
-        if (strcmp(backend, "cuda") != 0) {
-            assert_memory_equal(whole.values, streamed.values, COUNT * sizeof(double));
-        }
+        if (strcmp(backend, "cuda") != 0) assert_memory_equal(whole.values, streamed.values, COUNT * sizeof(double));
         if (strcmp(backend, "cuda") != 0 && strcmp(backend, "compute") != 0) {
-            assert_memory_equal(whole.image, streamed.image,
-                                (size_t)whole.num_voxels * sizeof(double));
+            assert_memory_equal(whole.image, streamed.image, (size_t)whole.num_voxels * sizeof(double));
         } /* else other groups add up */
         assert_true(case_difference(streamed.values, whole.values, COUNT) < 1e-6);
         assert_true(case_difference(streamed.image, whole.image, whole.num_voxels) < 3e-6);
@@ -327,9 +306,7 @@ static void expect_parts(lr_listmode_params params)
 {
     static const int32_t ranges[2] = {0, 2};
     int64_t numbers[COUNT / 3];
-    for (int k = 0; k < COUNT / 3; k++) {
-        numbers[k] = 3 * k + 1;
-    }
+    for (int k = 0; k < COUNT / 3; k++) numbers[k] = 3 * k + 1;
     params.num_ranges = 3;
     expect_part(&params, &(lr_selection){.pairs = ranges, .num_pairs = 2});
     expect_part(&params, &(lr_selection){.lors = numbers, .num_lors = COUNT / 3});
@@ -341,9 +318,7 @@ static void expect_variants(lr_listmode_params params)
     for (int variant = LR_LISTMODE_FASTEST; variant <= LR_LISTMODE_FASTMATH; variant++) {
         params.variant = (lr_listmode_variant)variant;
         expect_alike(&params, NULL, &expected);
-        if (variant != LR_LISTMODE_FASTEST && params.kernel == LR_LISTMODE_TUBE) {
-            expect_parts(params);
-        }
+        if (variant != LR_LISTMODE_FASTEST && params.kernel == LR_LISTMODE_TUBE) expect_parts(params);
     }
     free_both(&expected);
 }
@@ -380,8 +355,7 @@ static void test_variants_need_room(void **state)
 
 /* --- events are arranged on a device as on the host --- */
 
-static void expect_arrays(const struct lr_listmode_events *found,
-                          const struct lr_listmode_events *expected)
+static void expect_arrays(const struct lr_listmode_events *found, const struct lr_listmode_events *expected)
 {
     const size_t bytes = (size_t)expected->layout.count * sizeof(int32_t);
     assert_memory_equal(found->groups, expected->groups,
@@ -405,9 +379,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     lr_event *twice = calloc(COUNT, sizeof(*twice));
     struct lr_listmode_events found, expected;
     assert_non_null(twice);
-    for (int k = 0; k < COUNT; k++) {
-        twice[k] = events[k / 2];
-    }
+    for (int k = 0; k < COUNT; k++) twice[k] = events[k / 2];
     test_log_init(&log);
     params.log = &log.log;
     params.events = twice;
@@ -417,12 +389,12 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     assert_int_equal(lr_listmode_events_open(&found, &params), LR_OK);
     struct lr_listmode_model model;
     assert_int_equal(lr_listmode_model_init(&model, &params), LR_OK);
-    const struct lr_listmode_backend_params backend_params = {
-        .model = &model,
-        .place = case_place(backend),
-        .variant = where == GO_BACK ? LR_LISTMODE_SORTED : LR_LISTMODE_FASTEST,
-        .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
-        .log = &log.log};
+    const struct lr_listmode_backend_params backend_params = {.model = &model,
+                                                              .place = case_place(backend),
+                                                              .variant = where == GO_BACK ? LR_LISTMODE_SORTED
+                                                                                          : LR_LISTMODE_FASTEST,
+                                                              .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
+                                                              .log = &log.log};
     assert_int_equal(lr_plugin_cuda(&log.log)->arrange(&found, &backend_params), LR_OK);
     assert_int_equal(found.held != NULL, where == STAY);
     assert_int_equal(found.is_arranged, where == GO_BACK);
@@ -454,9 +426,7 @@ static void test_arranged(void **state)
 static lr_vector vector_at(lr_place *place, const lr_vector *host)
 {
     lr_vector vector;
-    assert_int_equal(
-        lr_vector_create(&(lr_vector_params){.place = place, .count = host->count + 5}, &vector),
-        LR_OK);
+    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = host->count + 5}, &vector), LR_OK);
     lr_vector part = lr_vector_part(&vector, 5, host->count);
     assert_int_equal(lr_vector_copy(host, &part), LR_OK);
     return vector;
@@ -475,9 +445,7 @@ static void expect_same(const lr_vector *at_place, const double *expected)
     float *values = calloc((size_t)at_place->count, sizeof(*values));
     lr_vector host = lr_vector_of_floats(values, at_place->count);
     assert_int_equal(lr_vector_copy(at_place, &host), LR_OK);
-    for (int64_t k = 0; k < host.count; k++) {
-        assert_true((double)values[k] == expected[k]);
-    }
+    for (int64_t k = 0; k < host.count; k++) assert_true((double)values[k] == expected[k]);
     free(values);
 }
 
@@ -542,11 +510,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_vectors_stay),
     };
     backend = argc > 1 ? argv[1] : "compute";
-    if (argc > 2) {
-        cmocka_set_test_filter(argv[2]);
-    }
-    if (case_lacks_device(backend)) {
-        return 77;
-    }
+    if (argc > 2) cmocka_set_test_filter(argv[2]);
+    if (case_lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

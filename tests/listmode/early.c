@@ -17,9 +17,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 {
     (void)user;
     (void)status;
-    if (level == LR_LOG_INFO) {
-        snprintf(told, sizeof(told), "%s", sentence);
-    }
+    if (level == LR_LOG_INFO) snprintf(told, sizeof(told), "%s", sentence);
 }
 
 static const lr_log hearing = {hear, NULL};
@@ -81,9 +79,7 @@ static void expect_same(const double *found, const double *expected)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
     double sum = 0;
-    for (int64_t v = 0; v < count; v++) {
-        sum += expected[v];
-    }
+    for (int64_t v = 0; v < count; v++) sum += expected[v];
     assert_true(sum > 0);
     assert_memory_equal(found, expected, (size_t)count * sizeof(*found));
 }

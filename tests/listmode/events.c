@@ -60,9 +60,7 @@ static double run_along(const lr_event *event, int axis)
 static double length_of(const lr_event *event)
 {
     double square = 0;
-    for (int k = 0; k < 3; k++) {
-        square += run_along(event, k) * run_along(event, k);
-    }
+    for (int k = 0; k < 3; k++) square += run_along(event, k) * run_along(event, k);
     return sqrt(square);
 }
 
@@ -73,8 +71,7 @@ static double centre_along(const lr_event *event, int axis)
     return a[axis] + run_along(event, axis) * (0.5 + (double)event->tof_mm / length_of(event));
 }
 
-static void check_group(const struct made *made, const struct lr_listmode_events *events, int r,
-                        int group, char *seen)
+static void check_group(const struct made *made, const struct lr_listmode_events *events, int r, int group, char *seen)
 {
     double before = -1e30;
     const int axis = lr_listmode_group_axis(group);
@@ -85,9 +82,8 @@ static void check_group(const struct made *made, const struct lr_listmode_events
         seen[number] = 1;
         assert_int_equal(events->crystals[0][k], event->crystals[0]);
         assert_int_equal(events->crystals[1][k], event->crystals[1]);
-        for (int other = 0; other < 3; other++) {
+        for (int other = 0; other < 3; other++)
             assert_true(fabs(run_along(event, axis)) >= fabs(run_along(event, other)));
-        }
         if (lr_listmode_group_has_tof(group)) {
             assert_true(events->tof_mm[k] == event->tof_mm);
             assert_true(centre_along(event, axis) >= before - 1e-4);
@@ -170,9 +166,7 @@ static void test_threads(void **state)
     uint64_t seed = 5;
     free(made->events);
     made->events = case_events(MANY, &seed);
-    for (int k = 1; k < MANY; k += 3) {
-        made->events[k] = made->events[k - 1];
-    }
+    for (int k = 1; k < MANY; k += 3) made->events[k] = made->events[k - 1];
     made->params.events = made->events;
     made->params.count = MANY;
     made->params.ranges = uneven;
@@ -193,8 +187,7 @@ static void test_threads(void **state)
 /* Panels along x are of kind 0, those along y of kind 1, the others of none. */
 static void kinds_of(lr_event_kinds *kinds, unsigned char *kind_of, lr_tof_bins *tof)
 {
-    *kinds = (lr_event_kinds){
-        .count = 2, .num_crystals = PANELS * PANEL, .kind_of = kind_of, .tof = tof};
+    *kinds = (lr_event_kinds){.count = 2, .num_crystals = PANELS * PANEL, .kind_of = kind_of, .tof = tof};
     for (int c = 0; c < kinds->num_crystals; c++) {
         const int axis = c / PANEL / 2;
         kind_of[c] = axis < 2 ? (unsigned char)axis : (unsigned char)LR_EVENTS_NO_KIND;
@@ -239,9 +232,7 @@ static void refuse(struct made *made, lr_status status, const char *sentence)
     made->params.log = &made->log.log;
     assert_int_equal(lr_listmode_events_init(&events, &made->params), status);
     assert_int_equal(made->log.status, status);
-    if (strstr(made->log.error, sentence) == NULL) {
-        fail_msg("'%s' does not say '%s'", made->log.error, sentence);
-    }
+    if (strstr(made->log.error, sentence) == NULL) fail_msg("'%s' does not say '%s'", made->log.error, sentence);
     lr_listmode_events_finish(&events);
 }
 
@@ -275,10 +266,9 @@ static void test_events_refused(void **state)
 static void test_ranges_refused(void **state)
 {
     struct made *made = *state;
-    static const int64_t wrong[4][3] = {
-        {0, 20, 10}, {1, 20, COUNT}, {0, 20, COUNT - 1}, {0, COUNT + 1, COUNT}};
-    static const char *sentences[4] = {"range 1 of the events ends at 10", "from event 0",
-                                       "the last one, 5000", "range 1 of the events ends"};
+    static const int64_t wrong[4][3] = {{0, 20, 10}, {1, 20, COUNT}, {0, 20, COUNT - 1}, {0, COUNT + 1, COUNT}};
+    static const char *sentences[4] = {"range 1 of the events ends at 10", "from event 0", "the last one, 5000",
+                                       "range 1 of the events ends"};
     made->params.num_ranges = 2;
     for (int k = 0; k < 4; k++) {
         made->params.ranges = wrong[k];
@@ -294,9 +284,7 @@ static void refuse_tube(struct made *made, const lr_listmode_tube *tube, const c
     test_log_init(&made->log);
     made->params.tube = *tube;
     assert_int_equal(lr_listmode_model_init(&model, &made->params), LR_USAGE);
-    if (strstr(made->log.error, sentence) == NULL) {
-        fail_msg("'%s' does not say '%s'", made->log.error, sentence);
-    }
+    if (strstr(made->log.error, sentence) == NULL) fail_msg("'%s' does not say '%s'", made->log.error, sentence);
     lr_listmode_model_finish(&model);
 }
 
@@ -307,8 +295,7 @@ static void test_tubes(void **state)
     struct lr_listmode_model model;
     /* voxels of 4 x 5 x 6 mm: a face is 7.81 mm across */
     refuse_tube(made, &(lr_listmode_tube){.width_mm = 7.8}, "at least 7.81 mm");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 4001, .as_paper = true},
-                "1000 voxels of 4 mm");
+    refuse_tube(made, &(lr_listmode_tube){.width_mm = 4001, .as_paper = true}, "1000 voxels of 4 mm");
     refuse_tube(made, &(lr_listmode_tube){.width_mm = -1}, "cannot be -1 mm wide");
     refuse_tube(made, &(lr_listmode_tube){.fwhm_mm = NAN}, "FWHM");
     refuse_tube(made, &(lr_listmode_tube){.table = case_table, .table_count = 5}, "width");
@@ -316,10 +303,8 @@ static void test_tubes(void **state)
     refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table_count = 3}, "needs the values");
     refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = below, .table_count = 3},
                 "value 1 of the tube's table is -0.1");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = endless, .table_count = 2},
-                "finite");
-    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = nowhere, .table_count = 3},
-                "0 everywhere");
+    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = endless, .table_count = 2}, "finite");
+    refuse_tube(made, &(lr_listmode_tube){.width_mm = 9, .table = nowhere, .table_count = 3}, "0 everywhere");
     made->params.tube = (lr_listmode_tube){.width_mm = 1, .as_paper = true};
     assert_int_equal(lr_listmode_model_init(&model, &made->params), LR_OK);
     lr_listmode_model_finish(&model);

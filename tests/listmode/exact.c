@@ -30,9 +30,8 @@ static lr_scanner *make_ring(void)
                             .pitch_mm = {5, 5},
                             .face_mm = {4.2, 4.6},
                             .depth_mm = 10};
-    return lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
-        &params);
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
+                                  &params);
 }
 
 /* Crystals are as small beside lines as those of clinical scanners. */
@@ -46,8 +45,7 @@ static lr_scanner *make_wide_ring(void)
                             .face_mm = {5.6, 4.9},
                             .depth_mm = 20};
     return lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "wide ring", .coincidence = {.min_module_difference = 5}},
-        &params);
+        &(lr_scanner_params){.name = "wide ring", .coincidence = {.min_module_difference = 5}}, &params);
 }
 
 /* Panels at x = -80 and 80, of 8 x 8 crystals of 6 mm, and one that leans above them; a fourth stands
@@ -58,9 +56,7 @@ static lr_scanner *make_panels(bool with_stack)
     lr_module modules[4] = {
         {.centre_mm = {-80, 0, 0}, .u = {0, 1, 0}, .v = {0, 0, 1}},
         {.centre_mm = {80, 3, -2}, .u = {0, 1, 0}, .v = {0, 0, 1}},
-        {.centre_mm = {5, 90, 4},
-         .u = {cos(lean), sin(lean), 0},
-         .v = {-0.3 * sin(lean), 0.3 * cos(lean), sqrt(0.91)}},
+        {.centre_mm = {5, 90, 4}, .u = {cos(lean), sin(lean), 0}, .v = {-0.3 * sin(lean), 0.3 * cos(lean), sqrt(0.91)}},
         {.centre_mm = {50, -20, 5}, .u = {0, 1, 0}, .v = {0, 0, 1}},
     };
     for (int m = 0; m < 4; m++) {
@@ -71,9 +67,8 @@ static lr_scanner *make_panels(bool with_stack)
         }
         modules[m].depth_mm = 5;
     }
-    return lr_scanner_create(&(lr_scanner_params){.name = with_stack ? "stack" : "panels",
-                                                  .modules = modules,
-                                                  .num_modules = with_stack ? 4 : 3});
+    return lr_scanner_create(&(lr_scanner_params){
+        .name = with_stack ? "stack" : "panels", .modules = modules, .num_modules = with_stack ? 4 : 3});
 }
 
 static int setup(void **state)
@@ -148,8 +143,7 @@ static int64_t draw(const lr_lors *lors, int64_t count, lr_event *events, int64_
     return drawn;
 }
 
-static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid,
-                                    const lr_event *events, int64_t count)
+static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid, const lr_event *events, int64_t count)
 {
     return (lr_listmode_params){.lors = lors,
                                 .grid = grid,
@@ -174,9 +168,7 @@ static lr_operator *open_lors(const lr_lors *lors, const lr_grid *grid)
                                                                .threads = 2,
                                                                .store = LR_STORE_NO,
                                                                .log = &test_log.log});
-    if (op == NULL) {
-        fail_msg("%s", test_log.error);
-    }
+    if (op == NULL) fail_msg("%s", test_log.error);
     return op;
 }
 
@@ -191,8 +183,7 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
     const lr_listmode_params params = params_of(lors, grid, events, count);
     const lr_selection part = {.lors = numbers, .num_lors = count};
     uint64_t seed = 5;
-    double *image = case_random(num_voxels, &seed), *found = case_doubles(count),
-           *expected = case_doubles(count);
+    double *image = case_random(num_voxels, &seed), *found = case_doubles(count), *expected = case_doubles(count);
     lr_operator *op = open_operator(&params);
     forward(op, NULL, image, found);
     lr_operator_destroy(op);
@@ -206,8 +197,8 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
         worst = fmax(worst, fabs(found[k] - expected[k]) / rms);
         seen += expected[k] > 0;
     }
-    print_message("%lld of %lld LORs see the grid; the worst is off by %.2g rms\n", (long long)seen,
-                  (long long)count, worst);
+    print_message("%lld of %lld LORs see the grid; the worst is off by %.2g rms\n", (long long)seen, (long long)count,
+                  worst);
     assert_true(seen > count / 8);
     assert_true(worst < (is_single() ? 1e-5 : 1e-6));
     free(events);
@@ -224,9 +215,7 @@ static void test_events_have_the_elements_of_their_lors(void **state)
     check_against_lors(ring_lors, &around);
     check_against_lors(wide_lors, &within);
     check_against_lors(panel_lors, &between);
-    if (strcmp(backend, "cpu") == 0) {
-        check_against_lors(stack_lors, &between);
-    }
+    if (strcmp(backend, "cpu") == 0) check_against_lors(stack_lors, &between);
 }
 
 static void test_sensitivity_is_that_of_the_lors(void **state)
@@ -246,9 +235,7 @@ static void test_sensitivity_is_that_of_the_lors(void **state)
     assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
     lr_operator_destroy(op);
     assert_true(case_difference(found, expected, num_voxels) < 1e-5);
-    for (int64_t v = 0; v < num_voxels; v++) {
-        assert_close(found[v], expected[v], 1e-5);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) assert_close(found[v], expected[v], 1e-5);
     free(found);
     free(expected);
 }
@@ -268,9 +255,7 @@ struct rows_seen {
 static lr_status see_row(void *user, const lr_row *row)
 {
     const struct rows_seen *seen = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        seen->sums[row->lor[k]] += seen->image[row->row] * row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) seen->sums[row->lor[k]] += seen->image[row->row] * row->probability[k];
     return LR_OK;
 }
 
@@ -281,15 +266,12 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     int64_t *numbers = calloc(COUNT, sizeof(*numbers));
     const int64_t count = draw(lors, COUNT, events, numbers);
     uint64_t seed = 6;
-    for (int64_t k = 0; k < count; k++) {
-        events[k].tof_mm = (float)(40.0 * test_random(&seed) - 20.0);
-    }
+    for (int64_t k = 0; k < count; k++) events[k].tof_mm = (float)(40.0 * test_random(&seed) - 20.0);
     lr_listmode_params params = params_of(lors, grid, events, count);
     params.info = info;
     params.num_ranges = 3;
-    for (int k = 0; k < 3 && grid->voxel_mm[k] < 2; k++) {
+    for (int k = 0; k < 3 && grid->voxel_mm[k] < 2; k++)
         params.samples[k] = 1; /* OpenGL in software goes through no more */
-    }
     lr_operator *op = open_operator(&params);
     double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
     double *ax = case_doubles(count), *aty = case_doubles(num_voxels), *sums = case_doubles(count);
@@ -308,9 +290,8 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     forward(op, NULL, x, values);
     back(op, y, again);
     assert_memory_equal(values, ax, (size_t)count * sizeof(double));
-    if (strcmp(backend, "cuda") != 0) { /* where sums are floats in any order */
+    if (strcmp(backend, "cuda") != 0) /* where sums are floats in any order */
         assert_memory_equal(again, aty, (size_t)num_voxels * sizeof(double));
-    }
     lr_operator_destroy(op);
     free(events);
     free(numbers);
@@ -359,9 +340,8 @@ static void check_sizes(const lr_events_info *info, double large)
         lr_operator_destroy(op);
     }
     assert_true(case_difference(images[0], images[1], num_voxels) < 1e-5);
-    for (int64_t v = 0; v < num_voxels; v++) {
+    for (int64_t v = 0; v < num_voxels; v++)
         assert_true(fabs(images[0][v] - images[1][v]) <= 1e-4 * fabs(images[1][v]) + 1e-12);
-    }
     free(images[0]);
     free(images[1]);
     free(events);
@@ -422,9 +402,7 @@ static double *back_in(const lr_listmode_params *params, const double *values, c
 {
     double *image = case_doubles(lr_grid_num_voxels(params->grid));
     setenv("LORASTER_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
-    if (bytes != NULL) {
-        setenv("LORASTER_LISTMODE_SLAB", bytes, 1);
-    }
+    if (bytes != NULL) setenv("LORASTER_LISTMODE_SLAB", bytes, 1);
     lr_operator *op = open_operator(params);
     back(op, values, image);
     lr_operator_destroy(op);
@@ -442,9 +420,7 @@ static void expect_slabs(const lr_listmode_params *params, const double *values)
     assert_true(case_dot(expected, expected, num_voxels) > 0);
     for (int k = 0; k < 4; k++) {
         double *found = back_in(params, values, bytes[k]);
-        for (int64_t v = 0; v < num_voxels; v++) {
-            assert_true(fabs(found[v] - expected[v]) <= 5e-5 * fabs(expected[v]));
-        }
+        for (int64_t v = 0; v < num_voxels; v++) assert_true(fabs(found[v] - expected[v]) <= 5e-5 * fabs(expected[v]));
         free(found);
     }
     free(expected);
@@ -457,9 +433,7 @@ static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_event
     const int64_t count = draw(lors, COUNT, events, numbers);
     uint64_t seed = 18;
     double *values = case_random(count, &seed);
-    for (int64_t k = 0; k < count; k++) {
-        events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
-    }
+    for (int64_t k = 0; k < count; k++) events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
     lr_listmode_params params = params_of(lors, grid, events, count);
     params.info = info;
     params.num_ranges = 2;
@@ -470,9 +444,7 @@ static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_event
     values[count / 2] = 1e37;
     values[count / 3] = 1e-25;
     expect_slabs(&params, values);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = -1e-25 * (1.0 + test_random(&seed));
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = -1e-25 * (1.0 + test_random(&seed));
     expect_slabs(&params, values);
     free(events);
     free(numbers);
@@ -491,9 +463,7 @@ static lr_event see_most(const lr_lors *lors, const lr_grid *grid)
     lr_operator *op = open_operator(&params);
     forward(op, NULL, ones, values);
     lr_operator_destroy(op);
-    for (int64_t k = 0; k < count; k++) {
-        most = values[k] > values[most] ? k : most;
-    }
+    for (int64_t k = 0; k < count; k++) most = values[k] > values[most] ? k : most;
     const lr_event event = events[most];
     free(events);
     free(numbers);
@@ -554,13 +524,10 @@ static double meet(double a, double b, bool least)
 }
 
 /* Opposite panels are parallel: what a point sees of one face through the other is a rectangle. */
-static double closed_element(const lr_scanner *scanner, const lr_event *event,
-                             const double point[3])
+static double closed_element(const lr_scanner *scanner, const lr_event *event, const double point[3])
 {
     double centre[2][3], low[2], high[2];
-    for (int f = 0; f < 2; f++) {
-        lr_scanner_hit_centre(scanner, event->crystals[f], centre[f]);
-    }
+    for (int f = 0; f < 2; f++) lr_scanner_hit_centre(scanner, event->crystals[f], centre[f]);
     const double height = fabs(centre[0][0] - point[0]), depth = fabs(centre[1][0] - point[0]);
     const double face[2] = {5.4, 6};
     for (int k = 0; k < 2; k++) {
@@ -569,9 +536,7 @@ static double closed_element(const lr_scanner *scanner, const lr_event *event,
         const double half = 0.5 * face[k], wide = half * height / depth;
         low[k] = meet(at - half, shadow - wide, false);
         high[k] = meet(at + half, shadow + wide, true);
-        if (low[k] >= high[k]) {
-            return 0.0;
-        }
+        if (low[k] >= high[k]) return 0.0;
     }
     return rectangle_angle(low, high, height) / (2 * PI);
 }
@@ -600,20 +565,15 @@ static void test_a_box_of_ones_is_its_solid_angle(void **state)
     lr_event events[LINES];
     uint64_t seed = test_seed();
     for (int k = 0; k < LINES; k++) {
-        events[k] = (lr_event){
-            .crystals = {(int)(64 * test_random(&seed)), 64 + (int)(64 * test_random(&seed))},
-            .weight = 1};
+        events[k] =
+            (lr_event){.crystals = {(int)(64 * test_random(&seed)), 64 + (int)(64 * test_random(&seed))}, .weight = 1};
     }
     const lr_listmode_params params = params_of(panel_lors, &grid, events, LINES);
     lr_operator *op = open_operator(&params);
     double *ones = case_doubles(num_voxels), values[LINES];
-    for (int64_t v = 0; v < num_voxels; v++) {
-        ones[v] = 1;
-    }
+    for (int64_t v = 0; v < num_voxels; v++) ones[v] = 1;
     forward(op, NULL, ones, values);
-    for (int k = 0; k < LINES; k++) {
-        assert_close(values[k], closed_sum(&events[k], &grid), 1e-5);
-    }
+    for (int k = 0; k < LINES; k++) assert_close(values[k], closed_sum(&events[k], &grid), 1e-5);
     lr_operator_destroy(op);
     free(ones);
 }
@@ -650,9 +610,7 @@ static void test_bins_add_up_to_the_element(void **state)
         const lr_event one = event_of(ring_lors, lor, turn % 2 == 1);
         lr_event events[BINS];
         bin_events(&one, events);
-        for (int k = 0; k < BINS; k++) {
-            ones[k] = BIN_MM;
-        }
+        for (int k = 0; k < BINS; k++) ones[k] = BIN_MM;
         lr_listmode_params params = params_of(ring_lors, &grid, events, BINS);
         params.info = &info;
         lr_operator *op = open_operator(&params);
@@ -663,10 +621,8 @@ static void test_bins_add_up_to_the_element(void **state)
         ones[0] = 1;
         back(op, ones, plain);
         lr_operator_destroy(op);
-        for (int64_t v = 0; v < num_voxels; v++) {
-            assert_true(fabs(image[v] - plain[v]) <=
-                        (info.tof_bin_mm > 0 ? 1e-5 : 1e-4) * plain[v]);
-        }
+        for (int64_t v = 0; v < num_voxels; v++)
+            assert_true(fabs(image[v] - plain[v]) <= (info.tof_bin_mm > 0 ? 1e-5 : 1e-4) * plain[v]);
     }
     free(image);
     free(plain);
@@ -674,14 +630,11 @@ static void test_bins_add_up_to_the_element(void **state)
 
 /* Of a Gaussian around `tof_mm` from a to b, cut at three standard deviations, the mean over the extent of
  * a voxel, which is as long as a box with the variance of the voxel's points along the line. */
-static double mean_density(const lr_grid *grid, const double ends[2][3], const double tof_sigma[2],
-                           int64_t voxel)
+static double mean_density(const lr_grid *grid, const double ends[2][3], const double tof_sigma[2], int64_t voxel)
 {
     double centre[3], length = 0, place = 0, extent = 0;
     lr_grid_voxel_centre(grid, voxel, centre);
-    for (int k = 0; k < 3; k++) {
-        length += (ends[1][k] - ends[0][k]) * (ends[1][k] - ends[0][k]);
-    }
+    for (int k = 0; k < 3; k++) length += (ends[1][k] - ends[0][k]) * (ends[1][k] - ends[0][k]);
     length = sqrt(length);
     for (int k = 0; k < 3; k++) {
         const double along = (ends[1][k] - ends[0][k]) / length;
@@ -692,13 +645,11 @@ static double mean_density(const lr_grid *grid, const double ends[2][3], const d
     const double off = place - tof_sigma[0], sigma = tof_sigma[1];
     const double low = fmax(off - 0.5 * extent, -3 * sigma) / sigma;
     const double high = fmin(off + 0.5 * extent, 3 * sigma) / sigma;
-    return high > low ? 0.5 * (erf(high * sqrt(0.5)) - erf(low * sqrt(0.5))) /
-                            (0.9973002039367398 * extent)
-                      : 0;
+    return high > low ? 0.5 * (erf(high * sqrt(0.5)) - erf(low * sqrt(0.5))) / (0.9973002039367398 * extent) : 0;
 }
 
-static double mean_in_bin(const lr_grid *grid, const double ends[2][3], const double tof_sigma[2],
-                          double bin_mm, int64_t voxel)
+static double mean_in_bin(const lr_grid *grid, const double ends[2][3], const double tof_sigma[2], double bin_mm,
+                          int64_t voxel)
 {
     enum { PARTS = 2000 };
     double sum = 0;
@@ -724,9 +675,8 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
     for (int line = 0; line < LINES; line++) {
         const int a = (int)(64 * test_random(&seed)), b = 64 + (int)(128 * test_random(&seed));
         const bool turned = line % 2 == 1;
-        const lr_event event = {.crystals = {turned ? b : a, turned ? a : b},
-                                .weight = 1,
-                                .tof_mm = (float)(40 * test_random(&seed) - 20)};
+        const lr_event event = {
+            .crystals = {turned ? b : a, turned ? a : b}, .weight = 1, .tof_mm = (float)(40 * test_random(&seed) - 20)};
         double ends[2][3];
         lr_scanner_hit_centre(panels, event.crystals[0], ends[0]);
         lr_scanner_hit_centre(panels, event.crystals[1], ends[1]);
@@ -745,8 +695,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
             const double expected =
                 without[v] > 0
                     ? without[v] * mean_in_bin(&grid, (const double(*)[3])ends,
-                                               (const double[2]){(double)event.tof_mm, sigma_mm},
-                                               info.tof_bin_mm, v)
+                                               (const double[2]){(double)event.tof_mm, sigma_mm}, info.tof_bin_mm, v)
                     : 0;
             const double peak = 0.4 / sigma_mm * without[v];
             assert_true(fabs(with[v] - expected) <= 1e-6 * expected + of_peak * peak);
@@ -790,9 +739,8 @@ static void test_factors_multiply(void **state)
         forward(op, NULL, image, pass > 0 ? with : without);
         lr_operator_destroy(op);
     }
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < count; k++)
         assert_close(with[k], (0.5 + (double)(numbers[k] * 7919 % 1000) * 1e-3) * without[k], 1e-6);
-    }
     free(events);
     free(numbers);
     free(image);
@@ -804,9 +752,8 @@ static void expect_refusal(const lr_listmode_params *params, const char *sentenc
 {
     test_log_init(&test_log);
     assert_null(lr_listmode_create(params));
-    if (test_log.status != LR_USAGE || strstr(test_log.error, sentence) == NULL) {
+    if (test_log.status != LR_USAGE || strstr(test_log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, test_log.error);
-    }
 }
 
 static void test_mistakes_are_told(void **state)
@@ -848,8 +795,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device(backend)) {
-        return 77;
-    }
+    if (lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

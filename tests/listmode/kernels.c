@@ -49,8 +49,7 @@ static void test_same_bits(void **state)
     const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300};
     lr_event *events = case_events(COUNT, &seed);
     for (int model = 0; model < 2 * NUM_CASES; model++) {
-        lr_listmode_params params = {
-            .lors = &lors, .grid = &grid, .events = events, .count = COUNT};
+        lr_listmode_params params = {.lors = &lors, .grid = &grid, .events = events, .count = COUNT};
         params.info = model >= NUM_CASES ? &info : NULL;
         case_kernel(&params, (enum case_model)(model % NUM_CASES));
         check(&params, &grid);

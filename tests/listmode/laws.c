@@ -122,9 +122,7 @@ static void check_reference(const lr_listmode_params *params)
     assert_true(case_difference(values[0], values[1], COUNT) < 1e-5);
     assert_true(case_difference(images[0], images[1], num_voxels) < 1e-5);
     const double rms = sqrt(case_dot(values[1], values[1], COUNT) / COUNT);
-    for (int64_t k = 0; k < COUNT; k++) {
-        assert_true(fabs(values[0][k] - values[1][k]) <= 1e-5 * rms);
-    }
+    for (int64_t k = 0; k < COUNT; k++) assert_true(fabs(values[0][k] - values[1][k]) <= 1e-5 * rms);
     for (int k = 0; k < 2; k++) {
         free(values[k]);
         free(images[k]);
@@ -140,9 +138,7 @@ static void test_reference(void **state)
     (void)state;
     /* FWHM and bins in mm: slices short against either one, and long against both. */
     static const double widths_mm[4][2] = {{60, 12}, {60, 240}, {6, 24}, {1, 2}};
-    if (strcmp(backend, "cpu") == 0) {
-        return;
-    }
+    if (strcmp(backend, "cpu") == 0) return;
     each_case(check_reference);
     for (int k = 0; k < 4 * NUM_CASES; k++) {
         lr_events_info info = tof_info(widths_mm[k / NUM_CASES][0] / 0.149896229);
@@ -178,9 +174,7 @@ static void check_threads(const lr_listmode_params *params)
         project_both(&with, values[k], images[k]);
     }
     assert_memory_equal(values[0], values[1], COUNT * sizeof(double));
-    if (is_ordered()) {
-        assert_memory_equal(images[0], images[1], (size_t)num_voxels * sizeof(double));
-    }
+    if (is_ordered()) assert_memory_equal(images[0], images[1], (size_t)num_voxels * sizeof(double));
     assert_true(case_difference(images[1], images[0], num_voxels) <= rounding());
     for (int k = 0; k < 2; k++) {
         free(values[k]);
@@ -207,30 +201,24 @@ static void check_order(const lr_listmode_params *params)
         from[k] = from[other];
         from[other] = k;
     }
-    for (int k = 0; k < COUNT; k++) {
-        shuffled[k] = params->events[from[k]];
-    }
+    for (int k = 0; k < COUNT; k++) shuffled[k] = params->events[from[k]];
     struct case_backend open[2];
     lr_listmode_params other = *params;
     other.events = shuffled;
     other.num_ranges = 7;
     case_open(&open[0], params, backend);
     case_open(&open[1], &other, backend);
-    double *x = case_random(num_voxels, &seed),
-           *y[2] = {case_random(COUNT, &seed), case_doubles(COUNT)};
+    double *x = case_random(num_voxels, &seed), *y[2] = {case_random(COUNT, &seed), case_doubles(COUNT)};
     double *values[2] = {case_doubles(COUNT), case_doubles(COUNT)};
     double *images[2] = {case_doubles(num_voxels), case_doubles(num_voxels)};
-    for (int k = 0; k < COUNT; k++) {
-        y[1][k] = y[0][from[k]];
-    }
+    for (int k = 0; k < COUNT; k++) y[1][k] = y[0][from[k]];
     for (int k = 0; k < 2; k++) {
         case_forward(&open[k], NULL, x, values[k]);
         case_back(&open[k], NULL, y[k], images[k]);
     }
     const double rms = sqrt(case_dot(values[0], values[0], COUNT) / COUNT);
-    for (int k = 0; k < COUNT; k++) {
+    for (int k = 0; k < COUNT; k++)
         assert_true(fabs(values[1][k] - values[0][from[k]]) <= (is_ordered() ? 0.0 : 1e-6 * rms));
-    }
     assert_true(case_difference(images[1], images[0], num_voxels) < rounding());
     for (int k = 0; k < 2; k++) {
         case_close(&open[k]);
@@ -262,22 +250,13 @@ static void check_outlier(const lr_listmode_params *params)
     case_open(&open, params, backend);
     for (int k = 0; k < NUM; k++) {
         images[k] = case_doubles(num_voxels);
-        for (int e = 0; e < COUNT; e++) {
-            y[e] = e == 0 ? (k != OTHERS ? huge : 0) : (k != ALONE ? 1 : 0);
-        }
+        for (int e = 0; e < COUNT; e++) y[e] = e == 0 ? (k != OTHERS ? huge : 0) : (k != ALONE ? 1 : 0);
         case_back(&open, NULL, y, images[k]);
     }
-    for (int64_t v = 0; v < num_voxels; v++) {
-        most = fmax(most, images[OTHERS][v]);
-    }
-    for (int64_t v = 0; v < num_voxels; v++) {
-        if (images[ALONE][v] == 0) {
-            assert_true(fabs(images[ALL][v] - images[OTHERS][v]) < 1e-5 * most);
-        }
-    }
-    for (int k = 0; k < NUM; k++) {
-        free(images[k]);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) most = fmax(most, images[OTHERS][v]);
+    for (int64_t v = 0; v < num_voxels; v++)
+        if (images[ALONE][v] == 0) assert_true(fabs(images[ALL][v] - images[OTHERS][v]) < 1e-5 * most);
+    for (int k = 0; k < NUM; k++) free(images[k]);
     free(y);
     case_close(&open);
 }
@@ -298,8 +277,7 @@ static double neighbours(void)
 }
 
 /* Whether the part's values are those of all, event by event, and gives its back-projection. */
-static void check_part(const struct case_backend *open, const lr_selection *part,
-                       const int64_t *numbers)
+static void check_part(const struct case_backend *open, const lr_selection *part, const int64_t *numbers)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     const int64_t count = lr_selection_count(&open->events.layout, part);
@@ -318,9 +296,7 @@ static void check_part(const struct case_backend *open, const lr_selection *part
     assert_true(case_dot(images[0], images[0], num_voxels) > 0);
     assert_true(case_difference(images[1], images[0], num_voxels) < rounding());
     memset(y_all, 0, COUNT * sizeof(*y_all));
-    for (int64_t k = 0; k < count; k++) {
-        y_all[numbers[k]] = 1.0;
-    }
+    for (int64_t k = 0; k < count; k++) y_all[numbers[k]] = 1.0;
     case_back(open, NULL, y_all, images[0]);
     case_back(open, part, NULL, images[1]);
     assert_true(case_difference(images[1], images[0], num_voxels) < rounding());
@@ -345,16 +321,11 @@ static void check_parts(const lr_listmode_params *params)
     static const int32_t ranges[3] = {0, 1, 3};
     int64_t *numbers = malloc(COUNT * sizeof(*numbers));
     int64_t count = 0;
-    for (int64_t k = 0; k < 2999; k++) {
-        if (k < 700 || k >= 1100) {
-            numbers[count++] = k;
-        }
-    }
+    for (int64_t k = 0; k < 2999; k++)
+        if (k < 700 || k >= 1100) numbers[count++] = k;
     check_part(&open, &(lr_selection){.pairs = ranges, .num_pairs = 3}, numbers);
     count = 0;
-    for (int64_t k = 690; k < COUNT; k += 3) {
-        numbers[count++] = k;
-    }
+    for (int64_t k = 690; k < COUNT; k += 3) numbers[count++] = k;
     check_part(&open, &(lr_selection){.lors = numbers, .num_lors = count}, numbers);
     free(numbers);
     case_close(&open);
@@ -397,8 +368,7 @@ static void check_rows(const lr_listmode_params *params)
     const struct lr_rows wanted = {.grid = &grid, .samples = {1, 1, 1}, .end = num_voxels};
     struct rows_seen seen = {.x = case_random(num_voxels, &seed), .sums = case_doubles(COUNT)};
     double *values = case_doubles(COUNT);
-    assert_int_equal(
-        open.backend.fns->rows(open.backend.self, &wanted, &(lr_row_sink){see_row, &seen}), LR_OK);
+    assert_int_equal(open.backend.fns->rows(open.backend.self, &wanted, &(lr_row_sink){see_row, &seen}), LR_OK);
     case_forward(&open, NULL, seen.x, values);
     assert_int_equal(seen.next, num_voxels);
     assert_true(seen.elements > 0);
@@ -418,9 +388,7 @@ static void test_rows(void **state)
     const double point[1][3] = {{0}};
     const struct lr_rows wanted = {.points_mm = point, .end = 1};
     case_open(&open, &params, backend);
-    assert_int_equal(
-        open.backend.fns->rows(open.backend.self, &wanted, &(lr_row_sink){see_row, NULL}),
-        LR_USAGE);
+    assert_int_equal(open.backend.fns->rows(open.backend.self, &wanted, &(lr_row_sink){see_row, NULL}), LR_USAGE);
     case_close(&open);
 }
 
@@ -445,8 +413,7 @@ static void test_progress(void **state)
     (void)state;
     struct case_backend open;
     const bool is_found = getenv("LORASTER_LISTMODE_LINES") != NULL;
-    const bool has_launches =
-        strcmp(backend, "cuda") == 0 || (strcmp(backend, "compute") == 0 && !is_found);
+    const bool has_launches = strcmp(backend, "cuda") == 0 || (strcmp(backend, "compute") == 0 && !is_found);
     struct reports reports = {.stop_at = -1};
     const lr_progress progress = {take_report, &reports};
     static const int32_t last[1] = {2};
@@ -470,17 +437,12 @@ static void test_progress(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_adjoint),  cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_threads),  cmocka_unit_test(test_order),
-        cmocka_unit_test(test_parts),    cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_adjoint),  cmocka_unit_test(test_reference), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_parts),     cmocka_unit_test(test_rows),
         cmocka_unit_test(test_progress), cmocka_unit_test(test_outlier),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (argc > 2) {
-        cmocka_set_test_filter(argv[2]);
-    }
-    if (case_lacks_device(backend)) {
-        return 77;
-    }
+    if (argc > 2) cmocka_set_test_filter(argv[2]);
+    if (case_lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

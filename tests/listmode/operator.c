@@ -98,9 +98,7 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     (void)user;
     for (int64_t k = 0; k < span->count; k++) {
-        if (span->numbers != NULL && k > 0) {
-            assert_true(span->numbers[k] > span->numbers[k - 1]);
-        }
+        if (span->numbers != NULL && k > 0) assert_true(span->numbers[k] > span->numbers[k - 1]);
         values[k] = factor_of(span->numbers != NULL ? span->numbers[k] : span->first + k);
     }
     return LR_OK;
@@ -115,9 +113,7 @@ static double *back_of_all(bool with_factors)
     lr_operator *op = open_operator(&params);
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     double *ones = case_doubles(num_lines), *image = case_doubles(num_voxels);
-    for (int64_t k = 0; k < num_lines; k++) {
-        ones[k] = with_factors ? factor_of(lor_of[k]) : 1.0;
-    }
+    for (int64_t k = 0; k < num_lines; k++) ones[k] = with_factors ? factor_of(lor_of[k]) : 1.0;
     const lr_vector values = lr_vector_of_doubles(ones, num_lines);
     lr_vector to = lr_vector_of_doubles(image, num_voxels);
     assert_int_equal(lr_operator_back(op, NULL, &values, &to), LR_OK);
@@ -137,9 +133,7 @@ static void check_sensitivity(bool with_factors)
     double *whole = sensitivity_of(op, NULL), *expected = back_of_all(with_factors);
     double *part = sensitivity_of(op, &(lr_selection){.pairs = ranges, .num_pairs = 3});
     assert_true(case_difference(whole, expected, num_voxels) < 1e-6);
-    for (int64_t v = 0; v < num_voxels; v++) {
-        assert_close(part[v], 0.75 * whole[v], 1e-6);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) assert_close(part[v], 0.75 * whole[v], 1e-6);
     assert_int_equal(lr_listmode_get_info(op)->sensitivity_lines, lors->count);
     assert_true(lr_listmode_get_info(op)->sensitivity_error == 0);
     free(whole);
@@ -179,9 +173,7 @@ static void check_sample(void)
     double *sum = case_doubles(num_voxels);
     for (int part = 0; part < PARTS; part++) {
         double *found = sample_by(backend, part, PARTS);
-        for (int64_t v = 0; v < num_voxels; v++) {
-            sum[v] += found[v];
-        }
+        for (int64_t v = 0; v < num_voxels; v++) sum[v] += found[v];
         free(found);
     }
     assert_true(case_difference(whole, expected, num_voxels) < 1e-6);
@@ -199,8 +191,8 @@ static lr_scanner *leaning(void)
         const double angle = m * acos(-1.0) / 3;
         modules[m] = tilted_module(60 * cos(angle), 60 * sin(angle), 0, m * 60.0, 10, 5, 4);
     }
-    return lr_scanner_create(&(lr_scanner_params){
-        .modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
+    return lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
 }
 
 #ifdef LR_TEST_FAKE_LISTMODE
@@ -246,11 +238,8 @@ static void test_samples_are_not_biased(void **state)
     (void)state;
     enum { SEEDS = 60 };
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    double *expected = back_of_all(true), *mean = case_doubles(num_voxels), level = 0, said = 0,
-           off = 0;
-    for (int64_t v = 0; v < num_voxels; v++) {
-        level += expected[v] / (double)num_voxels;
-    }
+    double *expected = back_of_all(true), *mean = case_doubles(num_voxels), level = 0, said = 0, off = 0;
+    for (int64_t v = 0; v < num_voxels; v++) level += expected[v] / (double)num_voxels;
     for (int seed = 0; seed < SEEDS; seed++) {
         lr_listmode_params params = params_of(all_lines, 100);
         params.factors = &factors;
@@ -268,11 +257,9 @@ static void test_samples_are_not_biased(void **state)
         lr_operator_destroy(op);
     }
     double gap = 0;
-    for (int64_t v = 0; v < num_voxels; v++) {
+    for (int64_t v = 0; v < num_voxels; v++)
         gap += (mean[v] - expected[v]) * (mean[v] - expected[v]) / (double)num_voxels;
-    }
-    print_message("a sample says %.3g, and is off by %.3g; their mean by %.3g\n", said, off,
-                  sqrt(gap) / level);
+    print_message("a sample says %.3g, and is off by %.3g; their mean by %.3g\n", said, off, sqrt(gap) / level);
     assert_true(said > 0.7 * off && said < 1.6 * off);
     assert_true(sqrt(gap) / level < 1.5 * off / sqrt(SEEDS));
     free(expected);
@@ -293,9 +280,7 @@ static void test_rows_have_their_factors(void **state)
         events[k] = all_lines[line];
         lor[k] = lor_of[line];
     }
-    for (int64_t v = 0; v < num_voxels; v++) {
-        x[v] = test_random(&seed);
-    }
+    for (int64_t v = 0; v < num_voxels; v++) x[v] = test_random(&seed);
     const lr_vector image = lr_vector_of_doubles(x, num_voxels);
     for (int pass = 0; pass < 2; pass++) {
         lr_listmode_params params = params_of(events, COUNT);
@@ -305,9 +290,7 @@ static void test_rows_have_their_factors(void **state)
         assert_int_equal(lr_operator_forward(op, NULL, &image, &to), LR_OK);
         lr_operator_destroy(op);
     }
-    for (int k = 0; k < COUNT; k++) {
-        assert_close(with[k], factor_of(lor[k]) * without[k], 1e-6);
-    }
+    for (int k = 0; k < COUNT; k++) assert_close(with[k], factor_of(lor[k]) * without[k], 1e-6);
     free(events);
     free(x);
 }
@@ -327,8 +310,7 @@ static lr_status note(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-static void reconstruct(lr_operator *op, const float *counts, int subsets, struct course *course,
-                        double *image)
+static void reconstruct(lr_operator *op, const float *counts, int subsets, struct course *course, double *image)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     lr_lor_data data = {.count = lr_operator_get_info(op)->num_lors, .values = (float *)counts};
@@ -351,9 +333,7 @@ static int64_t draw_counts(float *counts, lr_event *events)
     int64_t count = 0;
     for (int64_t k = 0; k < num_lines; k++) {
         counts[k] = (float)(int)(test_random(&seed) * (MOST_COUNTS + 1));
-        for (int n = 0; n < (int)counts[k]; n++) {
-            events[count++] = all_lines[k];
-        }
+        for (int n = 0; n < (int)counts[k]; n++) events[count++] = all_lines[k];
     }
     return count;
 }
@@ -367,9 +347,7 @@ static void test_events_give_the_image_of_their_counts(void **state)
     float *ones = calloc((size_t)(MOST_COUNTS * num_lines), sizeof(*ones));
     double *of_counts = case_doubles(num_voxels), *of_events = case_doubles(num_voxels);
     const int64_t count = draw_counts(counts, events);
-    for (int64_t k = 0; k < count; k++) {
-        ones[k] = 1;
-    }
+    for (int64_t k = 0; k < count; k++) ones[k] = 1;
     struct course binned, listed;
     lr_listmode_params params = params_of(all_lines, num_lines);
     lr_operator *op = open_operator(&params);
@@ -417,10 +395,8 @@ static void test_subsets_are_ranges(void **state)
     assert_true(subsets.likelihood[ITERATIONS - 1] > whole.likelihood[ITERATIONS - 1]);
     lr_vector to = lr_vector_of_doubles(image, num_voxels);
     lr_lor_data data = {.count = num_lines, .values = ones};
-    assert_int_equal(
-        lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log},
-                 &to),
-        LR_USAGE);
+    assert_int_equal(lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log}, &to),
+                     LR_USAGE);
     assert_non_null(strstr(test_log.error, "5 subsets: they are made of ranges of events, of which "
                                            "there are 4"));
     lr_operator_destroy(op);
@@ -436,9 +412,8 @@ static void expect_refusal(const lr_listmode_params *params, lr_status status, c
 {
     test_log_init(&test_log);
     assert_null(lr_listmode_create(params));
-    if (test_log.status != status || strstr(test_log.error, sentence) == NULL) {
+    if (test_log.status != status || strstr(test_log.error, sentence) == NULL)
         fail_msg("expected '%s', found '%s'", sentence, test_log.error);
-    }
 }
 
 static void test_mistakes_are_told(void **state)
@@ -471,8 +446,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device(backend)) {
-        return 77;
-    }
+    if (lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -21,8 +21,7 @@ static inline lr_scanner *decagon_by(const lr_coincidence *rules)
                           .pitch_mm = {5, 5},
                           .face_mm = {5, 5},
                           .depth_mm = 10};
-    return lr_scanner_create_ring(&(lr_scanner_params){.name = "decagon", .coincidence = *rules},
-                                  &ring);
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "decagon", .coincidence = *rules}, &ring);
 }
 
 static inline lr_scanner *decagon(void)
@@ -35,22 +34,17 @@ static inline lr_operator *open_operator(const lr_listmode_params *params)
 {
     test_log_init(&test_log);
     lr_operator *op = lr_listmode_create(params);
-    if (op == NULL) {
-        fail_msg("%s", test_log.error);
-    }
+    if (op == NULL) fail_msg("%s", test_log.error);
     return op;
 }
 
 /* Of all events, or of a part. */
-static inline void forward(lr_operator *op, const lr_selection *part, const double *image,
-                           double *values)
+static inline void forward(lr_operator *op, const lr_selection *part, const double *image, double *values)
 {
     const lr_operator_info *info = lr_operator_get_info(op);
     const lr_vector from = lr_vector_of_doubles(image, info->num_voxels);
     lr_vector to = lr_vector_of_doubles(values, lr_selection_count(info->lors, part));
-    if (lr_operator_forward(op, part, &from, &to) != LR_OK) {
-        fail_msg("%s", test_log.error);
-    }
+    if (lr_operator_forward(op, part, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
 }
 
 static inline void back(lr_operator *op, const double *values, double *image)
@@ -58,9 +52,7 @@ static inline void back(lr_operator *op, const double *values, double *image)
     const lr_operator_info *info = lr_operator_get_info(op);
     const lr_vector from = lr_vector_of_doubles(values, info->num_lors);
     lr_vector to = lr_vector_of_doubles(image, info->num_voxels);
-    if (lr_operator_back(op, NULL, &from, &to) != LR_OK) {
-        fail_msg("%s", test_log.error);
-    }
+    if (lr_operator_back(op, NULL, &from, &to) != LR_OK) fail_msg("%s", test_log.error);
 }
 
 /* An event of a LOR, with its crystals in either order. */
@@ -78,14 +70,9 @@ static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned
 static inline bool lacks_device(const char *name)
 {
     test_log_init(&test_log);
-    if (strcmp(name, "cuda") != 0) {
-        return false;
-    }
-    lr_place *place =
-        lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test_log.log});
-    if (place == NULL) {
-        print_message("skipped: %s\n", test_log.error);
-    }
+    if (strcmp(name, "cuda") != 0) return false;
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test_log.log});
+    if (place == NULL) print_message("skipped: %s\n", test_log.error);
     lr_place_close(place);
     return place == NULL;
 }

@@ -20,9 +20,7 @@ static double distance_to(const lr_grid *grid, const unsigned char *labels, cons
     double least = 1e30;
     for (int64_t v = 0; v < lr_grid_num_voxels(grid); v++) {
         double centre[3], square = 0;
-        if (labels[v] != 1) {
-            continue;
-        }
+        if (labels[v] != 1) continue;
         lr_grid_voxel_centre(grid, v, centre);
         for (int k = 0; k < 3; k++) {
             const double away = fmax(0, fabs(point[k] - centre[k]) - 0.5 * grid->voxel_mm[k]);
@@ -46,12 +44,8 @@ static void test_no_line_is_missed(void **state)
         struct lr_listmode_region region;
         const struct lr_listmode_labelled voxels = {
             .grids = {grid}, .num_grids = 1, .labels = labels, .label = 1, .last = {NX, NY, NZ}};
-        for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
-            labels[v] = 0;
-        }
-        for (int k = 0; k < 8; k++) {
-            labels[(int64_t)uniform(&seed, 0, NX * NY * NZ)] = 1;
-        }
+        for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) labels[v] = 0;
+        for (int k = 0; k < 8; k++) labels[(int64_t)uniform(&seed, 0, NX * NY * NZ)] = 1;
         assert_int_equal(lr_listmode_region_init(&region, &voxels, 2, NULL), LR_OK);
         const double cell = hypot(hypot(region.cell_mm[0], region.cell_mm[1]), region.cell_mm[2]);
         for (int line = 0; line < LINES; line++) {
@@ -63,10 +57,8 @@ static void test_no_line_is_missed(void **state)
             }
             for (int k = 0; k <= POINTS; k++) {
                 double point[3];
-                for (int axis = 0; axis < 3; axis++) {
-                    point[axis] =
-                        ends[0][axis] + (ends[1][axis] - ends[0][axis]) * k / ((double)POINTS);
-                }
+                for (int axis = 0; axis < 3; axis++)
+                    point[axis] = ends[0][axis] + (ends[1][axis] - ends[0][axis]) * k / ((double)POINTS);
                 least = fmin(least, distance_to(&grid, labels, point));
             }
             const bool is_near = lr_listmode_region_is_near(&region, ends[0], ends[1], reach_mm);

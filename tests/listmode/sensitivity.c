@@ -51,9 +51,7 @@ static double *found_by(const lr_listmode_params *params, lr_listmode_info *info
     double *values = case_doubles(count);
     lr_vector image = lr_vector_of_doubles(values, count);
     assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
-    if (info != NULL) {
-        *info = *lr_listmode_get_info(op);
-    }
+    if (info != NULL) *info = *lr_listmode_get_info(op);
     lr_operator_destroy(op);
     return values;
 }
@@ -63,15 +61,13 @@ static int setup(void **state)
     static const int crystals[2] = {4, 16};
     const lr_ring ring = plain_ring(60, 10, crystals, 5, 5, 10);
     (void)state;
-    scanner = lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "tower", .coincidence = {.min_module_difference = 3}}, &ring);
+    scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "tower", .coincidence = {.min_module_difference = 3}},
+                                     &ring);
     lors = lr_lors_create(scanner, NULL);
     grid = lr_grid_centred((const int[3]){18, 17, 26}, (const double[3]){3, 3, 3});
     all_lines = calloc((size_t)lors->count, sizeof(*all_lines));
     assert_non_null(all_lines);
-    for (int64_t lor = 0; lor < lors->count; lor++) {
-        all_lines[lor] = event_of(lors, lor, false);
-    }
+    for (int64_t lor = 0; lor < lors->count; lor++) all_lines[lor] = event_of(lors, lor, false);
     const lr_listmode_params params = params_of("native", lors->count);
     exact = found_by(&params, NULL);
     return 0;
@@ -143,19 +139,15 @@ static void check_likeness(const lr_listmode_params *params)
     for (int part = 0; part < PARTS; part++) {
         other.sensitivity_part = part;
         double *share = found_by(&other, NULL);
-        for (int64_t v = 0; v < count; v++) {
-            sum[v] += share[v];
-        }
+        for (int64_t v = 0; v < count; v++) sum[v] += share[v];
         free(share);
     }
     for (int64_t v = 0; v < count; v++) {
         assert_true(fabs(found[v] - by_native[v]) <= 1e-5 * by_native[v]);
         assert_true(fabs(sum[v] - found[v]) <= 1e-5 * found[v]);
     }
-    assert_true(fabs(info.sensitivity_error - of_other.sensitivity_error) <
-                1e-3 * of_other.sensitivity_error);
-    assert_true(fabs(info.sensitivity_worst - of_other.sensitivity_worst) <
-                1e-3 * of_other.sensitivity_worst);
+    assert_true(fabs(info.sensitivity_error - of_other.sensitivity_error) < 1e-3 * of_other.sensitivity_error);
+    assert_true(fabs(info.sensitivity_worst - of_other.sensitivity_worst) < 1e-3 * of_other.sensitivity_worst);
     free(found);
     free(by_native);
     free(sum);
@@ -194,8 +186,7 @@ static void test_ends_are_not_hot(void **state)
     assert_int_equal(lr_operator_forward(op, NULL, &from, &values), LR_OK);
     lr_lor_data data = {.count = lors->count, .values = measured};
     lr_vector to = lr_vector_of_doubles(image, count);
-    const lr_recon_params recon = {
-        .op = op, .data = &data, .iterations = ITERATIONS, .log = &test_log.log};
+    const lr_recon_params recon = {.op = op, .data = &data, .iterations = ITERATIONS, .log = &test_log.log};
     assert_int_equal(lr_recon(&recon, &to), LR_OK);
     lr_operator_destroy(op);
     for (int64_t v = 0; v < count; v++) {
@@ -218,8 +209,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ends_are_not_hot),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device(backend)) {
-        return 77;
-    }
+    if (lacks_device(backend)) return 77;
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -19,16 +19,14 @@ struct image_sums {
 
     void add(int at, float number) const
     {
-        (at >= first && at - first < count ? numbers[at] : throw "added outside of an image") +=
-            number;
+        (at >= first && at - first < count ? numbers[at] : throw "added outside of an image") += number;
     }
 };
 
 inline void check_room(const lr_cuda_list_pass &pass, const list_block &block)
 {
-    if (block.frame.is_tiled && (int64_t)block.cells() * 4 > pass.shared_bytes) {
+    if (block.frame.is_tiled && (int64_t)block.cells() * 4 > pass.shared_bytes)
         throw "a slab that a block has no room for";
-    }
 }
 
 template <class Sizes> double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &block)
@@ -48,9 +46,7 @@ template <class Sizes> double mean_log2_of(const lr_cuda_list_pass &pass, const 
 inline void close_slab(const lr_cuda_list_pass &pass, const list_block &block, float scale,
                        const std::vector<int32_t> &sums)
 {
-    for (int k = 0; k < block.cells(); k++) {
-        block.numbers(pass)[k] += (float)(sums[(size_t)k] / (double)scale);
-    }
+    for (int k = 0; k < block.cells(); k++) block.numbers(pass)[k] += (float)(sums[(size_t)k] / (double)scale);
 }
 
 #endif

@@ -23,9 +23,8 @@ struct dense {
 static lr_status take(void *user, const lr_row *row)
 {
     struct dense *dense = user;
-    for (int64_t k = 0; k < row->count; k++) {
+    for (int64_t k = 0; k < row->count; k++)
         dense->values[row->row * dense->num_lors + row->lor[k]] = row->probability[k];
-    }
     return LR_OK;
 }
 
@@ -54,15 +53,11 @@ static bool ask(const struct question *question, const char *backend, struct den
         assert_non_null(strstr(log.error, "use backend"));
         return false;
     }
-    if (op == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (op == NULL) fail_msg("%s", log.error);
     dense->num_lors = question->lors->count;
     dense->values = calloc((size_t)(NUM_POINTS * dense->num_lors), sizeof(double));
     assert_non_null(dense->values);
-    assert_int_equal(
-        lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}),
-        LR_OK);
+    assert_int_equal(lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}), LR_OK);
     lr_operator_destroy(op);
     return true;
 }
@@ -97,9 +92,7 @@ static struct gap measure(const struct dense *expected, const struct dense *foun
 static bool compare(const char *name, const struct question *question)
 {
     struct dense expected, found;
-    if (!ask(question, "native", &found)) {
-        return false;
-    }
+    if (!ask(question, "native", &found)) return false;
     assert_true(ask(question, "cpu", &expected));
     const struct gap gap = measure(&expected, &found);
     const bool is_exact = question->mode == LR_MODE_EXACT;
@@ -113,12 +106,9 @@ static bool compare(const char *name, const struct question *question)
     return true;
 }
 
-static void draw_points(const struct scanner_case *at, const lr_scanner *scanner,
-                        double (*points)[3], uint64_t *state)
+static void draw_points(const struct scanner_case *at, const lr_scanner *scanner, double (*points)[3], uint64_t *state)
 {
-    for (int n = 0; n < NUM_POINTS; n++) {
-        test_point(scanner, at->reach_mm, n, state, points[n]);
-    }
+    for (int n = 0; n < NUM_POINTS; n++) test_point(scanner, at->reach_mm, n, state, points[n]);
 }
 
 static bool check_scanner(const struct scanner_case *at, uint64_t *state)
@@ -130,9 +120,7 @@ static bool check_scanner(const struct scanner_case *at, uint64_t *state)
     struct question question = {lors, (const double(*)[3])points, LR_MODE_EXACT, 0};
     const bool is_taken = compare(at->name, &question);
     question.mode = LR_MODE_SAMPLED;
-    for (question.rays = 1; is_taken && question.rays <= 4; question.rays++) {
-        assert_true(compare(at->name, &question));
-    }
+    for (question.rays = 1; is_taken && question.rays <= 4; question.rays++) assert_true(compare(at->name, &question));
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return is_taken;

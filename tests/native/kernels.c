@@ -23,15 +23,13 @@ struct found {
 
 static struct lr_native_slots slots_of(struct found *found)
 {
-    return (struct lr_native_slots){found->weight, found->offset, MOST, found->scratch,
-                                    found->overlaps};
+    return (struct lr_native_slots){found->weight, found->offset, MOST, found->scratch, found->overlaps};
 }
 
 static struct lr_native_axial random_axial(uint64_t *state)
 {
     const double pitch_a = between(state, 1, 5), pitch_b = between(state, 1, 5);
-    const double face_a = pitch_a * between(state, 0.6, 1),
-                 face_b = pitch_b * between(state, 0.6, 1);
+    const double face_a = pitch_a * between(state, 0.6, 1), face_b = pitch_b * between(state, 0.6, 1);
     struct lr_native_axial axial = {
         .pitch_a = (float)pitch_a,
         .pitch_b = (float)pitch_b,
@@ -75,8 +73,7 @@ static void assert_same(const struct found *a, const struct found *b)
 }
 
 /* How many elements a strip had, by both kernels. */
-static int compare(const struct lr_native_kernels *one, const struct lr_native_kernels *other,
-                   uint64_t *state)
+static int compare(const struct lr_native_kernels *one, const struct lr_native_kernels *other, uint64_t *state)
 {
     static struct found a, b;
     const struct lr_native_slots to_a = slots_of(&a), to_b = slots_of(&b);
@@ -85,9 +82,7 @@ static int compare(const struct lr_native_kernels *one, const struct lr_native_k
     const struct lr_native_strip strip = random_strip(state);
     const struct lr_native_starts starts =
         lr_native_start(&strip, (const double[2]){between(state, -60, 0), between(state, -60, 0)});
-    for (int k = 0; k < CELLS * CELLS; k++) {
-        block[k] = (float)between(state, -1, 1);
-    }
+    for (int k = 0; k < CELLS * CELLS; k++) block[k] = (float)between(state, -1, 1);
     a.count = one->sampled(&strip, &axial, &starts, &to_a);
     b.count = other->sampled(&strip, &axial, &starts, &to_b);
     assert_same(&a, &b);
@@ -117,9 +112,7 @@ static void test_instruction_sets_give_the_same_bits(void **unused)
     for (int k = 1; lr_native_kernels_at(k) != NULL; k++, num_others++) {
         int num_seen = 0;
         print_message("%s against %s\n", first->name, lr_native_kernels_at(k)->name);
-        for (int n = 0; n < NUM_STRIPS; n++) {
-            num_seen += compare(first, lr_native_kernels_at(k), &state);
-        }
+        for (int n = 0; n < NUM_STRIPS; n++) num_seen += compare(first, lr_native_kernels_at(k), &state);
         assert_true(num_seen > NUM_STRIPS / 2);
     }
     if (num_others == 0) {

@@ -87,13 +87,9 @@ static void bench_finish(struct bench *bench)
 static int64_t num_values(const struct bench *bench, const lr_selection *part)
 {
     const int64_t *offsets = bench->lors->offsets;
-    if (part == NULL || part->lors != NULL) {
-        return part != NULL ? part->num_lors : bench->num_lors;
-    }
+    if (part == NULL || part->lors != NULL) return part != NULL ? part->num_lors : bench->num_lors;
     int64_t count = 0;
-    for (int64_t k = 0; k < part->num_pairs; k++) {
-        count += offsets[part->pairs[k] + 1] - offsets[part->pairs[k]];
-    }
+    for (int64_t k = 0; k < part->num_pairs; k++) count += offsets[part->pairs[k] + 1] - offsets[part->pairs[k]];
     return count;
 }
 
@@ -113,8 +109,7 @@ static float *back(const struct bench *bench, const lr_selection *part, const fl
     float *image = make_floats(bench->num_voxels);
     const lr_vector y = lr_vector_of_floats(values, num_values(bench, part));
     lr_vector x = lr_vector_of_floats(image, bench->num_voxels);
-    assert_int_equal(
-        bench->backend.fns->back(bench->backend.self, part, values != NULL ? &y : NULL, &x), LR_OK);
+    assert_int_equal(bench->backend.fns->back(bench->backend.self, part, values != NULL ? &y : NULL, &x), LR_OK);
     return image;
 }
 
@@ -131,16 +126,13 @@ static void assert_near(const float *a, const float *b, int64_t count)
         worst = fmax(worst, fabs((double)a[k] - (double)b[k]));
     }
     assert_true(largest > 0);
-    if (!(worst <= rounding * largest)) {
-        fail_msg("differ by %g of the largest", worst / largest);
-    }
+    if (!(worst <= rounding * largest)) fail_msg("differ by %g of the largest", worst / largest);
 }
 
 typedef void law(struct bench *bench);
 
 static lr_scanner *(*const kinds[])(void) = {
-    create_opposed, create_flipped,    create_ring_of_8, create_two_rings,
-    create_blocks,  create_ruled_ring, create_turned,
+    create_opposed, create_flipped, create_ring_of_8, create_two_rings, create_blocks, create_ruled_ring, create_turned,
 };
 enum { NUM_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
@@ -180,9 +172,7 @@ static lr_status take_row(void *user, const lr_row *row)
 static void assert_near_sums(const float *found, const double *sums, int64_t count)
 {
     float *expected = make_floats(count);
-    for (int64_t k = 0; k < count; k++) {
-        expected[k] = (float)sums[k];
-    }
+    for (int64_t k = 0; k < count; k++) expected[k] = (float)sums[k];
     assert_near(expected, found, count);
     free(expected);
 }
@@ -192,9 +182,7 @@ static lr_selection all_pairs(const struct bench *bench)
 {
     int32_t *pairs = calloc((size_t)bench->lors->num_pairs, sizeof(*pairs));
     assert_non_null(pairs);
-    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
-        pairs[k] = (int32_t)k;
-    }
+    for (int64_t k = 0; k < bench->lors->num_pairs; k++) pairs[k] = (int32_t)k;
     return (lr_selection){.pairs = pairs, .num_pairs = bench->lors->num_pairs};
 }
 
@@ -204,8 +192,7 @@ static void check_rows(struct bench *bench)
     sums.data = calloc((size_t)bench->num_lors, sizeof(double));
     sums.image = calloc((size_t)bench->num_voxels, sizeof(double));
     sums.ones = calloc((size_t)bench->num_voxels, sizeof(double));
-    const struct lr_rows rows = {
-        .grid = &bench->grid, .samples = {2, 1, 3}, .end = bench->num_voxels};
+    const struct lr_rows rows = {.grid = &bench->grid, .samples = {2, 1, 3}, .end = bench->num_voxels};
     const lr_row_sink sink = {take_row, &sums};
     assert_int_equal(bench->backend.fns->rows(bench->backend.self, &rows, &sink), LR_OK);
     const lr_selection all = all_pairs(bench);
@@ -214,11 +201,8 @@ static void check_rows(struct bench *bench)
     assert_near_sums(data, sums.data, bench->num_lors);
     assert_near_sums(image, sums.image, bench->num_voxels);
     assert_near_sums(ones, sums.ones, bench->num_voxels);
-    void *owned[] = {sums.data, sums.image, sums.ones, (void *)(uintptr_t)all.pairs,
-                     data,      image,      ones};
-    for (int k = 0; k < 7; k++) {
-        free(owned[k]);
-    }
+    void *owned[] = {sums.data, sums.image, sums.ones, (void *)(uintptr_t)all.pairs, data, image, ones};
+    for (int k = 0; k < 7; k++) free(owned[k]);
 }
 
 static void test_projections_are_sums_of_rows(void **unused)
@@ -235,16 +219,13 @@ static void check_pairs(struct bench *bench)
     lr_selection part = all_pairs(bench);
     int32_t *pairs = (int32_t *)(uintptr_t)part.pairs;
     part.num_pairs = 0;
-    for (int32_t k = 0; k < bench->lors->num_pairs; k += 3) {
-        pairs[part.num_pairs++] = k;
-    }
+    for (int32_t k = 0; k < bench->lors->num_pairs; k += 3) pairs[part.num_pairs++] = k;
     float *all = forward(bench, NULL), *some = forward(bench, &part);
     float *picked = make_floats(bench->num_lors), *others = make_floats(bench->num_lors);
     int64_t next = 0;
     memset(others, 0, (size_t)bench->num_lors * sizeof(float));
     for (int64_t k = 0; k < part.num_pairs; k++) {
-        for (int64_t l = bench->lors->offsets[pairs[k]]; l < bench->lors->offsets[pairs[k] + 1];
-             l++) {
+        for (int64_t l = bench->lors->offsets[pairs[k]]; l < bench->lors->offsets[pairs[k] + 1]; l++) {
             assert_true(some[next] == all[l]);
             picked[next++] = bench->data[l];
             others[l] = bench->data[l];
@@ -254,9 +235,7 @@ static void check_pairs(struct bench *bench)
     float *image = back(bench, &part, picked), *expected = back(bench, NULL, others);
     assert_same_bits(image, expected, bench->num_voxels);
     float *owned[] = {all, some, picked, others, image, expected};
-    for (int k = 0; k < 6; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 6; k++) free(owned[k]);
     free(pairs);
 }
 
@@ -283,17 +262,14 @@ static void check_lors(struct bench *bench)
         }
     }
     float *some = forward(bench, &part);
-    for (int64_t k = 0; k < part.num_lors; k++) {
+    for (int64_t k = 0; k < part.num_lors; k++)
         assert_true(some[k] == all[numbers[k]]); /* the same additions, in the same order */
-    }
     float *image = back(bench, &part, picked), *expected = back(bench, NULL, others);
     assert_near(expected, image, bench->num_voxels);
     float *sensitivity = back(bench, &part, NULL), *by_ones = back(bench, &part, ones);
     assert_same_bits(sensitivity, by_ones, bench->num_voxels);
     float *owned[] = {all, picked, ones, others, some, image, expected, sensitivity, by_ones};
-    for (int k = 0; k < 9; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 9; k++) free(owned[k]);
     free(numbers);
 }
 
@@ -323,14 +299,10 @@ static void check_threads(struct bench *bench)
         assert_same_bits(some, some2, 5);
         assert_same_bits(few, few2, bench->num_voxels);
         float *owned[] = {data2, image2, some2, few2};
-        for (int k = 0; k < 4; k++) {
-            free(owned[k]);
-        }
+        for (int k = 0; k < 4; k++) free(owned[k]);
     }
     float *owned[] = {data, image, some, few};
-    for (int k = 0; k < 4; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 4; k++) free(owned[k]);
 }
 
 static void test_same_bits(void **unused)
@@ -356,11 +328,9 @@ static lr_scanner *turn_scanner(const lr_scanner *scanner, int times)
     }
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *turned = lr_scanner_create(&(lr_scanner_params){
-        .modules = modules, .num_modules = scanner->num_modules, .log = &log.log});
-    if (turned == NULL) {
-        fail_msg("the turned scanner is refused: %s", log.error);
-    }
+    lr_scanner *turned = lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = scanner->num_modules, .log = &log.log});
+    if (turned == NULL) fail_msg("the turned scanner is refused: %s", log.error);
     return turned;
 }
 
@@ -369,8 +339,7 @@ static lr_scanner *turn_scanner(const lr_scanner *scanner, int times)
 static void test_columns_along_each_axis(void **unused)
 {
     (void)unused;
-    const lr_module shape = {
-        .crystals = {5, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.1, 2.4}, .depth_mm = 5};
+    const lr_module shape = {.crystals = {5, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.1, 2.4}, .depth_mm = 5};
     const lr_module modules[2] = {place_module(&shape, &(struct placement){0, 30, 1, 0, 0, 0}),
                                   place_module(&shape, &(struct placement){180, 30, -1, 0, 0, 0})};
     float *first = NULL;
@@ -392,8 +361,7 @@ static void test_columns_along_each_axis(void **unused)
             const int at[3] = {(int)(v % grid.size[0]), (int)(v / grid.size[0] % grid.size[1]),
                                (int)(v / grid.size[0] / grid.size[1])};
             const int *size = bench.grid.size;
-            bench.image[at[times % 3] +
-                        size[0] * (at[(1 + times) % 3] + (int64_t)size[1] * at[(2 + times) % 3])] =
+            bench.image[at[times % 3] + size[0] * (at[(1 + times) % 3] + (int64_t)size[1] * at[(2 + times) % 3])] =
                 image[v];
         }
         bench_open(&bench);
@@ -422,9 +390,7 @@ static void check_coincidence(struct bench *bench, uint32_t kind)
         num_out += !counts;
         num_seen += data[l] > 0;
     }
-    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
-        num_kind += bench->lors->masks->pairs[k].kind == kind;
-    }
+    for (int64_t k = 0; k < bench->lors->num_pairs; k++) num_kind += bench->lors->masks->pairs[k].kind == kind;
     assert_true(num_out > 0 && num_seen > 0 && num_kind > 0);
     free(data);
 }

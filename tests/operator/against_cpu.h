@@ -30,17 +30,14 @@ static inline void project_some(lr_operator *op, const float *image, struct resu
 {
     int64_t *numbers = calloc((size_t)results->num_some, sizeof(*numbers));
     assert_non_null(numbers);
-    for (int64_t k = 0; k < results->num_some; k++) {
-        numbers[k] = EACH * k;
-    }
+    for (int64_t k = 0; k < results->num_some; k++) numbers[k] = EACH * k;
     const lr_selection part = {.lors = numbers, .num_lors = results->num_some};
     results->some = floats(results->num_some);
     assert_int_equal(array_forward_part(op, &part, image, results->some), LR_OK);
     free(numbers);
 }
 
-static inline struct results results_of(const struct fixture *fixture,
-                                        const lr_operator_params *params)
+static inline struct results results_of(const struct fixture *fixture, const lr_operator_params *params)
 {
     lr_operator *op = fixture_operator(params);
     struct results results = {.num_values = fixture->lors->count,
@@ -48,9 +45,7 @@ static inline struct results results_of(const struct fixture *fixture,
                               .num_some = (fixture->lors->count + EACH - 1) / EACH};
     float *image = floats(results.num_voxels);
     uint64_t state = 7;
-    for (int64_t v = 0; v < results.num_voxels; v++) {
-        image[v] = (float)test_random(&state);
-    }
+    for (int64_t v = 0; v < results.num_voxels; v++) image[v] = (float)test_random(&state);
     results.values = floats(results.num_values);
     results.sensitivity = floats(results.num_voxels);
     assert_int_equal(array_forward(op, image, results.values), LR_OK);
@@ -71,9 +66,7 @@ static inline void free_results(struct results *results)
 static inline double length_of(const float *a, int64_t count)
 {
     double square = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        square += (double)a[k] * a[k];
-    }
+    for (int64_t k = 0; k < count; k++) square += (double)a[k] * a[k];
     return sqrt(square);
 }
 
@@ -81,16 +74,13 @@ static inline double length_of(const float *a, int64_t count)
 static inline double distance(const float *a, const float *b, int64_t count)
 {
     double apart = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        apart += ((double)a[k] - b[k]) * ((double)a[k] - b[k]);
-    }
+    for (int64_t k = 0; k < count; k++) apart += ((double)a[k] - b[k]) * ((double)a[k] - b[k]);
     const double size = length_of(b, count);
     return size > 0.0 ? sqrt(apart) / size : sqrt(apart);
 }
 
 /* How far those of the parameters' backend are from those of cpu: values, single LORs, sensitivity. */
-static inline void compare_with_cpu(const struct fixture *fixture, const lr_operator_params *params,
-                                    double apart[3])
+static inline void compare_with_cpu(const struct fixture *fixture, const lr_operator_params *params, double apart[3])
 {
     lr_operator_params reference = *params;
     reference.backend = "cpu";

@@ -21,8 +21,7 @@ double fake_element(int64_t lor, int64_t row)
     return (z & 3) == 0 ? (double)(z >> 11) * 0x1.0p-53 * 1e-3 : 0.0;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct fake *fake = self;
     const int64_t num_voxels = lr_grid_num_voxels(fake->params.grid);
@@ -30,16 +29,13 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     LR_TRY(lr_progress_report(fake->params.progress, "projecting", 0.0, 1.0));
     for (int64_t lor = 0; lor < fake->params.lors->count; lor++) {
         double sum = 0.0;
-        for (int64_t row = 0; row < num_voxels; row++) {
-            sum += fake_element(lor, row) * lr_number_get(image, row);
-        }
+        for (int64_t row = 0; row < num_voxels; row++) sum += fake_element(lor, row) * lr_number_get(image, row);
         lr_number_put(values, lor, sum);
     }
     return LR_OK;
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct fake *fake = self;
     const int64_t num_voxels = lr_grid_num_voxels(fake->params.grid);
@@ -47,9 +43,8 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     LR_TRY(lr_progress_report(fake->params.progress, "back-projecting", 0.0, 1.0));
     for (int64_t row = 0; row < num_voxels; row++) {
         double sum = 0.0;
-        for (int64_t lor = 0; lor < fake->params.lors->count; lor++) {
+        for (int64_t lor = 0; lor < fake->params.lors->count; lor++)
             sum += fake_element(lor, row) * lr_number_get(values, lor);
-        }
         lr_number_put(image, row, sum);
     }
     return LR_OK;
@@ -82,9 +77,7 @@ static lr_status create(const struct lr_backend_params *params, const struct lr_
                         struct lr_backend *backend)
 {
     struct fake *fake = calloc(1, sizeof(*fake));
-    if (fake == NULL) {
-        return LR_FAILED;
-    }
+    if (fake == NULL) return LR_FAILED;
     fake->params = *params;
     backend->fns = fns;
     backend->self = fake;
@@ -94,23 +87,15 @@ static lr_status create(const struct lr_backend_params *params, const struct lr_
 
 lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {.name = "fake",
-                                              .computes_in_double = false,
-                                              .forward = forward,
-                                              .back = back,
-                                              .rows = rows,
-                                              .destroy = free};
+    static const struct lr_backend_fns fns = {
+        .name = "fake", .computes_in_double = false, .forward = forward, .back = back, .rows = rows, .destroy = free};
     return create(params, &fns, backend);
 }
 
 lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {.name = "fake64",
-                                              .computes_in_double = true,
-                                              .forward = forward,
-                                              .back = back,
-                                              .rows = rows,
-                                              .destroy = free};
+    static const struct lr_backend_fns fns = {
+        .name = "fake64", .computes_in_double = true, .forward = forward, .back = back, .rows = rows, .destroy = free};
     return create(params, &fns, backend);
 }
 

@@ -30,33 +30,25 @@ static double *numbers(int64_t count)
 static double *random_numbers(int64_t count, uint64_t *seed)
 {
     double *values = numbers(count);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (double)(float)(2 * test_random(seed) - 0.7);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (double)(float)(2 * test_random(seed) - 0.7);
     return values;
 }
 
 static double dot(const double *a, const double *b, int64_t count)
 {
     double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += a[k] * b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
     return sum;
 }
 
-static void assert_same(const struct law *law, const char *what, const double *a, const double *b,
-                        int64_t count)
+static void assert_same(const struct law *law, const char *what, const double *a, const double *b, int64_t count)
 {
     double square = 0;
-    for (int64_t k = 0; k < count; k++) {
-        square += (a[k] - b[k]) * (a[k] - b[k]);
-    }
+    for (int64_t k = 0; k < count; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
     const double size = sqrt(dot(b, b, count));
     if (!(size > 0 && sqrt(square) <= law->allowed * size)) {
-        fail_msg("%s, vectors at %s in %d bits: %s differ by %.3g of %.3g", law->subject->name,
-                 law->place->name, law->precision == LR_FLOAT64 ? 64 : 32, what, sqrt(square),
-                 size);
+        fail_msg("%s, vectors at %s in %d bits: %s differ by %.3g of %.3g", law->subject->name, law->place->name,
+                 law->precision == LR_FLOAT64 ? 64 : 32, what, sqrt(square), size);
     }
 }
 
@@ -87,8 +79,7 @@ static void get(const lr_vector *vector, double *values)
 
 static void assert_rest_is_zero(const lr_vector *whole)
 {
-    const lr_vector ends[2] = {lr_vector_part(whole, 0, BEFORE),
-                               lr_vector_part(whole, whole->count - BEHIND, BEHIND)};
+    const lr_vector ends[2] = {lr_vector_part(whole, 0, BEFORE), lr_vector_part(whole, whole->count - BEHIND, BEHIND)};
     for (int k = 0; k < 2; k++) {
         lr_vector_sums sums;
         assert_int_equal(lr_vector_add_up(&ends[k], NULL, &sums), LR_OK);
@@ -98,13 +89,11 @@ static void assert_rest_is_zero(const lr_vector *whole)
 
 static int64_t count_of(const struct law *law, const lr_selection *part)
 {
-    return part == NULL ? law->num_values
-                        : lr_selection_count(lr_operator_get_info(law->subject->op)->lors, part);
+    return part == NULL ? law->num_values : lr_selection_count(lr_operator_get_info(law->subject->op)->lors, part);
 }
 
 /* Either direction, by vectors that are parts of longer ones; what stood in the output does not count. */
-static void project(const struct law *law, bool is_forward, const lr_selection *part,
-                    const double *in, double *out)
+static void project(const struct law *law, bool is_forward, const lr_selection *part, const double *in, double *out)
 {
     const int64_t count = count_of(law, part);
     const int64_t from = is_forward ? law->num_voxels : count;
@@ -114,8 +103,7 @@ static void project(const struct law *law, bool is_forward, const lr_selection *
     lr_vector target = lr_vector_part(&whole[1], BEFORE, to);
     put(in, &source);
     assert_int_equal(lr_vector_fill(&target, NAN), LR_OK);
-    assert_int_equal((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part,
-                                                                           &source, &target),
+    assert_int_equal((is_forward ? lr_operator_forward : lr_operator_back)(law->subject->op, part, &source, &target),
                      LR_OK);
     get(&target, out);
     for (int k = 0; k < 2; k++) {
@@ -140,17 +128,15 @@ static void check_adjoint(const struct law *law)
 {
     const double left = dot(law->ax, law->y, law->num_values);
     const double right = dot(law->x, law->aty, law->num_voxels);
-    const double size =
-        sqrt(dot(law->ax, law->ax, law->num_values) * dot(law->y, law->y, law->num_values));
+    const double size = sqrt(dot(law->ax, law->ax, law->num_values) * dot(law->y, law->y, law->num_values));
     if (!(size > 0 && fabs(left - right) <= law->allowed * size)) {
-        fail_msg("%s, vectors at %s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y|",
-                 law->subject->name, law->place->name, fabs(left - right) / size);
+        fail_msg("%s, vectors at %s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y|", law->subject->name,
+                 law->place->name, fabs(left - right) / size);
     }
 }
 
 /* f(2 u - 3 v) = 2 f(u) - 3 f(v), where fu is known. */
-static void check_linear_way(const struct law *law, bool is_forward, const double *u,
-                             const double *fu)
+static void check_linear_way(const struct law *law, bool is_forward, const double *u, const double *fu)
 {
     uint64_t seed = 21;
     const int64_t from = is_forward ? law->num_voxels : law->num_values;
@@ -158,18 +144,13 @@ static void check_linear_way(const struct law *law, bool is_forward, const doubl
     double *v = random_numbers(from, &seed), *mixed = numbers(from);
     double *fv = numbers(to), *found = numbers(to);
     project(law, is_forward, NULL, v, fv);
-    for (int64_t k = 0; k < from; k++) {
-        mixed[k] = (double)(float)(2 * u[k] - 3 * v[k]);
-    }
+    for (int64_t k = 0; k < from; k++) mixed[k] = (double)(float)(2 * u[k] - 3 * v[k]);
     project(law, is_forward, NULL, mixed, found);
-    for (int64_t k = 0; k < to; k++) {
-        fv[k] = 2 * fu[k] - 3 * fv[k];
-    }
+    for (int64_t k = 0; k < to; k++) fv[k] = 2 * fu[k] - 3 * fv[k];
     /* Numbers of either sign cancel, and 2 u - 3 v is rounded to a float. */
     struct law wider = *law;
     wider.allowed = 10 * fmax(law->allowed, 1e-7);
-    assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v",
-                found, fv, to);
+    assert_same(&wider, is_forward ? "A(2u - 3v) and 2Au - 3Av" : "A'(2u - 3v) and 2A'u - 3A'v", found, fv, to);
     free(v);
     free(mixed);
     free(fv);
@@ -185,9 +166,7 @@ static void check_linear(const struct law *law)
 static int64_t number_at(const struct law *law, const lr_selection *part, int64_t k)
 {
     const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
-    if (part->lors != NULL) {
-        return part->lors[k];
-    }
+    if (part->lors != NULL) return part->lors[k];
     int64_t pair = 0;
     while (k >= lors->offsets[part->pairs[pair] + 1] - lors->offsets[part->pairs[pair]]) {
         k -= lors->offsets[part->pairs[pair] + 1] - lors->offsets[part->pairs[pair]];
@@ -197,8 +176,7 @@ static int64_t number_at(const struct law *law, const lr_selection *part, int64_
 }
 
 /* Values of a part go to their places in `values`, its images are added. */
-static void add_part(const struct law *law, const lr_selection *part, double *values,
-                     double *images[2])
+static void add_part(const struct law *law, const lr_selection *part, double *values, double *images[2])
 {
     const int64_t count = count_of(law, part);
     double *some = numbers(count), *image = numbers(law->num_voxels);
@@ -209,12 +187,8 @@ static void add_part(const struct law *law, const lr_selection *part, double *va
     }
     project(law, false, part, some, image);
     for (int which = 0; which < 2; which++) {
-        for (int64_t v = 0; v < law->num_voxels; v++) {
-            images[which][v] += image[v];
-        }
-        if (which == 0) {
-            find_sensitivity(law, part, image);
-        }
+        for (int64_t v = 0; v < law->num_voxels; v++) images[which][v] += image[v];
+        if (which == 0) find_sensitivity(law, part, image);
     }
     free(some);
     free(image);
@@ -224,17 +198,14 @@ static void check_parts_of(const struct law *law, const lr_selection parts[2])
 {
     double *values = numbers(law->num_values), *sensitivity = numbers(law->num_voxels);
     double *images[2] = {numbers(law->num_voxels), numbers(law->num_voxels)};
-    for (int k = 0; k < 2; k++) {
-        add_part(law, &parts[k], values, images);
-    }
+    for (int k = 0; k < 2; k++) add_part(law, &parts[k], values, images);
     find_sensitivity(law, NULL, sensitivity);
     assert_same(law, "values of parts and of all", values, law->ax, law->num_values);
     struct law wider = *law; /* numbers of either sign cancel */
     wider.allowed = 10 * law->allowed;
     assert_same(&wider, "images of parts and of all", images[0], law->aty, law->num_voxels);
     wider.allowed = fmax(law->allowed, 1e-6); /* a sensitivity is kept in single precision */
-    assert_same(&wider, "sensitivities of parts and of all", images[1], sensitivity,
-                law->num_voxels);
+    assert_same(&wider, "sensitivities of parts and of all", images[1], sensitivity, law->num_voxels);
     free(values);
     free(sensitivity);
     free(images[0]);
@@ -247,8 +218,7 @@ static void check_parts(const struct law *law)
     const lr_lors *lors = lr_operator_get_info(law->subject->op)->lors;
     const int num_pairs = (int)lors->num_pairs;
     int32_t *pairs[2] = {calloc((size_t)num_pairs, 4), calloc((size_t)num_pairs, 4)};
-    int64_t *numbers_of[2] = {calloc((size_t)law->num_values, 8),
-                              calloc((size_t)law->num_values, 8)};
+    int64_t *numbers_of[2] = {calloc((size_t)law->num_values, 8), calloc((size_t)law->num_values, 8)};
     lr_selection of_pairs[2] = {{.pairs = pairs[0]}, {.pairs = pairs[1]}};
     lr_selection of_lors[2] = {{.lors = numbers_of[0]}, {.lors = numbers_of[1]}};
     for (int pair = 0; pair < num_pairs; pair++) {
@@ -259,9 +229,7 @@ static void check_parts(const struct law *law)
         const int which = lor % 3 == 0;
         numbers_of[which][of_lors[which].num_lors++] = lor;
     }
-    if (num_pairs > 1) {
-        check_parts_of(law, of_pairs);
-    }
+    if (num_pairs > 1) check_parts_of(law, of_pairs);
     check_parts_of(law, of_lors);
     for (int k = 0; k < 2; k++) {
         free(pairs[k]);
@@ -271,14 +239,10 @@ static void check_parts(const struct law *law)
 
 static void check_sensitivity(const struct law *law)
 {
-    if (lr_operator_get_info(law->subject->op)->of_events) {
-        return; /* of what could have been measured */
-    }
+    if (lr_operator_get_info(law->subject->op)->of_events) return; /* of what could have been measured */
     double *ones = numbers(law->num_values), *image = numbers(law->num_voxels);
     double *sensitivity = numbers(law->num_voxels);
-    for (int64_t k = 0; k < law->num_values; k++) {
-        ones[k] = 1;
-    }
+    for (int64_t k = 0; k < law->num_values; k++) ones[k] = 1;
     project(law, false, NULL, ones, image);
     find_sensitivity(law, NULL, sensitivity);
     struct law wider = *law; /* it is kept in single precision */
@@ -301,8 +265,7 @@ struct memory {
 static lr_vector wrap(const struct law *law, int64_t count, struct memory *memory)
 {
     const int64_t size = law->precision == LR_FLOAT64 ? 8 : 4;
-    const lr_vector_params params = {
-        .place = law->place->place, .count = count, .precision = law->precision};
+    const lr_vector_params params = {.place = law->place->place, .count = count, .precision = law->precision};
     lr_vector vector = {0};
     *memory = (struct memory){0};
     if (law->place->place == NULL) {
@@ -312,8 +275,7 @@ static lr_vector wrap(const struct law *law, int64_t count, struct memory *memor
     }
     if (law->place->ctx != NULL) {
         memory->buffer = gl_buffer_create(
-            law->place->ctx,
-            &(struct gl_buffer_params){.label = "the caller's", .size_bytes = count * size});
+            law->place->ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = count * size});
         assert_non_null(memory->buffer);
         glFinish();
         lr_vector_gl_buffer name = {.buffer = memory->buffer->name};
@@ -336,9 +298,8 @@ static void unwrap(lr_vector *vector, struct memory *memory)
 static void check_wrapped(const struct law *law)
 {
     const lr_place *place = law->place->place;
-    if (lr_place_get_info(place).kind == LR_PLACE_GL && law->place->ctx == NULL) {
+    if (lr_place_get_info(place).kind == LR_PLACE_GL && law->place->ctx == NULL)
         return; /* a place that shares objects with nobody takes nobody's */
-    }
     struct memory memories[2];
     lr_vector image = wrap(law, law->num_voxels, &memories[0]);
     lr_vector values = wrap(law, law->num_values, &memories[1]);
@@ -390,8 +351,7 @@ static void check_host(const struct law *law)
     free(image);
 }
 
-void laws_check(const struct law_subject *subject, const struct law_place *place,
-                lr_precision precision)
+void laws_check(const struct law_subject *subject, const struct law_place *place, lr_precision precision)
 {
     const lr_operator_info *info = lr_operator_get_info(subject->op);
     uint64_t seed = test_seed();
@@ -400,8 +360,7 @@ void laws_check(const struct law_subject *subject, const struct law_place *place
                       .precision = precision,
                       .num_voxels = info->num_voxels,
                       .num_values = info->num_lors,
-                      .allowed = precision == LR_FLOAT64 ? subject->rounding
-                                                         : fmax(subject->rounding, 1e-7)};
+                      .allowed = precision == LR_FLOAT64 ? subject->rounding : fmax(subject->rounding, 1e-7)};
     law.x = random_numbers(law.num_voxels, &seed);
     law.y = random_numbers(law.num_values, &seed);
     law.ax = numbers(law.num_values);

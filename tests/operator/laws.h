@@ -11,9 +11,8 @@
 /* Where vectors live. */
 struct law_place {
     const char *name;
-    lr_place *place; /* NULL = the host */
-    struct gl_context
-        *ctx; /* OpenGL: the caller's, which the place shares objects with; NULL = with
+    lr_place *place;        /* NULL = the host */
+    struct gl_context *ctx; /* OpenGL: the caller's, which the place shares objects with; NULL = with
                                none, so that nothing can be wrapped */
 };
 
@@ -21,8 +20,7 @@ struct law_place {
 struct law_subject {
     const char *name;
     lr_operator *op;
-    double
-        rounding; /* of its projections, relative to the norm of a result: of its arithmetic, and of
+    double rounding; /* of its projections, relative to the norm of a result: of its arithmetic, and of
                         elements that do not repeat to the bit */
 };
 
@@ -30,7 +28,6 @@ struct law_subject {
  * their sensitivities, which are A^T 1 but where LORs stand for events; wrapped vectors give what owned ones
  * do; numbers that are not finite are refused; and all numbers are those of doubles on the host. Nothing
  * is written around a part of a longer vector, which begins where no driver aligns. */
-void laws_check(const struct law_subject *subject, const struct law_place *place,
-                lr_precision precision);
+void laws_check(const struct law_subject *subject, const struct law_place *place, lr_precision precision);
 
 #endif

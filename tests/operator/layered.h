@@ -26,9 +26,7 @@ static const lr_layer layered_layers[2] = {
 
 static inline lr_scanner *layered_checked(lr_scanner *scanner, const struct test_log *log)
 {
-    if (scanner == NULL) {
-        fail_msg("the test's scanner was refused: %s", log->error);
-    }
+    if (scanner == NULL) fail_msg("the test's scanner was refused: %s", log->error);
     return scanner;
 }
 
@@ -61,11 +59,9 @@ static inline lr_scanner *layered_ring(void)
 static inline lr_scanner *layered_rings(void)
 {
     static const int front[2] = {4, 3}, back[2] = {3, 3};
-    static const lr_layer layers[2] = {{.depth_mm = 4},
-                                       {.depth_mm = 5,
-                                        .block_crystals = {&back[0], &back[1]},
-                                        .pitch_mm = {6, 4},
-                                        .face_mm = {5.5, 3.8}}};
+    static const lr_layer layers[2] = {
+        {.depth_mm = 4},
+        {.depth_mm = 5, .block_crystals = {&back[0], &back[1]}, .pitch_mm = {6, 4}, .face_mm = {5.5, 3.8}}};
     struct test_log log;
     test_log_init(&log);
     const lr_ring ring = {.radius_mm = 25,
@@ -94,8 +90,7 @@ struct layered_stand {
 
 static inline lr_module layered_module(const struct layered_stand *stand, int layer, int block)
 {
-    const double degree = acos(-1.0) / 180, a = stand->angle_deg * degree,
-                 t = stand->tilt_deg * degree;
+    const double degree = acos(-1.0) / 180, a = stand->angle_deg * degree, t = stand->tilt_deg * degree;
     const double outward[3] = {cos(t) * cos(a), cos(t) * sin(a), sin(t)};
     const double pitch = layer == 0 ? 3 : 3.2, back = layer == 0 ? 0 : 5;
     lr_module module = {.u = {-sin(a), cos(a), 0},
@@ -106,10 +101,8 @@ static inline lr_module layered_module(const struct layered_stand *stand, int la
                         .depth_mm = layer == 0 ? 5 : 8,
                         .layer = layer,
                         .block = block};
-    for (int k = 0; k < 3; k++) {
-        module.centre_mm[k] =
-            (k < 2 ? stand->radius_mm * (k == 0 ? cos(a) : sin(a)) : 0) + back * outward[k];
-    }
+    for (int k = 0; k < 3; k++)
+        module.centre_mm[k] = (k < 2 ? stand->radius_mm * (k == 0 ? cos(a) : sin(a)) : 0) + back * outward[k];
     return module;
 }
 
@@ -120,9 +113,7 @@ static inline lr_scanner *layered_list(const struct layered_stand *stands, int n
     struct test_log log;
     test_log_init(&log);
     assert_true(num <= MOST);
-    for (int m = 0; m < 2 * num; m++) {
-        modules[m] = layered_module(&stands[m / 2], m % 2, m / 2 + 1);
-    }
+    for (int m = 0; m < 2 * num; m++) modules[m] = layered_module(&stands[m / 2], m % 2, m / 2 + 1);
     const lr_scanner_params params = {.name = "layered list",
                                       .modules = modules,
                                       .num_modules = 2 * num,
@@ -134,8 +125,7 @@ static inline lr_scanner *layered_list(const struct layered_stand *stands, int n
 /* Blocks that lean. */
 static inline lr_scanner *layered_tilted(void)
 {
-    static const struct layered_stand stands[4] = {
-        {30, 90, 12, 5}, {32, 268, -9, 5}, {31, 2, 15, 4}, {30, 179, 6, 5}};
+    static const struct layered_stand stands[4] = {{30, 90, 12, 5}, {32, 268, -9, 5}, {31, 2, 15, 4}, {30, 179, 6, 5}};
     return layered_list(stands, 4);
 }
 
@@ -168,9 +158,7 @@ static inline struct layered_rest layered_keep(const lr_scanner *whole, const bo
             modules[count] = whole->modules[m];
             modules[count].layer = modules[count].block = 0;
             count++;
-            for (int c = whole->first_crystal[m]; c < whole->first_crystal[m + 1]; c++) {
-                rest.crystal_of[crystals++] = c;
-            }
+            for (int c = whole->first_crystal[m]; c < whole->first_crystal[m + 1]; c++) rest.crystal_of[crystals++] = c;
         }
     }
     const lr_scanner_params params = {.name = "a part",
@@ -191,9 +179,7 @@ static inline struct layered_rest layered_alone(const lr_scanner *whole, int lay
 {
     bool keep[256] = {false};
     assert_true(whole->num_modules <= 256);
-    for (int m = 0; m < whole->num_modules; m++) {
-        keep[m] = whole->modules[m].layer == layer;
-    }
+    for (int m = 0; m < whole->num_modules; m++) keep[m] = whole->modules[m].layer == layer;
     return layered_keep(whole, keep);
 }
 

@@ -24,8 +24,7 @@ static lr_status run(const struct call *call, const lr_vector *in, lr_vector *ou
 {
     const struct lr_backend_fns *fns = call->poison->inner.fns;
     void *self = call->poison->inner.self;
-    return call->forward ? fns->forward(self, call->part, in, out)
-                         : fns->back(self, call->part, in, out);
+    return call->forward ? fns->forward(self, call->part, in, out) : fns->back(self, call->part, in, out);
 }
 
 /* Arrays that end where they end, filled with NaN where they are written. */
@@ -39,12 +38,8 @@ static lr_status project(const struct call *call, const lr_vector *in, lr_vector
     if (status == LR_OK) {
         const lr_vector in_vector = lr_vector_of_doubles(in_copy, in != NULL ? in->count : 0);
         lr_vector out_vector = lr_vector_of_doubles(out_copy, out->count);
-        if (in != NULL) {
-            memcpy(in_copy, in->values, in_bytes);
-        }
-        for (int64_t k = 0; k < out->count; k++) {
-            out_copy[k] = NAN;
-        }
+        if (in != NULL) memcpy(in_copy, in->values, in_bytes);
+        for (int64_t k = 0; k < out->count; k++) out_copy[k] = NAN;
         status = run(call, in != NULL ? &in_vector : NULL, &out_vector);
         memcpy(out->values, out_copy, out_bytes);
     }
@@ -63,11 +58,10 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
     int32_t *pairs = part->pairs != NULL ? malloc(pairs_bytes) : NULL;
     lr_status status = LR_FAILED;
     if (lors != NULL || pairs != NULL) {
-        if (lors != NULL) {
+        if (lors != NULL)
             memcpy(lors, part->lors, lors_bytes);
-        } else {
+        else
             memcpy(pairs, part->pairs, pairs_bytes);
-        }
         const lr_selection copy = {.lors = lors,
                                    .num_lors = part->num_lors,
                                    .pairs = pairs,
@@ -81,15 +75,13 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
     return status;
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     const struct call call = {self, part, true};
     return (part != NULL ? project_part : project)(&call, image, values);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     const struct call call = {self, part, false};
     return (part != NULL ? project_part : project)(&call, values, image);
@@ -149,9 +141,7 @@ lr_status poison_create(const struct lr_backend_params *params, struct lr_backen
                                               .picture = picture,
                                               .destroy = destroy};
     struct poison *poison = calloc(1, sizeof(*poison));
-    if (poison == NULL) {
-        return LR_FAILED;
-    }
+    if (poison == NULL) return LR_FAILED;
     const lr_status status = lr_cpu_backend_create(params, &poison->inner);
     if (status != LR_OK) {
         free(poison);

@@ -64,22 +64,19 @@ static lr_status run(struct runner *runner, lr_vector *out)
     runner->racer->projections++;
     runner->racer->points += num_voxels;
     for (int64_t v = 0; v < num_voxels; v++) {
-        LR_TRY(
-            lr_progress_report(runner->params.progress, "running", (double)v, (double)num_voxels));
+        LR_TRY(lr_progress_report(runner->params.progress, "running", (double)v, (double)num_voxels));
         spend(runner->racer->point_us);
     }
     return lr_vector_fill(out, 0.0);
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     (void)part, (void)image;
     return run(self, values);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     (void)part, (void)values;
     return run(self, image);
@@ -93,30 +90,21 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
         const double value = 1.0;
         runner->racer->rows++;
         spend(runner->racer->row_us > 0 ? runner->racer->row_us : runner->racer->point_us);
-        LR_TRY(sink->take(sink->user,
-                          &(lr_row){.row = row, .count = 1, .lor = &lor, .probability = &value}));
+        LR_TRY(sink->take(sink->user, &(lr_row){.row = row, .count = 1, .lor = &lor, .probability = &value}));
     }
     return LR_OK;
 }
 
-static lr_status create(int which, const struct lr_backend_params *params,
-                        struct lr_backend *backend)
+static lr_status create(int which, const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns[3] = {
         {.name = "first", .forward = forward, .back = back, .rows = rows, .destroy = free},
         {.name = "second", .forward = forward, .back = back, .rows = rows, .destroy = free},
-        {.name = "rows",
-         .projects_by_rows = true,
-         .forward = forward,
-         .back = back,
-         .rows = rows,
-         .destroy = free}};
+        {.name = "rows", .projects_by_rows = true, .forward = forward, .back = back, .rows = rows, .destroy = free}};
     struct racer *racer = &racers[which];
     racer->creations++;
     backend->is_gpu = racer->is_gpu;
-    if (racer->answer != LR_OK) {
-        return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
-    }
+    if (racer->answer != LR_OK) return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
     lr_warn(params->log, "%s is here", fns[which].name);
     struct runner *runner = calloc(1, sizeof(*runner));
     assert_non_null(runner);
@@ -214,8 +202,8 @@ static void expect(struct world *world, int count, const char *backend)
 
 static int num_timed(void)
 {
-    return racers[0].projections + racers[1].projections + racers[2].projections + racers[0].rows +
-           racers[1].rows + racers[2].rows;
+    return racers[0].projections + racers[1].projections + racers[2].projections + racers[0].rows + racers[1].rows +
+           racers[2].rows;
 }
 
 /* The first of those on graphics processors or vector units, however quick the others are. */
@@ -377,9 +365,7 @@ static void test_without_a_place_it_is_measured(void **state)
     write_file(w.file, "x", 1);
     snprintf(below_a_file, sizeof(below_a_file), "%s/deeper", w.file);
     setenv("LORASTER_CACHE", below_a_file, 1);
-    for (int k = 0; k < 2; k++) {
-        assert_true(trial_of(&w) > 0);
-    }
+    for (int k = 0; k < 2; k++) assert_true(trial_of(&w) > 0);
     world_finish(&w);
 }
 
@@ -472,8 +458,7 @@ static void test_lists(void **state)
         lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
         assert_non_null(op);
         assert_string_equal(lr_operator_get_info(op)->backend, "second");
-        assert_string_equal(lr_operator_get_info(op)->passed_over,
-                            "first cannot run here: first stays at home");
+        assert_string_equal(lr_operator_get_info(op)->passed_over, "first cannot run here: first stays at home");
         lr_operator_destroy(op);
         expect(&w, 3, "second"); /* nothing is said of the first */
     }
@@ -551,8 +536,7 @@ static void test_penetration_and_determinism_are_passed_on(void **state)
     w.params.backend = "second";
     assert_null(lr_operator_create_among(&w.params, choices, 3));
     assert_int_equal(w.log.status, LR_USAGE);
-    assert_non_null(
-        strstr(w.log.error, "second has no crystal penetration: use backend first, or"));
+    assert_non_null(strstr(w.log.error, "second has no crystal penetration: use backend first, or"));
     w.params.backend = "auto";
     assert_null(lr_operator_create_among(&w.params, choices + 1, 2));
     assert_non_null(strstr(w.log.error, "has no crystal penetration"));

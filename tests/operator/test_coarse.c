@@ -64,18 +64,13 @@ static void arrange(const struct arrangement *of, struct fixture *fixture)
     struct test_log log;
     test_log_init(&log);
     lr_module modules[4];
-    for (int m = 0; m < of->modules; m++) {
-        modules[m] = module_of(of, m);
-    }
+    for (int m = 0; m < of->modules; m++) modules[m] = module_of(of, m);
     *fixture = (struct fixture){.name = of->name};
-    fixture->scanner = lr_scanner_create(&(lr_scanner_params){
-        .name = of->name, .modules = modules, .num_modules = of->modules, .log = &log.log});
+    fixture->scanner = lr_scanner_create(
+        &(lr_scanner_params){.name = of->name, .modules = modules, .num_modules = of->modules, .log = &log.log});
     fixture->lors = fixture->scanner != NULL ? lr_lors_create(fixture->scanner, &log.log) : NULL;
-    if (fixture->lors == NULL) {
-        fail_msg("%s: %s", of->name, log.error);
-    }
-    fixture->grid =
-        lr_grid_centred(of->size, (const double[3]){of->voxel_mm, of->voxel_mm, of->voxel_mm});
+    if (fixture->lors == NULL) fail_msg("%s: %s", of->name, log.error);
+    fixture->grid = lr_grid_centred(of->size, (const double[3]){of->voxel_mm, of->voxel_mm, of->voxel_mm});
     fixture->grid.origin_mm[0] += 0.113;
     fixture->grid.origin_mm[1] -= 0.271;
     fixture->grid.origin_mm[2] += 0.197;
@@ -91,18 +86,14 @@ static void check(const struct arrangement *of, lr_mode mode)
     compare_with_cpu(&fixture, &params, apart);
     print_message("%s, %s: values %.1e, single LORs %.1e, sensitivity %.1e apart\n", of->name,
                   mode == LR_MODE_EXACT ? "exact" : "sampled", apart[0], apart[1], apart[2]);
-    for (int k = 0; k < 3; k++) {
-        assert_true(apart[k] < agreement[mode]);
-    }
+    for (int k = 0; k < 3; k++) assert_true(apart[k] < agreement[mode]);
     fixture_finish(&fixture);
 }
 
 /* Whether the backend has elements of this mode, and projects so with these modules. */
 static bool takes(const struct arrangement *of, lr_mode mode)
 {
-    if (strcmp(tested, "raster") == 0) {
-        return mode == LR_MODE_SAMPLED;
-    }
+    if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;
     return strcmp(tested, "native") != 0 || of->tilt == 0.0;
 }
 
@@ -112,18 +103,14 @@ static void test_coarse_crystals(void **state)
     static const lr_mode modes[2] = {LR_MODE_EXACT, LR_MODE_SAMPLED};
     for (int k = 0; k < 2 * NUM_ARRANGEMENTS; k++) {
         const struct arrangement *of = &arrangements[k / 2];
-        if (takes(of, modes[k % 2])) {
-            check(of, modes[k % 2]);
-        }
+        if (takes(of, modes[k % 2])) check(of, modes[k % 2]);
     }
 }
 
 int main(int argc, char **argv)
 {
     tested = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(tested)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(tested)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_coarse_crystals)};
     return cmocka_run_group_tests_name(tested, tests, NULL, NULL);
 }

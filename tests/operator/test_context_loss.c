@@ -38,13 +38,9 @@ static lr_status do_work(struct loss *loss, lr_operator *op, enum work work)
 {
     const lr_row_sink sink = {count_row, loss};
     switch (work) {
-    case WORK_FORWARD:
-        return array_forward(op, loss->image, loss->data);
-    case WORK_BACK:
-        return array_back(op, loss->data, loss->image);
-    default:
-        loss->rows = 0;
-        return lr_operator_rows(op, 0, lr_grid_num_voxels(&loss->fixture.grid), &sink);
+    case WORK_FORWARD: return array_forward(op, loss->image, loss->data);
+    case WORK_BACK: return array_back(op, loss->data, loss->image);
+    default: loss->rows = 0; return lr_operator_rows(op, 0, lr_grid_num_voxels(&loss->fixture.grid), &sink);
     }
 }
 
@@ -97,9 +93,7 @@ static void lose_at_each_query(struct loss *loss, enum work work)
 static void test_loss_in_each_work(void **state)
 {
     struct loss *loss = *state;
-    for (int work = 0; work < NUM_WORKS; work++) {
-        lose_at_each_query(loss, (enum work)work);
-    }
+    for (int work = 0; work < NUM_WORKS; work++) lose_at_each_query(loss, (enum work)work);
     lr_operator *op = open_operator(loss); /* a new one is as good as ever */
     assert_non_null(op);
     assert_int_equal(do_work(loss, op, WORK_FORWARD), LR_OK);
@@ -138,20 +132,14 @@ static void begin(struct loss *loss, const char *backend)
     const int64_t num_voxels = lr_grid_num_voxels(&loss->fixture.grid);
     loss->image = calloc((size_t)num_voxels, sizeof(float));
     loss->data = calloc((size_t)loss->fixture.lors->count, sizeof(float));
-    if (loss->image == NULL || loss->data == NULL) {
-        abort();
-    }
-    for (int64_t v = 0; v < num_voxels; v++) {
-        loss->image[v] = 1.0f;
-    }
+    if (loss->image == NULL || loss->data == NULL) abort();
+    for (int64_t v = 0; v < num_voxels; v++) loss->image[v] = 1.0f;
 }
 
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     struct loss loss;
     begin(&loss, backend);
     const struct CMUnitTest tests[] = {

@@ -23,9 +23,7 @@ static void test_inside_is_silent(void **state)
         struct test_log log;
         fixture_init(&fixture, kind);
         lr_grid grid = lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){1, 1, 1});
-        if (kind == FIXTURE_OBLIQUE) {
-            grid = fixture.grid; /* the axis is not between these two */
-        }
+        if (kind == FIXTURE_OBLIQUE) grid = fixture.grid; /* the axis is not between these two */
         assert_int_equal(check(&fixture, &grid, &log), LR_OK);
         assert_int_equal(log.num_warnings, 0);
         fixture_finish(&fixture);
@@ -37,9 +35,7 @@ static bool is_outside(const double p[3], int num_sides, double first_angle, dou
 {
     for (int k = 0; k < num_sides; k++) {
         const double angle = first_angle + k * 2.0 * pi / num_sides;
-        if (p[0] * cos(angle) + p[1] * sin(angle) > radius_mm) {
-            return true;
-        }
+        if (p[0] * cos(angle) + p[1] * sin(angle) > radius_mm) return true;
     }
     return fabs(p[2]) > 8.6;
 }
@@ -59,8 +55,7 @@ static void check_ring(int num_panels)
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring);
     assert_non_null(scanner);
-    const lr_grid grid =
-        lr_grid_centred((const int[3]){40, 38, 9}, (const double[3]){2.03, 2.11, 3.07});
+    const lr_grid grid = lr_grid_centred((const int[3]){40, 38, 9}, (const double[3]){2.03, 2.11, 3.07});
     const double half_angle = pi / num_panels;
     const double joint_mm = 32.0 * cos(half_angle) + 10.75 * sin(half_angle);
     int64_t behind = 0, outside_hull = 0;
@@ -75,8 +70,8 @@ static void check_ring(int num_panels)
     assert_int_equal(log.num_warnings, 1);
     const long long counted = atoll(log.warning);
     if (counted < behind || counted > outside_hull) {
-        fail_msg("%d panels: %lld voxels counted; %lld are behind a panel, %lld outside the hull",
-                 num_panels, counted, (long long)behind, (long long)outside_hull);
+        fail_msg("%d panels: %lld voxels counted; %lld are behind a panel, %lld outside the hull", num_panels, counted,
+                 (long long)behind, (long long)outside_hull);
     }
     lr_scanner_destroy(scanner);
 }
@@ -153,23 +148,18 @@ static void test_points_on_planes_are_named(void **state)
     static const struct {
         double before_mm, beside_mm;
         bool is_near;
-    } cases[] = {
-        {1e-6, 0, true}, {-1e-3, 4, true}, {0.2, 0, true}, {0.5, 0, false}, {0, 40, false}};
+    } cases[] = {{1e-6, 0, true}, {-1e-3, 4, true}, {0.2, 0, true}, {0.5, 0, false}, {0, 40, false}};
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         double point[1][3];
-        for (int axis = 0; axis < 3; axis++) {
-            point[0][axis] =
-                plane[axis] + cases[k].before_mm * normal[axis] + cases[k].beside_mm * u[axis];
-        }
+        for (int axis = 0; axis < 3; axis++)
+            point[0][axis] = plane[axis] + cases[k].before_mm * normal[axis] + cases[k].beside_mm * u[axis];
         test_log_init(&log);
         lr_coverage_warn_near_points((const double(*)[3])point, 1, scanner, &log.log);
         assert_int_equal(log.num_warnings, cases[k].is_near);
         assert_true(!cases[k].is_near || strstr(log.warning, "of module 1:") != NULL);
         /* The second of two points of a voxel of 2 mm. */
         lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
-        for (int axis = 0; axis < 3; axis++) {
-            grid.origin_mm[axis] = point[0][axis] - 0.5 * (axis == 0);
-        }
+        for (int axis = 0; axis < 3; axis++) grid.origin_mm[axis] = point[0][axis] - 0.5 * (axis == 0);
         test_log_init(&log);
         lr_coverage_warn_near(&grid, (const int[3]){2, 1, 1}, scanner, &log.log);
         assert_int_equal(log.num_warnings, cases[k].is_near);

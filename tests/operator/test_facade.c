@@ -53,9 +53,7 @@ static void expect_refusal(struct world *world, lr_status status, const char *wo
 {
     assert_null(create(world));
     assert_int_equal(world->log.status, status);
-    if (strstr(world->log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
-    }
+    if (strstr(world->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
     world->params = fixture_params(&world->fixture, "fake", &world->log.log);
 }
 
@@ -100,8 +98,7 @@ static void test_bad_attenuation_is_refused(void **state)
     struct world w;
     world_init(&w);
     float values[8] = {0.0096f, 0.0096f, 0, 0, 0, 0, 0, 0};
-    const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 9, 9}),
-                         values};
+    const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 9, 9}), values};
     w.params.mu = &mu;
     lr_operator *op = create(&w);
     assert_non_null(op);
@@ -146,9 +143,8 @@ static void test_auto_falls_back_without_a_device_only(void **state)
     (void)state;
     struct world w;
     world_init(&w);
-    const struct lr_backend_choice absent[] = {
-        {.name = "moon", .has_exact = true, .create = fake_absent_create},
-        {.name = "fake", .create = fake_float_create}};
+    const struct lr_backend_choice absent[] = {{.name = "moon", .has_exact = true, .create = fake_absent_create},
+                                               {.name = "fake", .create = fake_float_create}};
     w.params.backend = NULL;
     lr_operator *op = lr_operator_create_among(&w.params, absent, 2);
     assert_non_null(op);
@@ -162,9 +158,8 @@ static void test_auto_falls_back_without_a_device_only(void **state)
     assert_null(lr_operator_create_among(&w.params, absent, 2));
     assert_string_equal(w.log.error, "the moon is not up");
     w.params.backend = "auto";
-    const struct lr_backend_choice broken[] = {
-        {.name = "gears", .has_exact = true, .create = fake_broken_create},
-        {.name = "fake", .create = fake_float_create}};
+    const struct lr_backend_choice broken[] = {{.name = "gears", .has_exact = true, .create = fake_broken_create},
+                                               {.name = "fake", .create = fake_float_create}};
     assert_null(lr_operator_create_among(&w.params, broken, 2));
     assert_int_equal(w.log.status, LR_FAILED);
     world_finish(&w);
@@ -176,11 +171,10 @@ static void test_defaults(void **state)
     struct world w;
     world_init(&w);
     float values[8] = {0};
-    const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 10, 11}),
-                         values};
+    const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 10, 11}), values};
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4.3, 4.4, 8.7});
-    w.params = (lr_operator_params){
-        .lors = w.fixture.lors, .grid = &grid, .backend = "fake", .mu = &mu, .log = &w.log.log};
+    w.params =
+        (lr_operator_params){.lors = w.fixture.lors, .grid = &grid, .backend = "fake", .mu = &mu, .log = &w.log.log};
     lr_operator *op = create(&w);
     assert_non_null(op);
     const lr_operator_info *info = lr_operator_get_info(op);
@@ -221,9 +215,7 @@ static void check_conversion(struct world *w, const char *backend, lr_store stor
     assert_int_equal(array_forward_f64(op, image, data), LR_OK);
     for (int64_t l = 0; l < nl; l++) {
         double expected = 0.0;
-        for (int64_t v = 0; v < nv; v++) {
-            expected += fake_element(l, v) * (double)(v % 5);
-        }
+        for (int64_t v = 0; v < nv; v++) expected += fake_element(l, v) * (double)(v % 5);
         assert_close(data[l], expected, 2e-7); /* elements or results in float */
         assert_close(data32[l], expected, 2e-7);
         data[l] = data32[l] = (float)(l % 3);
@@ -232,9 +224,7 @@ static void check_conversion(struct world *w, const char *backend, lr_store stor
     assert_int_equal(array_back_f64(op, data, image), LR_OK);
     for (int64_t v = 0; v < nv; v++) {
         double expected = 0.0;
-        for (int64_t l = 0; l < nl; l++) {
-            expected += fake_element(l, v) * (double)(l % 3);
-        }
+        for (int64_t l = 0; l < nl; l++) expected += fake_element(l, v) * (double)(l % 3);
         assert_close(image[v], expected, 2e-7);
         assert_close(image32[v], expected, 2e-7);
     }
@@ -306,9 +296,8 @@ static void test_memory_limit(void **state)
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_true(info->stored);
     int64_t elements = 0;
-    for (int64_t k = 0; k < info->num_lors * info->num_voxels; k++) {
+    for (int64_t k = 0; k < info->num_lors * info->num_voxels; k++)
         elements += fake_element(k % info->num_lors, k / info->num_lors) > 0.0;
-    }
     assert_int_equal(info->num_elements, elements);
     assert_true(info->memory_bytes >= 8 * elements);
     lr_operator_destroy(op);
@@ -329,9 +318,7 @@ static lr_status swelling_rows(void *self, const struct lr_rows *wanted, const l
             probability[out.count] = 0.25;
         }
         const lr_status status = sink->take(sink->user, &out);
-        if (status != LR_OK) {
-            return status;
-        }
+        if (status != LR_OK) return status;
     }
     return LR_OK;
 }
@@ -343,8 +330,7 @@ static void destroy_nothing(void *self)
 
 static lr_status swelling_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {
-        .name = "swelling", .rows = swelling_rows, .destroy = destroy_nothing};
+    static const struct lr_backend_fns fns = {.name = "swelling", .rows = swelling_rows, .destroy = destroy_nothing};
     (void)params;
     backend->fns = &fns;
     return LR_OK;

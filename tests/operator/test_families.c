@@ -47,8 +47,7 @@ static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
 
 static lr_place *open_gl(void)
 {
-    return caller != NULL ? lr_place_open(&(lr_place_params){
-                                .kind = LR_PLACE_GL, .shared = &shared, .log = &test.log})
+    return caller != NULL ? lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log})
                           : NULL;
 }
 
@@ -59,17 +58,14 @@ static void check_places(const struct law_subject *subject)
     lr_place *gl = own[0] != NULL ? own[0] : open_gl();
     const struct law_place places[3] = {
         {"the host", NULL, NULL},
-        {own[0] != NULL ? "the operator's OpenGL" : "OpenGL", gl,
-         gl != NULL && gl->shares ? caller : NULL},
+        {own[0] != NULL ? "the operator's OpenGL" : "OpenGL", gl, gl != NULL && gl->shares ? caller : NULL},
         {own[1] != NULL ? "the operator's CUDA" : "CUDA", own[1] != NULL ? own[1] : cuda, NULL}};
     for (int k = 0; k < 3; k++) {
         if (k > 0 && places[k].place == NULL) {
             print_message("skipped: %s: no place at %s\n", subject->name, places[k].name);
             continue;
         }
-        for (int precision = 0; precision < 2; precision++) {
-            laws_check(subject, &places[k], (lr_precision)precision);
-        }
+        for (int precision = 0; precision < 2; precision++) laws_check(subject, &places[k], (lr_precision)precision);
     }
     lr_place_close(gl);
     lr_place_close(own[1]);
@@ -89,9 +85,7 @@ static void check_operator(const char *name, lr_operator *op)
         print_message("skipped: %s: %s\n", name, test.error);
         return;
     }
-    if (op == NULL) {
-        fail_msg("%s: %s", name, test.error);
-    }
+    if (op == NULL) fail_msg("%s: %s", name, test.error);
     const char *made = lr_operator_get_info(op)->backend;
     if (strcmp(made, backend) == 0) {
         num_checked++;
@@ -104,11 +98,8 @@ static void check_operator(const char *name, lr_operator *op)
 
 static bool has(const char *const *backends)
 {
-    for (int k = 0; backends[k] != NULL; k++) {
-        if (strcmp(backends[k], backend) == 0) {
-            return true;
-        }
-    }
+    for (int k = 0; backends[k] != NULL; k++)
+        if (strcmp(backends[k], backend) == 0) return true;
     print_message("the family has no backend %s\n", backend);
     return false;
 }
@@ -119,8 +110,7 @@ static void init_small(struct fixture *fixture, enum fixture_kind kind)
     static const int size[3] = {4, 5, 3};
     fixture_init(fixture, kind);
     for (int k = 0; k < 3; k++) {
-        fixture->grid.origin_mm[k] +=
-            0.5 * (fixture->grid.size[k] - size[k]) * fixture->grid.voxel_mm[k];
+        fixture->grid.origin_mm[k] += 0.5 * (fixture->grid.size[k] - size[k]) * fixture->grid.voxel_mm[k];
         fixture->grid.size[k] = size[k];
     }
 }
@@ -145,15 +135,11 @@ static void correspondence(void **state)
 {
     (void)state;
     static const char *const backends[] = {"native", "cpu", "compute", "raster", NULL};
-    if (!has(backends)) {
-        return;
-    }
+    if (!has(backends)) return;
     for (size_t k = 0; k < sizeof(matrix_cases) / sizeof(*matrix_cases); k++) {
         const struct matrix_case *with = &matrix_cases[k];
         struct fixture fixture;
-        if (strstr(with->but_for, backend) != NULL) {
-            continue;
-        }
+        if (strstr(with->but_for, backend) != NULL) continue;
         init_small(&fixture, with->kind);
         lr_operator_params params = fixture_params(&fixture, backend, &test.log);
         params.mode = with->mode;
@@ -161,9 +147,7 @@ static void correspondence(void **state)
         params.factors = with->has_factors ? &factors : NULL;
         params.store = with->is_stored ? LR_STORE_YES : LR_STORE_NO;
         params.shared =
-            caller != NULL && (strcmp(backend, "compute") == 0 || strcmp(backend, "raster") == 0)
-                ? &shared
-                : NULL;
+            caller != NULL && (strcmp(backend, "compute") == 0 || strcmp(backend, "raster") == 0) ? &shared : NULL;
         check_operator(with->name, lr_operator_create(&params));
         fixture_finish(&fixture);
     }
@@ -177,9 +161,7 @@ static void direct(void **state)
     static const char *const backends[] = {"cpu", "compute", "cuda", NULL};
     static const lr_view views[3] = {{0, 0}, {40, 8}, {110, -8}};
     const lr_grid grid = lr_grid_centred((const int[3]){11, 12, 7}, (const double[3]){4, 4, 4});
-    if (!has(backends)) {
-        return;
-    }
+    if (!has(backends)) return;
     for (int k = 0; k < 2; k++) {
         const lr_direct_params params = {.grid = &grid,
                                          .views = views,
@@ -196,8 +178,7 @@ static void direct(void **state)
                                          .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
                                          .factors = k == 0 ? &factors : NULL,
                                          .log = &test.log};
-        check_operator(k == 0 ? "histo-images in buffers, with factors"
-                              : "histo-images in textures",
+        check_operator(k == 0 ? "histo-images in buffers, with factors" : "histo-images in textures",
                        lr_direct_create(&params));
     }
 }
@@ -219,9 +200,8 @@ static void draw_events(const lr_lors *lors, lr_event *events)
         const lr_lor lor = lr_lors_describe(lors, number);
         const int32_t crystals[2] = {crystal_at(lors->scanner, lor.module_i, lor.p, lor.q),
                                      crystal_at(lors->scanner, lor.module_j, lor.r, lor.s)};
-        events[k] = (lr_event){.crystals = {crystals[0], crystals[1]},
-                               .tof_mm = (float)(20 * test_random(&seed) - 10),
-                               .weight = 1};
+        events[k] = (lr_event){
+            .crystals = {crystals[0], crystals[1]}, .tof_mm = (float)(20 * test_random(&seed) - 10), .weight = 1};
     }
 }
 
@@ -232,9 +212,7 @@ static void listmode(void **state)
     static const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300};
     static lr_event events[NUM_EVENTS];
     struct fixture fixture;
-    if (!has(backends)) {
-        return;
-    }
+    if (!has(backends)) return;
     init_small(&fixture, FIXTURE_RING);
     draw_events(fixture.lors, events);
     for (int k = 0; k < 2; k++) {
@@ -249,8 +227,7 @@ static void listmode(void **state)
                                            .backend = backend,
                                            .threads = 2,
                                            .log = &test.log};
-        check_operator(k == 0 ? "events in tubes, with factors" : "events on lines",
-                       lr_listmode_create(&params));
+        check_operator(k == 0 ? "events in tubes, with factors" : "events on lines", lr_listmode_create(&params));
     }
     fixture_finish(&fixture);
 }

@@ -36,11 +36,8 @@ static const struct laws all_laws[] = {
 
 static lr_operator *create(const struct laws *laws, const lr_operator_params *params)
 {
-    static const struct lr_backend_choice poison = {
-        .name = "poison", .has_exact = true, .create = poison_create};
-    if (strcmp(laws->backend, poison.name) != 0) {
-        return fixture_operator(params);
-    }
+    static const struct lr_backend_choice poison = {.name = "poison", .has_exact = true, .create = poison_create};
+    if (strcmp(laws->backend, poison.name) != 0) return fixture_operator(params);
     lr_operator *op = lr_operator_create_among(params, &poison, 1);
     assert_non_null(op);
     return op;
@@ -77,9 +74,7 @@ static bool is_taken(const struct bench *bench)
 {
     struct test_log log;
     test_log_init(&log);
-    if (strcmp(bench->laws->backend, "native") != 0) {
-        return true;
-    }
+    if (strcmp(bench->laws->backend, "native") != 0) return true;
     lr_operator_params params = bench->params;
     params.log = &log.log;
     lr_operator *op = lr_operator_create(&params);
@@ -99,18 +94,13 @@ static void for_all(const struct laws *laws, law *check)
 {
     uint64_t state = test_seed();
     /* Programs are compiled for each scanner and mode. */
-    const bool takes_all =
-        strcmp(laws->backend, "compute") != 0 || test_takes_all("one of two modes of each scanner");
+    const bool takes_all = strcmp(laws->backend, "compute") != 0 || test_takes_all("one of two modes of each scanner");
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct bench bench;
         bench_init(&bench, laws, kind);
-        const int last = !is_taken(&bench) ? LR_MODE_SAMPLED - 1
-                         : laws->has_exact ? LR_MODE_EXACT
-                                           : LR_MODE_SAMPLED;
+        const int last = !is_taken(&bench) ? LR_MODE_SAMPLED - 1 : laws->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
         for (int mode = LR_MODE_SAMPLED; mode <= last; mode++) {
-            if (!takes_all && (mode == LR_MODE_EXACT) != (kind % 2 == 1)) {
-                continue;
-            }
+            if (!takes_all && (mode == LR_MODE_EXACT) != (kind % 2 == 1)) continue;
             bench_open(&bench, (lr_mode)mode, LR_STORE_NO);
             check(&bench, &state);
             bench_open(&bench, (lr_mode)mode, LR_STORE_YES);
@@ -134,32 +124,24 @@ static void back(const struct bench *bench, const double *data, double *image)
 static double dot(const double *a, const double *b, int64_t count)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += a[k] * b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
     return sum;
 }
 
 static void round_to_float(double *values, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)values[k];
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)values[k];
 }
 
 /* Closeness relative to the larger, or to 1e-9 of the largest of all. */
 static void assert_same(const struct bench *bench, const double *a, const double *b, int64_t count)
 {
     double largest = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, fmax(fabs(a[k]), fabs(b[k])));
-    }
+    for (int64_t k = 0; k < count; k++) largest = fmax(largest, fmax(fabs(a[k]), fabs(b[k])));
     for (int64_t k = 0; k < count; k++) {
         const double allowed = bench->laws->agreement * fmax(fabs(a[k]), fabs(b[k]));
-        if (!(fabs(a[k] - b[k]) <= fmax(allowed, 1e-9 * largest))) {
-            fail_msg("%s: element %lld is %.9g and %.9g", bench->fixture.name, (long long)k, a[k],
-                     b[k]);
-        }
+        if (!(fabs(a[k] - b[k]) <= fmax(allowed, 1e-9 * largest)))
+            fail_msg("%s: element %lld is %.9g and %.9g", bench->fixture.name, (long long)k, a[k], b[k]);
     }
 }
 
@@ -178,10 +160,8 @@ static void check_adjoint(struct bench *bench, uint64_t *state)
     back(bench, y, aty);
     const double size = sqrt(dot(ax, ax, bench->num_lors) * dot(y, y, bench->num_lors));
     const double gap = fabs(dot(ax, y, bench->num_lors) - dot(x, aty, bench->num_voxels)) / size;
-    if (!(size > 0.0 && gap <= bench->laws->adjoint)) {
-        fail_msg("%s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y| = %.3g", bench->fixture.name,
-                 gap, size);
-    }
+    if (!(size > 0.0 && gap <= bench->laws->adjoint))
+        fail_msg("%s: <Ax, y> and <x, A'y> differ by %.3g of |Ax| |y| = %.3g", bench->fixture.name, gap, size);
     free(x);
     free(y);
     free(ax);
@@ -201,17 +181,14 @@ static void project_both(const struct bench *bench, const double *x, double *dat
     back(bench, data, image);
 }
 
-static void assert_repeats(const struct bench *bench, const double *values, const double *again,
-                           int64_t count)
+static void assert_repeats(const struct bench *bench, const double *values, const double *again, int64_t count)
 {
     const bool stored = lr_operator_get_info(bench->op)->stored;
-    for (int64_t k = 0; k < count; k++) {
-        if (bench->laws->repeat == 0.0 || stored) {
+    for (int64_t k = 0; k < count; k++)
+        if (bench->laws->repeat == 0.0 || stored)
             assert_true(values[k] == again[k]);
-        } else {
+        else
             assert_close(values[k], again[k], bench->laws->repeat);
-        }
-    }
 }
 
 static void check_bits(struct bench *bench, uint64_t *state)
@@ -237,9 +214,7 @@ static void check_bits(struct bench *bench, uint64_t *state)
         assert_repeats(bench, image, image2, bench->num_voxels);
     }
     double *owned[] = {x, data, data2, image, image2};
-    for (int k = 0; k < 5; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 5; k++) free(owned[k]);
 }
 
 static void test_same_bits(void **state)
@@ -285,9 +260,7 @@ static void read_row(struct dense_row *dense, int64_t row)
 static int64_t brightest(const double *values, int64_t count)
 {
     int64_t best = 0;
-    for (int64_t k = 1; k < count; k++) {
-        best = values[k] > values[best] ? k : best;
-    }
+    for (int64_t k = 1; k < count; k++) best = values[k] > values[best] ? k : best;
     return best;
 }
 
@@ -318,9 +291,7 @@ static void check_rows(struct bench *bench, uint64_t *state)
     }
     assert_true(seen > 0.0);
     double *owned[] = {dense.values, unit, data, unit_lor, image};
-    for (int k = 0; k < 5; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 5; k++) free(owned[k]);
     free(sensitivity);
 }
 
@@ -334,9 +305,7 @@ static void test_rows_are_columns_and_sum_to_the_sensitivity(void **state)
 static void check_stored(struct bench *bench, uint64_t *state)
 {
     static const double range[2] = {0.0, 1.0};
-    if (bench->params.store == LR_STORE_YES) {
-        return; /* looked at from the other side */
-    }
+    if (bench->params.store == LR_STORE_YES) return; /* looked at from the other side */
     double *x = fixture_doubles(bench->num_voxels), *y = fixture_doubles(bench->num_lors);
     double *data[2], *image[2];
     fixture_fill(x, bench->num_voxels, range, state);
@@ -351,9 +320,7 @@ static void check_stored(struct bench *bench, uint64_t *state)
     assert_same(bench, data[0], data[1], bench->num_lors);
     assert_same(bench, image[0], image[1], bench->num_voxels);
     double *owned[] = {x, y, data[0], data[1], image[0], image[1]};
-    for (int k = 0; k < 6; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 6; k++) free(owned[k]);
 }
 
 static void test_stored_is_unstored(void **state)
@@ -370,9 +337,7 @@ struct mean_row {
 static lr_status take_half(void *user, const lr_row *row)
 {
     struct mean_row *mean = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        mean->values[row->lor[k]] += 0.5 * row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) mean->values[row->lor[k]] += 0.5 * row->probability[k];
     return LR_OK;
 }
 
@@ -388,12 +353,9 @@ static void check_samples(struct bench *bench, uint64_t *state)
         struct mean_row mean = {fixture_doubles(bench->num_lors)};
         const lr_row_sink sink = {take_half, &mean};
         double points[2][3];
-        for (int index = 0; index < 2; index++) {
-            lr_grid_sample_point(&bench->fixture.grid, &(lr_sample){v, {1, 2, 1}, index},
-                                 points[index]);
-        }
-        assert_int_equal(lr_operator_point_rows(bench->op, (const double(*)[3])points, 2, &sink),
-                         LR_OK);
+        for (int index = 0; index < 2; index++)
+            lr_grid_sample_point(&bench->fixture.grid, &(lr_sample){v, {1, 2, 1}, index}, points[index]);
+        assert_int_equal(lr_operator_point_rows(bench->op, (const double(*)[3])points, 2, &sink), LR_OK);
         read_row(&dense, v);
         assert_same(bench, dense.values, mean.values, bench->num_lors);
         free(mean.values);
@@ -412,11 +374,8 @@ static void test_a_row_is_the_mean_over_its_points(void **state)
 static void check_absorption(struct bench *bench, uint64_t *state)
 {
     float values[27];
-    const lr_image mu = {lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){12, 12, 9}),
-                         values};
-    for (int k = 0; k < 27; k++) {
-        values[k] = 0.01f;
-    }
+    const lr_image mu = {lr_grid_centred((const int[3]){3, 3, 3}, (const double[3]){12, 12, 9}), values};
+    for (int k = 0; k < 27; k++) values[k] = 0.01f;
     struct dense_row without = {.bench = bench, .values = fixture_doubles(bench->num_lors)};
     struct dense_row with = {.bench = bench, .values = fixture_doubles(bench->num_lors)};
     const int64_t v = bench->num_voxels / 2;
@@ -473,11 +432,10 @@ static void test_nothing_beyond_the_detectors(void **state)
     for (int64_t v = 0; v < bench.num_voxels; v++) {
         double centre[3];
         lr_grid_voxel_centre(&bench.fixture.grid, v, centre);
-        if (fabs(centre[2]) > 8.6 || hypot(centre[0], centre[1]) > 32.0 / cos(0.3927)) {
+        if (fabs(centre[2]) > 8.6 || hypot(centre[0], centre[1]) > 32.0 / cos(0.3927))
             assert_true(sensitivity[v] == 0.0f);
-        } else if (hypot(centre[0], centre[1]) < 12.0) {
+        else if (hypot(centre[0], centre[1]) < 12.0)
             assert_true(sensitivity[v] > 0.0f);
-        }
     }
     assert_int_equal(log.num_warnings, 1); /* not again */
     bench_finish(&bench);
@@ -487,12 +445,9 @@ int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
     const struct laws *laws = &all_laws[0];
-    for (size_t k = 0; k < sizeof(all_laws) / sizeof(all_laws[0]); k++) {
+    for (size_t k = 0; k < sizeof(all_laws) / sizeof(all_laws[0]); k++)
         laws = strcmp(all_laws[k].backend, backend) == 0 ? &all_laws[k] : laws;
-    }
-    if (!fixture_backend_is_usable(strcmp(backend, "poison") == 0 ? "cpu" : backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(strcmp(backend, "poison") == 0 ? "cpu" : backend)) return 77;
     void *given = (void *)(uintptr_t)laws;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_adjoint, given),

@@ -18,9 +18,8 @@ static lr_grid small_grid(const lr_scanner *scanner)
 {
     const bool hides = lr_modules_may_hide(scanner);
     const int size[3] = {hides ? 2 : 4, hides ? 2 : 3, hides ? 2 : 3};
-    if (scanner->modules[scanner->num_modules - 1].ring > 0) {
+    if (scanner->modules[scanner->num_modules - 1].ring > 0)
         return lr_grid_centred((const int[3]){4, 4, 6}, (const double[3]){3.7, 3.7, 4});
-    }
     lr_grid grid = lr_grid_centred(size, (const double[3]){3.7, 4.1, 3.9});
     grid.origin_mm[0] += 0.4;
     grid.origin_mm[1] -= 0.7;
@@ -41,14 +40,12 @@ struct bench {
 static lr_status take(void *user, const lr_row *row)
 {
     struct bench *bench = user;
-    for (int64_t k = 0; k < row->count; k++) {
+    for (int64_t k = 0; k < row->count; k++)
         bench->matrix[row->row * bench->lors->count + row->lor[k]] = row->probability[k];
-    }
     return LR_OK;
 }
 
-static void open_bench(struct bench *bench, const lr_scanner *scanner,
-                       const lr_operator_params *wanted)
+static void open_bench(struct bench *bench, const lr_scanner *scanner, const lr_operator_params *wanted)
 {
     *bench = (struct bench){.grid = wanted->grid ? *wanted->grid : small_grid(scanner)};
     test_log_init(&bench->log);
@@ -75,51 +72,44 @@ static void close_bench(struct bench *bench)
 }
 
 /* The LOR of the whole scanner that a LOR of a part is. */
-static int64_t whole_lor(const struct bench *whole, const struct bench *part,
-                         const struct layered_rest *rest, int64_t lor)
+static int64_t whole_lor(const struct bench *whole, const struct bench *part, const struct layered_rest *rest,
+                         int64_t lor)
 {
     int32_t crystals[2];
     lr_lors_crystals(part->lors, lor, crystals);
-    const int64_t found =
-        lr_lors_number(whole->lors, rest->crystal_of[crystals[0]], rest->crystal_of[crystals[1]]);
+    const int64_t found = lr_lors_number(whole->lors, rest->crystal_of[crystals[0]], rest->crystal_of[crystals[1]]);
     assert_true(found >= 0);
-    assert_int_equal(lr_lors_in_coincidence(whole->lors, found),
-                     lr_lors_in_coincidence(part->lors, lor));
+    assert_int_equal(lr_lors_in_coincidence(whole->lors, found), lr_lors_in_coincidence(part->lors, lor));
     return found;
 }
 
 static void assert_near(double a, double b, double largest)
 {
-    if (!(fabs(a - b) <= same * fmax(fabs(b), 1e-3 * largest))) {
+    if (!(fabs(a - b) <= same * fmax(fabs(b), 1e-3 * largest)))
         fail_msg("%.9g in layers, %.9g alone (the largest is %.3g)", a, b, largest);
-    }
 }
 
 static double largest_of(const double *values, int64_t count)
 {
     double largest = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, values[k]);
-    }
+    for (int64_t k = 0; k < count; k++) largest = fmax(largest, values[k]);
     return largest;
 }
 
-static void compare_rows(const struct bench *whole, const struct bench *part,
-                         const struct layered_rest *rest)
+static void compare_rows(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
 {
     const double largest = largest_of(part->matrix, part->num_voxels * part->lors->count);
     assert_true(largest > 0);
     for (int64_t lor = 0; lor < part->lors->count; lor++) {
         const int64_t in_whole = whole_lor(whole, part, rest, lor);
         for (int64_t v = 0; v < part->num_voxels; v++) {
-            assert_near(whole->matrix[v * whole->lors->count + in_whole],
-                        part->matrix[v * part->lors->count + lor], largest);
+            assert_near(whole->matrix[v * whole->lors->count + in_whole], part->matrix[v * part->lors->count + lor],
+                        largest);
         }
     }
 }
 
-static void compare_projections(const struct bench *whole, const struct bench *part,
-                                const struct layered_rest *rest)
+static void compare_projections(const struct bench *whole, const struct bench *part, const struct layered_rest *rest)
 {
     uint64_t seed = test_seed();
     double *image = fixture_doubles(part->num_voxels);
@@ -129,20 +119,16 @@ static void compare_projections(const struct bench *whole, const struct bench *p
     assert_int_equal(array_forward_f64(whole->op, image, of_whole), LR_OK);
     assert_int_equal(array_forward_f64(part->op, image, of_part), LR_OK);
     const double largest = largest_of(of_part, part->lors->count);
-    for (int64_t lor = 0; lor < part->lors->count; lor++) {
+    for (int64_t lor = 0; lor < part->lors->count; lor++)
         assert_near(of_whole[whole_lor(whole, part, rest, lor)], of_part[lor], largest);
-    }
     memset(of_whole, 0, (size_t)whole->lors->count * sizeof(*of_whole));
     fixture_fill(of_part, part->lors->count, (const double[2]){0.5, 1.5}, &seed);
-    for (int64_t lor = 0; lor < part->lors->count; lor++) {
-        of_whole[whole_lor(whole, part, rest, lor)] = of_part[lor];
-    }
+    for (int64_t lor = 0; lor < part->lors->count; lor++) of_whole[whole_lor(whole, part, rest, lor)] = of_part[lor];
     double *backs[2] = {fixture_doubles(part->num_voxels), fixture_doubles(part->num_voxels)};
     assert_int_equal(array_back_f64(whole->op, of_whole, backs[0]), LR_OK);
     assert_int_equal(array_back_f64(part->op, of_part, backs[1]), LR_OK);
-    for (int64_t v = 0; v < part->num_voxels; v++) {
+    for (int64_t v = 0; v < part->num_voxels; v++)
         assert_near(backs[0][v], backs[1][v], largest_of(backs[1], part->num_voxels));
-    }
     free(backs[0]);
     free(backs[1]);
     free(of_part);
@@ -150,8 +136,7 @@ static void compare_projections(const struct bench *whole, const struct bench *p
     free(image);
 }
 
-static void compare_part(const struct bench *whole, struct layered_rest rest,
-                         const lr_operator_params *params)
+static void compare_part(const struct bench *whole, struct layered_rest rest, const lr_operator_params *params)
 {
     struct bench part;
     open_bench(&part, rest.scanner, params);
@@ -164,15 +149,13 @@ static void compare_part(const struct bench *whole, struct layered_rest rest,
 static bool has_elements(const struct bench *bench, int64_t pair)
 {
     double sum = 0;
-    for (int64_t lor = bench->lors->offsets[pair]; lor < bench->lors->offsets[pair + 1]; lor++) {
+    for (int64_t lor = bench->lors->offsets[pair]; lor < bench->lors->offsets[pair + 1]; lor++)
         sum += bench->matrix[lor];
-    }
     return sum > 0;
 }
 
 /* A layer of one block and another layer of another block, with nothing else. */
-static void compare_mixed(const struct bench *whole, const lr_scanner *scanner,
-                          const lr_operator_params *params)
+static void compare_mixed(const struct bench *whole, const lr_scanner *scanner, const lr_operator_params *params)
 {
     int compared = 0;
     for (int64_t pair = 0; pair < whole->lors->num_pairs && compared < 4; pair++) {
@@ -192,8 +175,8 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner,
 /* What a mode takes; false where the backend has none of it. */
 static bool params_of(lr_mode mode, lr_operator_params *params)
 {
-    *params = (lr_operator_params){
-        .backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
+    *params =
+        (lr_operator_params){.backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
     return mode == LR_MODE_SAMPLED || strcmp(backend, "raster") != 0;
 }
 
@@ -211,16 +194,10 @@ static void compare_layers(lr_scanner *scanner, bool is_large, lr_mode alone)
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         lr_operator_params params;
         struct bench whole;
-        if (!params_of(mode, &params) || is_left_out(mode, alone)) {
-            continue;
-        }
+        if (!params_of(mode, &params) || is_left_out(mode, alone)) continue;
         open_bench(&whole, scanner, &params);
-        for (int layer = 0; layer < 2; layer++) {
-            compare_part(&whole, layered_alone(scanner, layer), &params);
-        }
-        if (!is_large) {
-            compare_mixed(&whole, scanner, &params);
-        }
+        for (int layer = 0; layer < 2; layer++) compare_part(&whole, layered_alone(scanner, layer), &params);
+        if (!is_large) compare_mixed(&whole, scanner, &params);
         close_bench(&whole);
     }
     lr_scanner_destroy(scanner);
@@ -241,17 +218,13 @@ static void rings_of_layers(void **state)
 static void tilted_layers(void **state)
 {
     (void)state;
-    if (strcmp(backend, "native") != 0) {
-        compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
-    }
+    if (strcmp(backend, "native") != 0) compare_layers(layered_tilted(), false, LR_MODE_SAMPLED);
 }
 
 static void layers_before_others(void **state)
 {
     (void)state;
-    if (strcmp(backend, "native") != 0) {
-        compare_layers(layered_insert(), true, LR_MODE_EXACT);
-    }
+    if (strcmp(backend, "native") != 0) compare_layers(layered_insert(), true, LR_MODE_EXACT);
 }
 
 /* --- pictures --- */
@@ -261,9 +234,7 @@ enum { MOST_PIXELS = 64 * 64 };
 static void draw(struct bench *bench, int module, lr_pixel *pixels)
 {
     const double point_mm[3] = {1.3, -2.1, 0.7};
-    if (lr_operator_picture(bench->op, point_mm, module, pixels) != LR_OK) {
-        fail_msg("%s", bench->log.error);
-    }
+    if (lr_operator_picture(bench->op, point_mm, module, pixels) != LR_OK) fail_msg("%s", bench->log.error);
 }
 
 /* A module's image shows the modules of its own layer, as if it were the only one. */
@@ -279,8 +250,7 @@ static void check_pictures(lr_scanner *scanner)
         struct layered_rest rest = layered_alone(scanner, layer);
         open_bench(&part, rest.scanner, &params);
         for (int m = 0; m < rest.scanner->num_modules; m++) {
-            const int in_whole =
-                lr_scanner_module_of(scanner, rest.crystal_of[rest.scanner->first_crystal[m]]);
+            const int in_whole = lr_scanner_module_of(scanner, rest.crystal_of[rest.scanner->first_crystal[m]]);
             const int *crystals = rest.scanner->modules[m].crystals;
             const int count = crystals[0] * crystals[1] * params.rays * params.rays;
             assert_true(count <= MOST_PIXELS);
@@ -290,9 +260,7 @@ static void check_pictures(lr_scanner *scanner)
                 const lr_pixel *a = &pixels[0][k], *b = &pixels[1][k];
                 const int met = (int)b->module;
                 const int wanted =
-                    met < 0 ? -1
-                            : lr_scanner_module_of(
-                                  scanner, rest.crystal_of[rest.scanner->first_crystal[met]]);
+                    met < 0 ? -1 : lr_scanner_module_of(scanner, rest.crystal_of[rest.scanner->first_crystal[met]]);
                 assert_int_equal((int)a->module, wanted);
                 assert_true(a->r == b->r && a->s == b->s && a->weight == b->weight);
                 seen += b->weight > 0;
@@ -322,9 +290,7 @@ static void not_layers_hide(void **state)
     lr_operator_params params;
     struct bench layered, plain;
     bool keep[256];
-    if (strcmp(backend, "native") == 0) {
-        return;
-    }
+    if (strcmp(backend, "native") == 0) return;
     memset(keep, true, sizeof(keep));
     params_of(LR_MODE_SAMPLED, &params);
     lr_scanner *scanner = layered_ring();
@@ -356,9 +322,7 @@ static void not_layers_hide(void **state)
 static void modes_agree(void **state)
 {
     (void)state;
-    if (strcmp(backend, "native") == 0 || strcmp(backend, "raster") == 0) {
-        return;
-    }
+    if (strcmp(backend, "native") == 0 || strcmp(backend, "raster") == 0) return;
     lr_scanner *scanner = layered_insert();
     struct bench sampled, exact;
     lr_operator_params params;
@@ -370,8 +334,7 @@ static void modes_agree(void **state)
     double off[2] = {0, 0}, size[2] = {0, 0};
     for (int64_t k = 0; k < exact.num_voxels * exact.lors->count; k++) {
         const lr_lor at = lr_lors_describe(exact.lors, k % exact.lors->count);
-        const bool mixed =
-            scanner->modules[at.module_i].layer != scanner->modules[at.module_j].layer;
+        const bool mixed = scanner->modules[at.module_i].layer != scanner->modules[at.module_j].layer;
         off[mixed] += pow(sampled.matrix[k] - exact.matrix[k], 2);
         size[mixed] += pow(exact.matrix[k], 2);
     }
@@ -394,8 +357,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(pictures),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
 }

@@ -34,16 +34,14 @@ static void make_events(const lr_lors *part, const struct layered_rest *rest, st
         if (lr_lors_in_coincidence(part, lor)) {
             lr_lors_crystals(part, lor, event.crystals);
             events->part[events->count] = event;
-            for (int k = 0; k < 2; k++) {
-                event.crystals[k] = rest->crystal_of[event.crystals[k]];
-            }
+            for (int k = 0; k < 2; k++) event.crystals[k] = rest->crystal_of[event.crystals[k]];
             events->whole[events->count++] = event;
         }
     }
 }
 
-static void project(const lr_lors *lors, const lr_event *events, lr_listmode_kernel kernel,
-                    double *values, double *image)
+static void project(const lr_lors *lors, const lr_event *events, lr_listmode_kernel kernel, double *values,
+                    double *image)
 {
     struct test_log log;
     test_log_init(&log);
@@ -59,9 +57,7 @@ static void project(const lr_lors *lors, const lr_event *events, lr_listmode_ker
                                                                .backend = backend,
                                                                .threads = 2,
                                                                .log = &log.log});
-    if (op == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (op == NULL) fail_msg("%s", log.error);
     const int64_t voxels = lr_grid_num_voxels(&grid);
     uint64_t seed = 7;
     double *from = fixture_doubles(voxels > NUM_EVENTS ? voxels : NUM_EVENTS);
@@ -78,20 +74,16 @@ static void project(const lr_lors *lors, const lr_event *events, lr_listmode_ker
 static void compare(const double *a, const double *b, int64_t count)
 {
     double largest = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, b[k]);
-    }
+    for (int64_t k = 0; k < count; k++) largest = fmax(largest, b[k]);
     assert_true(largest > 0);
-    for (int64_t k = 0; k < count; k++) {
-        if (!(fabs(a[k] - b[k]) <= 1e-6 * fmax(b[k], 1e-2 * largest))) {
+    for (int64_t k = 0; k < count; k++)
+        if (!(fabs(a[k] - b[k]) <= 1e-6 * fmax(b[k], 1e-2 * largest)))
             fail_msg("%.9g in layers, %.9g alone", a[k], b[k]);
-        }
-    }
 }
 
 /* Calls back with each layer's part of a scanner, which is destroyed. */
-static void each_layer(lr_scanner *scanner, void (*check)(const lr_lors *whole, const lr_lors *part,
-                                                          const struct events *events))
+static void each_layer(lr_scanner *scanner,
+                       void (*check)(const lr_lors *whole, const lr_lors *part, const struct events *events))
 {
     lr_lors *whole = lr_lors_create(scanner, NULL);
     assert_non_null(whole);
@@ -116,9 +108,7 @@ static void check_listmode(const lr_lors *whole, const lr_lors *part, const stru
     double values[2][NUM_EVENTS];
     double *images[2] = {fixture_doubles(voxels), fixture_doubles(voxels)};
     for (int kernel = LR_LISTMODE_TUBE; kernel <= LR_LISTMODE_EXACT; kernel++) {
-        if (kernel == LR_LISTMODE_EXACT && strcmp(backend, "compute") == 0) {
-            continue;
-        }
+        if (kernel == LR_LISTMODE_EXACT && strcmp(backend, "compute") == 0) continue;
         project(whole, events->whole, (lr_listmode_kernel)kernel, values[0], images[0]);
         project(part, events->part, (lr_listmode_kernel)kernel, values[1], images[1]);
         compare(values[0], values[1], NUM_EVENTS);
@@ -138,9 +128,7 @@ static void list_mode(void **state)
 static void list_mode_before_others(void **state)
 {
     (void)state;
-    if (strcmp(backend, "cpu") == 0) {
-        each_layer(layered_insert(), check_listmode);
-    }
+    if (strcmp(backend, "cpu") == 0) each_layer(layered_insert(), check_listmode);
 }
 
 static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
@@ -149,17 +137,14 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
     test_log_init(&log);
     const lr_events_info info = {.has_tof = true};
     const lr_grid grid = small_grid();
-    lr_deposit *made = lr_deposit_create(
-        &(lr_deposit_params){.scanner = scanner,
-                             .grid = &grid,
-                             .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
-                             .rule = LR_DEPOSIT_TRILINEAR,
-                             .info = &info,
-                             .backend = backend,
-                             .log = &log.log});
-    if (made == NULL) {
-        fail_msg("%s", log.error);
-    }
+    lr_deposit *made = lr_deposit_create(&(lr_deposit_params){.scanner = scanner,
+                                                              .grid = &grid,
+                                                              .set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 20},
+                                                              .rule = LR_DEPOSIT_TRILINEAR,
+                                                              .info = &info,
+                                                              .backend = backend,
+                                                              .log = &log.log});
+    if (made == NULL) fail_msg("%s", log.error);
     const lr_event_sink sink = lr_deposit_sink(made);
     assert_int_equal(sink.take(sink.user, events, NUM_EVENTS), LR_OK);
     assert_int_equal(lr_deposit_finish(made), LR_OK);
@@ -168,16 +153,12 @@ static lr_deposit *deposit(const lr_scanner *scanner, const lr_event *events)
 
 static void check_deposit(const lr_lors *whole, const lr_lors *part, const struct events *events)
 {
-    lr_deposit *made[2] = {deposit(whole->scanner, events->whole),
-                           deposit(part->scanner, events->part)};
-    const lr_histo_images *images[2] = {lr_deposit_get_images(made[0]),
-                                        lr_deposit_get_images(made[1])};
+    lr_deposit *made[2] = {deposit(whole->scanner, events->whole), deposit(part->scanner, events->part)};
+    const lr_histo_images *images[2] = {lr_deposit_get_images(made[0]), lr_deposit_get_images(made[1])};
     const int64_t count = images[0]->num_views * lr_grid_num_voxels(&images[0]->grid);
     assert_int_equal(images[0]->num_views, images[1]->num_views);
     assert_true(lr_deposit_get_counts(made[0])->deposited > NUM_EVENTS / 10);
-    for (int64_t k = 0; k < count; k++) {
-        assert_true(images[0]->values[k] == images[1]->values[k]);
-    }
+    for (int64_t k = 0; k < count; k++) assert_true(images[0]->values[k] == images[1]->values[k]);
     lr_deposit_destroy(made[0]);
     lr_deposit_destroy(made[1]);
 }
@@ -185,9 +166,7 @@ static void check_deposit(const lr_lors *whole, const lr_lors *part, const struc
 static void deposition(void **state)
 {
     (void)state;
-    if (strcmp(backend, "native") != 0) {
-        each_layer(layered_ring(), check_deposit);
-    }
+    if (strcmp(backend, "native") != 0) each_layer(layered_ring(), check_deposit);
 }
 
 /* --- simulated photons --- */
@@ -217,9 +196,7 @@ static void photons(void **state)
 {
     (void)state;
     enum { PAIRS = 20000 };
-    if (strcmp(backend, "cpu") != 0) {
-        return;
-    }
+    if (strcmp(backend, "cpu") != 0) return;
     lr_scanner *scanner = layered_ring();
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4, 4, 4});
@@ -245,17 +222,13 @@ static void photons(void **state)
     }
     struct layer_counts found = {.scanner = scanner};
     const lr_event_sink sink = {.take = count_layers, .user = &found};
-    assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = lors,
-                                                                 .activity = activity,
-                                                                 .count = PAIRS,
-                                                                 .seed = test_seed()},
-                                             &sink, NULL),
-                     LR_OK);
+    assert_int_equal(
+        lr_events_from_activity(
+            &(lr_photon_params){.lors = lors, .activity = activity, .count = PAIRS, .seed = test_seed()}, &sink, NULL),
+        LR_OK);
     for (int k = 0; k < 3; k++) {
-        const double p = expected[k] / sum,
-                     z = (found.counts[k] - PAIRS * p) / sqrt(PAIRS * p * (1 - p));
-        print_message("%d of two behind: %.0f found, %.1f expected, z = %.2f\n", k, found.counts[k],
-                      PAIRS * p, z);
+        const double p = expected[k] / sum, z = (found.counts[k] - PAIRS * p) / sqrt(PAIRS * p * (1 - p));
+        print_message("%d of two behind: %.0f found, %.1f expected, z = %.2f\n", k, found.counts[k], PAIRS * p, z);
         assert_true(fabs(z) < 3);
     }
     lr_operator_destroy(op);
@@ -274,8 +247,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(photons),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     return cmocka_run_group_tests_name("layers in all families", tests, NULL, NULL);
 }

@@ -35,15 +35,13 @@ struct rows {
 static lr_status take(void *user, const lr_row *row)
 {
     struct rows *rows = user;
-    for (int64_t k = 0; k < row->count; k++) {
+    for (int64_t k = 0; k < row->count; k++)
         rows->values[row->row * rows->lors->count + row->lor[k]] = row->probability[k];
-    }
     return LR_OK;
 }
 
 /* Scanners with layers have penetration without being asked. */
-static struct rows rows_of(const lr_scanner *scanner, int rays, const double (*points_mm)[3],
-                           int num_points)
+static struct rows rows_of(const lr_scanner *scanner, int rays, const double (*points_mm)[3], int num_points)
 {
     const bool is_default = scanner->modules[scanner->num_modules - 1].layer > 0;
     struct rows rows;
@@ -79,10 +77,8 @@ static lr_scanner *scanner_of(const lr_module *modules, int num)
     struct test_log log;
     test_log_init(&log);
     return layered_checked(
-        lr_scanner_create(&(lr_scanner_params){.modules = modules,
-                                               .num_modules = num,
-                                               .crystal_mu_per_mm = LAYERED_MU_PER_MM,
-                                               .log = &log.log}),
+        lr_scanner_create(&(lr_scanner_params){
+            .modules = modules, .num_modules = num, .crystal_mu_per_mm = LAYERED_MU_PER_MM, .log = &log.log}),
         &log);
 }
 
@@ -143,9 +139,7 @@ static void layers_add_up_to_the_block(void **state)
     cut[1].block = cut[2].block = 1;
     lr_scanner *scanners[2] = {scanner_of(whole, 2), scanner_of(cut, 3)};
     struct rows rows[2];
-    for (int k = 0; k < 2; k++) {
-        rows[k] = rows_of(scanners[k], 4, points, 3);
-    }
+    for (int k = 0; k < 2; k++) rows[k] = rows_of(scanners[k], 4, points, 3);
     assert_int_equal(rows[1].lors->count, 2 * rows[0].lors->count);
     double shares[2] = {0, 0};
     for (int64_t n = 0; n < 3 * rows[0].lors->count; n++) {
@@ -154,15 +148,12 @@ static void layers_add_up_to_the_block(void **state)
         lr_lors_crystals(rows[0].lors, lor, crystals);
         double sum = 0;
         for (int layer = 0; layer < 2; layer++) {
-            const int64_t part =
-                lr_lors_number(rows[1].lors, crystals[0], crystals[1] + layer * near[0] * near[1]);
+            const int64_t part = lr_lors_number(rows[1].lors, crystals[0], crystals[1] + layer * near[0] * near[1]);
             const double share = rows[1].values[row * rows[1].lors->count + part];
             shares[layer] += share;
             sum += share;
         }
-        if (rows[0].values[n] > 0 || sum > 0) {
-            assert_close(sum, rows[0].values[n], 2 * tolerance());
-        }
+        if (rows[0].values[n] > 0 || sum > 0) assert_close(sum, rows[0].values[n], 2 * tolerance());
     }
     assert_true(shares[0] > 0.5 * shares[1] && shares[1] > 0.5 * shares[0]);
     for (int k = 0; k < 2; k++) {
@@ -174,9 +165,7 @@ static void layers_add_up_to_the_block(void **state)
 static double sum_of(const struct rows *rows, int first, int num)
 {
     double sum = 0;
-    for (int64_t n = first * rows->lors->count; n < (first + num) * rows->lors->count; n++) {
-        sum += rows->values[n];
-    }
+    for (int64_t n = first * rows->lors->count; n < (first + num) * rows->lors->count; n++) sum += rows->values[n];
     return sum;
 }
 
@@ -197,19 +186,15 @@ static void few_lines_give_the_sum(void **state)
                           .num_layers = 2};
     double points[16][3];
     struct test_log log;
-    if (strcmp(backend, "native") != 0) { /* the others have its elements, and take longer */
+    if (strcmp(backend, "native") != 0) /* the others have its elements, and take longer */
         return;
-    }
     test_log_init(&log);
     for (int n = 0; n < 16; n++) {
         const double at[3] = {n < 8 ? 1.5 : -11, n < 8 ? 0.9 : 6, n < 8 ? -2.2 : 4.1};
-        for (int k = 0; k < 3; k++) {
-            points[n][k] = at[k] + ((n >> k & 1) != 0 ? 0.7 : -0.7);
-        }
+        for (int k = 0; k < 3; k++) points[n][k] = at[k] + ((n >> k & 1) != 0 ? 0.7 : -0.7);
     }
     lr_scanner *scanner = layered_checked(
-        lr_scanner_create_ring(
-            &(lr_scanner_params){.crystal_mu_per_mm = LAYERED_MU_PER_MM, .log = &log.log}, &ring),
+        lr_scanner_create_ring(&(lr_scanner_params){.crystal_mu_per_mm = LAYERED_MU_PER_MM, .log = &log.log}, &ring),
         &log);
     struct rows many = rows_of(scanner, 14, (const double(*)[3])points, 16);
     for (int rays = 2; rays <= 4; rays += 2) {
@@ -238,12 +223,9 @@ static void projections_agree(void **state)
         int64_t *some = calloc((size_t)lors->count, sizeof(*some));
         lr_selection parts[3] = {{0}, {.pairs = pairs}, {.lors = some}};
         assert_non_null(some);
-        for (int64_t pair = 1; pair < lors->num_pairs && pair < 256; pair += 3) {
+        for (int64_t pair = 1; pair < lors->num_pairs && pair < 256; pair += 3)
             pairs[parts[1].num_pairs++] = (int32_t)pair;
-        }
-        for (int64_t lor = 5; lor < lors->count; lor += 7) {
-            some[parts[2].num_lors++] = lor;
-        }
+        for (int64_t lor = 5; lor < lors->count; lor += 7) some[parts[2].num_lors++] = lor;
         lr_operator *ops[2];
         for (int n = 0; n < 2; n++) {
             ops[n] = fixture_operator(&(lr_operator_params){.lors = lors,
@@ -264,10 +246,8 @@ static void projections_agree(void **state)
             fixture_fill(image, 8, (const double[2]){0.5, 1.5}, &seed);
             fixture_fill(data, count, (const double[2]){0.5, 1.5}, &seed);
             for (int n = 0; n < 2; n++) {
-                const lr_vector in[2] = {lr_vector_of_doubles(image, 8),
-                                         lr_vector_of_doubles(data, count)};
-                lr_vector out[2] = {lr_vector_of_doubles(found[n], count),
-                                    lr_vector_of_doubles(images[n], 8)};
+                const lr_vector in[2] = {lr_vector_of_doubles(image, 8), lr_vector_of_doubles(data, count)};
+                lr_vector out[2] = {lr_vector_of_doubles(found[n], count), lr_vector_of_doubles(images[n], 8)};
                 assert_int_equal(lr_operator_forward(ops[n], selection, &in[0], &out[0]), LR_OK);
                 assert_int_equal(lr_operator_back(ops[n], selection, &in[1], &out[1]), LR_OK);
             }
@@ -279,9 +259,7 @@ static void projections_agree(void **state)
                 off[1] += pow(images[1][n] - images[0][n], 2);
                 norm[1] += pow(images[0][n], 2);
             }
-            for (int n = 0; n < 2; n++) {
-                assert_true(norm[n] > 0 && off[n] <= 1e-10 * norm[n]); /* 1e-5, squared */
-            }
+            for (int n = 0; n < 2; n++) assert_true(norm[n] > 0 && off[n] <= 1e-10 * norm[n]); /* 1e-5, squared */
             free(found[0]);
             free(found[1]);
             free(data);
@@ -306,10 +284,8 @@ static void defaults_are_told(void **state)
                             level_module(-30, (const int[2]){3, 3}, 4, 4),
                             level_module(-34, (const int[2]){3, 3}, 4, 6)};
     modules[1].block = modules[2].block = modules[2].layer = 1;
-    lr_scanner *scanner =
-        layered_checked(lr_scanner_create(&(lr_scanner_params){
-                            .modules = modules, .num_modules = 3, .log = &log.log}),
-                        &log);
+    lr_scanner *scanner = layered_checked(
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3, .log = &log.log}), &log);
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     const lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
     lr_operator_params params = {.lors = lors, .grid = &grid, .backend = backend, .log = &log.log};
@@ -342,8 +318,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(defaults_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     return cmocka_run_group_tests_name("layers with penetration", tests, NULL, NULL);
 }

@@ -26,9 +26,7 @@ static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean,
         const double step = (double)size[1] / (1.0 + (double)mean * 2.0 * test_random(state));
         for (double at = step * test_random(state); at < (double)size[1] && row % 7 != 3;
              at += 1.0 + step * 2.0 * test_random(state)) {
-            if (end - plain->begin[row] == 2 * mean) {
-                break;
-            }
+            if (end - plain->begin[row] == 2 * mean) break;
             plain->lor[end] = (int64_t)at;
             plain->value[end++] = 1e-4 * (0.1 + test_random(state));
         }
@@ -47,8 +45,7 @@ static void append_rows(const struct plain *plain, struct lr_matrix *matrix)
 {
     for (int64_t row = 0; row < plain->num_rows; row++) {
         const int64_t begin = plain->begin[row];
-        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin,
-                            plain->value + begin};
+        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin, plain->value + begin};
         assert_int_equal(lr_matrix_append(matrix, &one), LR_OK);
     }
 }
@@ -59,9 +56,8 @@ static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, i
     const int64_t total = plain->begin[plain->num_rows];
     struct lr_packed_element *elements = calloc((size_t)total + 1, sizeof(*elements));
     struct lr_row_extent *extents = calloc((size_t)rows, sizeof(*extents));
-    for (int64_t k = 0; k < total; k++) {
+    for (int64_t k = 0; k < total; k++)
         elements[k] = (struct lr_packed_element){(uint32_t)plain->lor[k], (float)plain->value[k]};
-    }
     for (int64_t row = 0; row < plain->num_rows; row += rows) {
         const int64_t left = plain->num_rows - row;
         struct lr_row_block block = {.rows = extents,
@@ -86,18 +82,16 @@ static void build(const struct plain *plain, int64_t by_blocks, struct lr_matrix
     sample.lor = calloc((size_t)plain->begin[plain->num_rows] + 1, sizeof(*sample.lor));
     assert_non_null(sample.lor);
     for (int64_t row = 0; row < plain->num_rows; row += 1 + plain->num_rows / 40) {
-        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
             sample.lor[sample.num_elements++] = (uint32_t)plain->lor[k];
-        }
         sample.num_rows++;
     }
     assert_int_equal(lr_matrix_init(matrix, plain->num_lors, &sample, NULL), LR_OK);
     matrix->threads = 2;
-    if (by_blocks > 0) {
+    if (by_blocks > 0)
         append_blocks(plain, matrix, by_blocks);
-    } else {
+    else
         append_rows(plain, matrix);
-    }
     assert_int_equal(lr_matrix_complete(matrix), LR_OK);
     free(sample.lor);
 }
@@ -106,43 +100,35 @@ static double *random_values(int64_t count, uint64_t *state)
 {
     double *values = calloc((size_t)count, sizeof(*values));
     assert_non_null(values);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = test_random(state) < 0.1 ? 0.0 : test_random(state);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = test_random(state) < 0.1 ? 0.0 : test_random(state);
     return values;
 }
 
 static void plain_forward(const struct plain *plain, const double *x, double *y)
 {
     memset(y, 0, (size_t)plain->num_lors * sizeof(*y));
-    for (int64_t row = 0; row < plain->num_rows; row++) {
-        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+    for (int64_t row = 0; row < plain->num_rows; row++)
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
             y[plain->lor[k]] += (float)plain->value[k] * x[row];
-        }
-    }
 }
 
 static void plain_back(const struct plain *plain, const double *y, double *x)
 {
     for (int64_t row = 0; row < plain->num_rows; row++) {
         x[row] = 0.0;
-        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++)
             x[row] += (float)plain->value[k] * y[plain->lor[k]];
-        }
     }
 }
 
 static void compare(const double *a, const double *b, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        if (a[k] != 0.0 || b[k] != 0.0) {
+    for (int64_t k = 0; k < count; k++)
+        if (a[k] != 0.0 || b[k] != 0.0)
             assert_close(a[k], b[k], 1e-13); /* sums of some hundred terms in another order */
-        }
-    }
 }
 
-static void check_projections(const struct plain *plain, const struct lr_matrix *matrix,
-                              uint64_t *state)
+static void check_projections(const struct plain *plain, const struct lr_matrix *matrix, uint64_t *state)
 {
     double *x = random_values(plain->num_rows, state), *y = random_values(plain->num_lors, state);
     double *y_plain = random_values(plain->num_lors, state), *y_kept = NULL;
@@ -170,9 +156,7 @@ static void check_projections(const struct plain *plain, const struct lr_matrix 
         x_kept = x_now;
     }
     double *owned[] = {x, y, y_plain, x_plain, y_kept, x_kept};
-    for (int k = 0; k < 6; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 6; k++) free(owned[k]);
 }
 
 static void check_rows(const struct plain *plain, const struct lr_matrix *matrix)

@@ -83,14 +83,10 @@ static lr_scanner *coarse_scanner(const char *name, int most)
     struct test_log log;
     test_log_init(&log);
     lr_scanner *fine = lr_scanner_read(name, &log.log);
-    if (fine == NULL) {
-        fail_msg("%s: %s", name, log.error);
-    }
+    if (fine == NULL) fail_msg("%s: %s", name, log.error);
     lr_module *modules = calloc((size_t)fine->num_modules, sizeof(*modules));
     assert_non_null(modules);
-    for (int m = 0; m < fine->num_modules; m++) {
-        modules[m] = coarse_module(&fine->modules[m], most);
-    }
+    for (int m = 0; m < fine->num_modules; m++) modules[m] = coarse_module(&fine->modules[m], most);
     lr_scanner_params params = {.name = name,
                                 .modules = modules,
                                 .num_modules = fine->num_modules,
@@ -98,12 +94,10 @@ static lr_scanner *coarse_scanner(const char *name, int most)
                                 .coincidence = fine->coincidence,
                                 .detection_depth_mm = fine->detection_depth_mm,
                                 .log = &log.log};
-    params.coincidence.max_ring_difference = fine->coincidence.max_ring_difference *
-                                             modules[0].crystals[1] / fine->modules[0].crystals[1];
+    params.coincidence.max_ring_difference =
+        fine->coincidence.max_ring_difference * modules[0].crystals[1] / fine->modules[0].crystals[1];
     lr_scanner *scanner = lr_scanner_create(&params);
-    if (scanner == NULL) {
-        fail_msg("%s: %s", name, log.error);
-    }
+    if (scanner == NULL) fail_msg("%s: %s", name, log.error);
     free(modules);
     lr_scanner_destroy(fine);
     return scanner;
@@ -163,9 +157,7 @@ static float *floats(int64_t count)
 static float *random_floats(struct made *made, int64_t count)
 {
     float *values = floats(count);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(0.25 + test_random(&made->random));
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(0.25 + test_random(&made->random));
     return values;
 }
 
@@ -182,9 +174,8 @@ static void assert_same(const struct made *made, const float *a, const float *b,
     if (!(worst <= same_sum * largest)) {
         fail_msg("%s, %s, mode %d, batches %s, %lld bytes: %s: value %lld of %lld is %.9g in parts "
                  "and %.9g as a whole, the largest %.9g",
-                 made->name, made->backend, (int)made->mode, made->batches, (long long)made->memory,
-                 made->what, (long long)at, (long long)count, (double)a[at], (double)b[at],
-                 largest);
+                 made->name, made->backend, (int)made->mode, made->batches, (long long)made->memory, made->what,
+                 (long long)at, (long long)count, (double)a[at], (double)b[at], largest);
     }
 }
 
@@ -195,28 +186,20 @@ static lr_selection take_part(const struct made *made, bool by_lors, int part, v
     int64_t count = 0;
     if (by_lors) {
         int64_t *lors = list;
-        for (int64_t k = 0; k < made->lors->count; k++) {
-            if (made->part_of[k] == part) {
-                lors[count++] = k;
-            }
-        }
+        for (int64_t k = 0; k < made->lors->count; k++)
+            if (made->part_of[k] == part) lors[count++] = k;
         return (lr_selection){.lors = lors, .num_lors = count};
     }
     int32_t *pairs = list;
-    for (int64_t k = 0; k < made->lors->num_pairs; k++) {
-        if (made->part_of[k] == part) {
-            pairs[count++] = (int32_t)k;
-        }
-    }
+    for (int64_t k = 0; k < made->lors->num_pairs; k++)
+        if (made->part_of[k] == part) pairs[count++] = (int32_t)k;
     return (lr_selection){.pairs = pairs, .num_pairs = count};
 }
 
 /* The values of a part among those of all LORs; or back there. */
 static void pick(const struct made *made, const lr_selection *part, const float *all, float *values)
 {
-    for (int64_t k = 0; k < part->num_lors; k++) {
-        values[k] = all[part->lors[k]];
-    }
+    for (int64_t k = 0; k < part->num_lors; k++) values[k] = all[part->lors[k]];
     for (int64_t k = 0; k < part->num_pairs; k++) {
         const int64_t *offset = &made->lors->offsets[part->pairs[k]];
         memcpy(values, all + offset[0], (size_t)(offset[1] - offset[0]) * sizeof(*values));
@@ -227,9 +210,7 @@ static void pick(const struct made *made, const lr_selection *part, const float 
 
 static void add(float *sum, const float *image, int64_t count)
 {
-    for (int64_t v = 0; v < count; v++) {
-        sum[v] += image[v];
-    }
+    for (int64_t v = 0; v < count; v++) sum[v] += image[v];
 }
 
 /* What the parts have given up to now. */
@@ -261,8 +242,7 @@ static void forward_at_place(const struct made *made, const lr_selection *part, 
 }
 
 /* As the host's own, from values at the operator's place to an image there. */
-static void back_at_place(const struct made *made, const lr_selection *part, const float *values,
-                          float *image)
+static void back_at_place(const struct made *made, const lr_selection *part, const float *values, float *image)
 {
     const lr_vector from = lr_vector_of_floats(values, lr_selection_count(made->lors, part));
     lr_vector to = lr_vector_of_floats(image, made->num_voxels);
@@ -309,9 +289,7 @@ static int divide(struct made *made, int split)
         assert_int_equal(lr_osem_subsets(made->lors, fit, made->part_of, NULL), LR_OK);
         return fit;
     }
-    for (int64_t k = 0; k < count; k++) {
-        made->part_of[k] = (int32_t)(parts * test_random(&made->random));
-    }
+    for (int64_t k = 0; k < count; k++) made->part_of[k] = (int32_t)(parts * test_random(&made->random));
     return parts;
 }
 
@@ -329,8 +307,7 @@ static void check_split(struct made *made, int split)
     const int parts = divide(made, split);
     for (int part = 0; part < parts; part++) {
         const bool by_angles = split == SPLIT_ANGLES;
-        lr_selection selection =
-            take_part(made, split == SPLIT_LORS, by_angles ? 0 : part, sums.list);
+        lr_selection selection = take_part(made, split == SPLIT_LORS, by_angles ? 0 : part, sums.list);
         selection.interleave = by_angles ? parts : 0;
         selection.interleave_turn = by_angles ? part : 0;
         check_part(made, &selection, &sums);
@@ -340,9 +317,7 @@ static void check_split(struct made *made, int split)
     made->what = "sensitivity";
     assert_same(made, sums.sensed, made->sensed, made->num_voxels);
     float *owned[] = {sums.back, sums.sensed, sums.values, sums.wanted, sums.image};
-    for (int k = 0; k < 5; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 5; k++) free(owned[k]);
     free(sums.list);
 }
 
@@ -379,8 +354,7 @@ static double distance_from(const struct made *made, const char *backend)
     const int64_t count = exact ? made->lors->count : made->num_voxels;
     const float *found = exact ? made->whole : made->sensed;
     float *expected = floats(count);
-    assert_int_equal(
-        exact ? array_forward(op, made->image, expected) : array_sensitivity(op, expected), LR_OK);
+    assert_int_equal(exact ? array_forward(op, made->image, expected) : array_sensitivity(op, expected), LR_OK);
     double gap = 0.0, norm = 0.0;
     for (int64_t k = 0; k < count; k++) {
         const double difference = (double)found[k] - (double)expected[k];
@@ -397,10 +371,9 @@ static void check_against_others(const struct made *made)
 {
     const double gap = distance_from(made, "cpu");
     const bool is_sampled = made->mode == LR_MODE_SAMPLED;
-    if (!(gap <= from_cpu[made->mode]) &&
-        !(is_sampled && distance_from(made, "native") <= from_native)) {
-        fail_msg("%s, %s, mode %d, batches %s: it is %.3g from cpu's", made->name, made->backend,
-                 (int)made->mode, made->batches, gap);
+    if (!(gap <= from_cpu[made->mode]) && !(is_sampled && distance_from(made, "native") <= from_native)) {
+        fail_msg("%s, %s, mode %d, batches %s: it is %.3g from cpu's", made->name, made->backend, (int)made->mode,
+                 made->batches, gap);
     }
 }
 
@@ -428,18 +401,12 @@ static void check_parts(struct made *made)
         print_message("%s: %s\n", made->name, log.error); /* raster has no exact mode */
         return;
     }
-    if (made->op == NULL) {
-        fail_msg("%s, %s: %s", made->name, made->backend, log.error);
-    }
+    if (made->op == NULL) fail_msg("%s, %s: %s", made->name, made->backend, log.error);
     project_whole(made);
     check_against_others(made);
-    for (int split = 0; split < NUM_SPLITS; split++) {
-        check_split(made, split);
-    }
+    for (int split = 0; split < NUM_SPLITS; split++) check_split(made, split);
     float *owned[] = {made->image, made->data, made->whole, made->back, made->sensed};
-    for (int k = 0; k < 5; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 5; k++) free(owned[k]);
     free(made->part_of);
     lr_operator_destroy(made->op);
 }
@@ -480,9 +447,7 @@ static void check_windows(struct made *made)
 static bool is_asked_for(const char *name)
 {
     const char *names = getenv("LORASTER_TEST_PRESETS");
-    if (names == NULL) {
-        names = is_full() ? "all" : "ge-explore-vista-dr,safir-dual-ring-prototype,penn-labr3";
-    }
+    if (names == NULL) names = is_full() ? "all" : "ge-explore-vista-dr,safir-dual-ring-prototype,penn-labr3";
     return strcmp(names, "all") == 0 || strstr(names, name) != NULL;
 }
 
@@ -530,24 +495,16 @@ static lr_status check_left_out(void *user, const lr_iteration *done)
     return LR_OK;
 }
 
-static float *reconstruct(struct made *made, const char *backend, int subsets,
-                          const lr_lor_data *data)
+static float *reconstruct(struct made *made, const char *backend, int subsets, const lr_lor_data *data)
 {
     struct test_log log;
     lr_operator *op = create(made, backend, &log);
-    if (op == NULL) {
-        fail_msg("%s, %s: %s", made->name, backend, log.error);
-    }
+    if (op == NULL) fail_msg("%s, %s: %s", made->name, backend, log.error);
     float *image = floats(made->num_voxels);
-    const lr_osem_params params = {.op = op,
-                                   .data = data,
-                                   .subsets = subsets,
-                                   .iterations = 2,
-                                   .iteration = check_left_out,
-                                   .log = &log.log};
-    if (array_osem(&params, image) != LR_OK) {
+    const lr_osem_params params = {
+        .op = op, .data = data, .subsets = subsets, .iterations = 2, .iteration = check_left_out, .log = &log.log};
+    if (array_osem(&params, image) != LR_OK)
         fail_msg("%s, %s, %d subsets: %s", made->name, backend, subsets, log.error);
-    }
     lr_operator_destroy(op);
     return image;
 }
@@ -577,9 +534,8 @@ static void check_image(struct made *made, int subsets, const lr_lor_data *data)
         norm += (double)expected[v] * expected[v];
     }
     if (!(sqrt(gap / norm) <= same_image)) {
-        fail_msg("%s, %s, mode %d, batches %s, %d subsets: the image is %.3g from cpu's",
-                 made->name, made->backend, (int)made->mode, made->batches, subsets,
-                 sqrt(gap / norm));
+        fail_msg("%s, %s, mode %d, batches %s, %d subsets: the image is %.3g from cpu's", made->name, made->backend,
+                 (int)made->mode, made->batches, subsets, sqrt(gap / norm));
     }
     free(expected);
     free(found);
@@ -591,9 +547,7 @@ static void check_subsets(struct made *made)
     made->random = test_seed();
     made->num_voxels = lr_grid_num_voxels(&made->grid);
     lr_lor_data *data = measure(made);
-    for (int k = 0; k < 3 && subsets[k] <= made->lors->num_pairs; k++) {
-        check_image(made, subsets[k], data);
-    }
+    for (int k = 0; k < 3 && subsets[k] <= made->lors->num_pairs; k++) check_image(made, subsets[k], data);
     lr_lor_data_destroy(data);
 }
 
@@ -601,13 +555,9 @@ static void subsets_give_the_image_of_cpu(void **state)
 {
     const bool sampled = strcmp(*state, "raster") == 0;
     for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
-        if (!is_asked_for(*name)) {
-            continue;
-        }
-        struct made made = {.backend = *state,
-                            .name = *name,
-                            .batches = "large",
-                            .mode = sampled ? LR_MODE_SAMPLED : LR_MODE_EXACT};
+        if (!is_asked_for(*name)) continue;
+        struct made made = {
+            .backend = *state, .name = *name, .batches = "large", .mode = sampled ? LR_MODE_SAMPLED : LR_MODE_EXACT};
         make_scanner(&made);
         made.grid = make_grid(made.scanner, sampled ? 2 : 0);
         check_subsets(&made);
@@ -619,9 +569,7 @@ static void subsets_give_the_image_of_cpu(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(parts_add_up_on_every_preset, (void *)(uintptr_t)backend),
         cmocka_unit_test_prestate(subsets_give_the_image_of_cpu, (void *)(uintptr_t)backend)};

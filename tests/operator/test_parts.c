@@ -11,14 +11,12 @@
 struct kind {
     const char *backend;
     lr_mode mode;
-    double
-        agreement; /* of a sum reached in two ways, over the largest: elements or sums in float */
+    double agreement; /* of a sum reached in two ways, over the largest: elements or sums in float */
 };
 
 static const struct kind kinds[] = {
-    {"cpu", LR_MODE_EXACT, 3e-7},      {"poison", LR_MODE_SAMPLED, 3e-7},
-    {"raster", LR_MODE_SAMPLED, 2e-6}, {"compute", LR_MODE_EXACT, 2e-6},
-    {"fake", LR_MODE_SAMPLED, 3e-7},   {"fake64", LR_MODE_SAMPLED, 3e-7},
+    {"cpu", LR_MODE_EXACT, 3e-7},     {"poison", LR_MODE_SAMPLED, 3e-7}, {"raster", LR_MODE_SAMPLED, 2e-6},
+    {"compute", LR_MODE_EXACT, 2e-6}, {"fake", LR_MODE_SAMPLED, 3e-7},   {"fake64", LR_MODE_SAMPLED, 3e-7},
 };
 
 static const struct lr_backend_choice strangers[] = {
@@ -28,8 +26,8 @@ static const struct lr_backend_choice strangers[] = {
 };
 
 enum { NUM_FIXTURES = 4 };
-static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_RING,
-                                                         FIXTURE_TWO_RINGS, FIXTURE_TILTED};
+static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_RING, FIXTURE_TWO_RINGS,
+                                                         FIXTURE_TILTED};
 
 /* Factors made of a hash of the LOR; about one of eight is 0. */
 struct source {
@@ -76,28 +74,22 @@ struct bench {
 
 static lr_operator *create(struct bench *bench, const lr_lor_source *factors, lr_store store)
 {
-    lr_operator_params params =
-        fixture_params(&bench->fixture, bench->kind->backend, &bench->log.log);
+    lr_operator_params params = fixture_params(&bench->fixture, bench->kind->backend, &bench->log.log);
     params.mode = bench->kind->mode;
     params.store = store;
     params.factors = factors;
     params.deterministic = true; /* whatever is equal here is equal to the bit */
-    for (int k = 0; k < 3; k++) {
-        if (strcmp(strangers[k].name, params.backend) == 0) {
-            return lr_operator_create_among(&params, strangers, 3);
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        if (strcmp(strangers[k].name, params.backend) == 0) return lr_operator_create_among(&params, strangers, 3);
     return fixture_operator(&params);
 }
 
-static void bench_init(struct bench *bench, const struct kind *kind, enum fixture_kind fixture,
-                       lr_store store)
+static void bench_init(struct bench *bench, const struct kind *kind, enum fixture_kind fixture, lr_store store)
 {
     *bench = (struct bench){.kind = kind};
     test_log_init(&bench->log);
     fixture_init(&bench->fixture, fixture);
-    bench->fixture.grid =
-        lr_grid_centred((const int[3]){4, 4, 3}, (const double[3]){2.7, 3.1, 2.9});
+    bench->fixture.grid = lr_grid_centred((const int[3]){4, 4, 3}, (const double[3]){2.7, 3.1, 2.9});
     bench->source = (struct source){.lors = bench->fixture.lors, .bad_lor = -1};
     bench->factors = (lr_lor_source){get_factors, &bench->source};
     bench->op = create(bench, NULL, store);
@@ -143,9 +135,7 @@ static float *floats(int64_t count)
 static float *random_floats(const struct bench *bench, int64_t count)
 {
     float *values = floats(count);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(2.0 * test_random(bench->state) - 0.5);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(2.0 * test_random(bench->state) - 0.5);
     return values;
 }
 
@@ -187,16 +177,12 @@ static void chosen_finish(struct chosen *chosen)
 static int64_t lor_at(const struct bench *bench, const lr_selection *selection, int64_t position)
 {
     const lr_lors *lors = bench->fixture.lors;
-    if (selection->lors != NULL) {
-        return selection->lors[position];
-    }
+    if (selection->lors != NULL) return selection->lors[position];
     int64_t k = 0;
     for (;; k++) {
         const int32_t pair = selection->pairs[k];
         const int64_t size = lors->offsets[pair + 1] - lors->offsets[pair];
-        if (position < size) {
-            return lors->offsets[pair] + position;
-        }
+        if (position < size) return lors->offsets[pair] + position;
         position -= size;
     }
 }
@@ -204,14 +190,12 @@ static int64_t lor_at(const struct bench *bench, const lr_selection *selection, 
 static void assert_same(const struct bench *bench, const float *a, const float *b, int64_t count)
 {
     double largest = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, fmax(fabs((double)a[k]), fabs((double)b[k])));
-    }
+    for (int64_t k = 0; k < count; k++) largest = fmax(largest, fmax(fabs((double)a[k]), fabs((double)b[k])));
     for (int64_t k = 0; k < count; k++) {
         const double gap = fabs((double)a[k] - (double)b[k]);
         if (!(gap <= bench->kind->agreement * largest)) {
-            fail_msg("%s: value %lld is %.9g and %.9g, the largest %.9g", bench->fixture.name,
-                     (long long)k, (double)a[k], (double)b[k], largest);
+            fail_msg("%s: value %lld is %.9g and %.9g, the largest %.9g", bench->fixture.name, (long long)k,
+                     (double)a[k], (double)b[k], largest);
         }
     }
 }
@@ -219,9 +203,7 @@ static void assert_same(const struct bench *bench, const float *a, const float *
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * (double)b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
     return sum;
 }
 
@@ -233,17 +215,14 @@ static double norm(const float *a, int64_t count)
 /* --- parts of A and of diag(n) A --- */
 
 /* op: one of the bench's. */
-static void check_forward_part(const struct bench *bench, lr_operator *op,
-                               const struct chosen *chosen)
+static void check_forward_part(const struct bench *bench, lr_operator *op, const struct chosen *chosen)
 {
     float *image = random_floats(bench, bench->num_voxels), *all = floats(bench->num_lors);
     float *values = floats(chosen->count), *picked = floats(chosen->count);
     memset(values, -1, (size_t)chosen->count * sizeof(*values)); /* NaN */
     assert_int_equal(array_forward(op, image, all), LR_OK);
     assert_int_equal(array_forward_part(op, &chosen->selection, image, values), LR_OK);
-    for (int64_t k = 0; k < chosen->count; k++) {
-        picked[k] = all[lor_at(bench, &chosen->selection, k)];
-    }
+    for (int64_t k = 0; k < chosen->count; k++) picked[k] = all[lor_at(bench, &chosen->selection, k)];
     assert_same(bench, values, picked, chosen->count);
     assert_true(norm(values, chosen->count) > 0.0 || 4 * chosen->count < bench->num_lors);
     free(image);
@@ -258,9 +237,7 @@ static void check_back_part(const struct bench *bench, lr_operator *op, const st
     float *values = random_floats(bench, chosen->count), *all = floats(bench->num_lors);
     float *image = random_floats(bench, bench->num_voxels), *ax = floats(chosen->count);
     float *aty = floats(bench->num_voxels), *expected = floats(bench->num_voxels);
-    for (int64_t k = 0; k < chosen->count; k++) {
-        all[lor_at(bench, &chosen->selection, k)] = values[k];
-    }
+    for (int64_t k = 0; k < chosen->count; k++) all[lor_at(bench, &chosen->selection, k)] = values[k];
     memset(aty, -1, (size_t)bench->num_voxels * sizeof(*aty));
     assert_int_equal(array_back(op, all, expected), LR_OK);
     assert_int_equal(array_back_part(op, &chosen->selection, values, aty), LR_OK);
@@ -269,9 +246,7 @@ static void check_back_part(const struct bench *bench, lr_operator *op, const st
     const double gap = fabs(dot(ax, values, chosen->count) - dot(image, aty, bench->num_voxels));
     assert_true(gap <= 1e-6 * norm(ax, chosen->count) * norm(values, chosen->count));
     float *owned[] = {values, all, image, ax, aty, expected};
-    for (int k = 0; k < 6; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 6; k++) free(owned[k]);
 }
 
 static void check_parts(struct bench *bench)
@@ -307,17 +282,13 @@ static void add_subsets(const struct bench *bench, lr_operator *op, const float 
         int64_t count = 0;
         for (int64_t pair = subset; pair < lors->num_pairs; pair += 4) {
             pairs[part.num_pairs++] = (int32_t)pair;
-            for (int64_t lor = lors->offsets[pair]; data && lor < lors->offsets[pair + 1]; lor++) {
+            for (int64_t lor = lors->offsets[pair]; data && lor < lors->offsets[pair + 1]; lor++)
                 values[count++] = data[lor];
-            }
         }
         memset(image, -1, (size_t)bench->num_voxels * sizeof(*image));
-        assert_int_equal(data ? array_back_part(op, &part, values, image)
-                              : array_sensitivity_part(op, &part, image),
+        assert_int_equal(data ? array_back_part(op, &part, values, image) : array_sensitivity_part(op, &part, image),
                          LR_OK);
-        for (int64_t v = 0; v < bench->num_voxels; v++) {
-            sum[v] += image[v];
-        }
+        for (int64_t v = 0; v < bench->num_voxels; v++) sum[v] += image[v];
     }
     free(values);
     free(image);
@@ -336,9 +307,7 @@ static void check_partition(const struct bench *bench, lr_operator *op)
     add_subsets(bench, op, NULL, sum);
     assert_int_equal(array_sensitivity_part(op, NULL, whole), LR_OK);
     assert_same(bench, sum, whole, bench->num_voxels);
-    for (int64_t k = 0; k < bench->num_lors; k++) {
-        data[k] = 1.0f;
-    }
+    for (int64_t k = 0; k < bench->num_lors; k++) data[k] = 1.0f;
     assert_int_equal(array_back(op, data, sum), LR_OK);
     assert_same(bench, sum, whole, bench->num_voxels);
     free(data);
@@ -361,9 +330,7 @@ static void test_subsets_sum_to_the_whole(void **state)
 
 static void multiply(const struct bench *bench, const float *data, float *product)
 {
-    for (int64_t lor = 0; lor < bench->num_lors; lor++) {
-        product[lor] = factor_of(lor) * data[lor];
-    }
+    for (int64_t lor = 0; lor < bench->num_lors; lor++) product[lor] = factor_of(lor) * data[lor];
 }
 
 static void check_diagonal(struct bench *bench)
@@ -383,9 +350,7 @@ static void check_diagonal(struct bench *bench)
     const double gap = fabs(dot(ax, data, bench->num_lors) - dot(image, aty, bench->num_voxels));
     assert_true(gap <= 1e-6 * norm(ax, bench->num_lors) * norm(data, bench->num_lors));
     float *owned[] = {image, sum, data, want, ax, aty};
-    for (int k = 0; k < 6; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 6; k++) free(owned[k]);
 }
 
 static void test_factors_are_a_diagonal(void **state)
@@ -397,9 +362,7 @@ static void test_factors_are_a_diagonal(void **state)
 static int64_t asked_by(struct bench *bench, const lr_selection *part, float *values)
 {
     float *image = floats(bench->num_voxels);
-    for (int64_t v = 0; v < bench->num_voxels; v++) {
-        image[v] = 1.0f + (float)(v % 5);
-    }
+    for (int64_t v = 0; v < bench->num_voxels; v++) image[v] = 1.0f + (float)(v % 5);
     const int64_t before = bench->source.asked;
     assert_int_equal(array_forward_part(bench->scaled, part, image, values), LR_OK);
     free(image);
@@ -452,14 +415,11 @@ static void check_row(const struct bench *bench, int64_t row)
 {
     struct dense plain = {.values = fixture_doubles(bench->num_lors)};
     struct dense scaled = {.values = fixture_doubles(bench->num_lors)};
-    assert_int_equal(lr_operator_rows(bench->op, row, row + 1, &(lr_row_sink){take_dense, &plain}),
-                     LR_OK);
-    assert_int_equal(
-        lr_operator_rows(bench->scaled, row, row + 1, &(lr_row_sink){take_dense, &scaled}), LR_OK);
+    assert_int_equal(lr_operator_rows(bench->op, row, row + 1, &(lr_row_sink){take_dense, &plain}), LR_OK);
+    assert_int_equal(lr_operator_rows(bench->scaled, row, row + 1, &(lr_row_sink){take_dense, &scaled}), LR_OK);
     assert_true(scaled.count > 0 && scaled.count < plain.count);
-    for (int64_t lor = 0; lor < bench->num_lors; lor++) {
+    for (int64_t lor = 0; lor < bench->num_lors; lor++)
         assert_true(scaled.values[lor] == (double)factor_of(lor) * plain.values[lor]);
-    }
     free(plain.values);
     free(scaled.values);
 }
@@ -492,8 +452,7 @@ static void large_init(struct fixture *fixture)
                                  .depth_mm = 10};
     }
     *fixture = (struct fixture){.name = "large"};
-    fixture->scanner = lr_scanner_create(
-        &(lr_scanner_params){.name = "large", .modules = modules, .num_modules = 4});
+    fixture->scanner = lr_scanner_create(&(lr_scanner_params){.name = "large", .modules = modules, .num_modules = 4});
     assert_non_null(fixture->scanner);
     fixture->lors = lr_lors_create(fixture->scanner, NULL);
     assert_non_null(fixture->lors);
@@ -503,9 +462,7 @@ static void large_init(struct fixture *fixture)
 static void expect_sensitivity(const struct bench *bench, const lr_selection *part, float *ones)
 {
     float found[2], expected[2];
-    for (int64_t lor = 0; lor < bench->num_lors; lor++) {
-        ones[lor] = 1.0f;
-    }
+    for (int64_t lor = 0; lor < bench->num_lors; lor++) ones[lor] = 1.0f;
     assert_int_equal(array_sensitivity_part(bench->scaled, part, found), LR_OK);
     assert_int_equal(array_back_part(bench->scaled, part, ones, expected), LR_OK);
     assert_true(expected[0] > 0.01f && expected[1] > 0.01f);
@@ -524,9 +481,7 @@ static void test_sensitivity_goes_by_windows(void **state)
     float *ones = floats(bench.num_lors);
     int64_t *odd = calloc((size_t)bench.num_lors / 2, sizeof(*odd));
     assert_true(bench.num_lors == 6 * 2560000 && odd != NULL);
-    for (int64_t k = 0; k < bench.num_lors / 2; k++) {
-        odd[k] = 2 * k + 1;
-    }
+    for (int64_t k = 0; k < bench.num_lors / 2; k++) odd[k] = 2 * k + 1;
     expect_sensitivity(&bench, NULL, ones);
     expect_sensitivity(&bench, &(lr_selection){.lors = odd, .num_lors = bench.num_lors / 2}, ones);
     assert_true(bench.source.longest_span < 1000000); /* asked for piece by piece */
@@ -541,9 +496,7 @@ static void test_sensitivity_goes_by_windows(void **state)
 static void expect_words(struct bench *bench, const char *words)
 {
     assert_int_equal(bench->log.status, LR_BAD_INPUT);
-    if (strstr(bench->log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", bench->log.error, words);
-    }
+    if (strstr(bench->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", bench->log.error, words);
 }
 
 static void check_bad_factors(struct bench *bench)
@@ -596,9 +549,7 @@ static void check_faults(struct bench *bench)
         image[v] = 1.0f;
     }
     assert_int_equal(array_sensitivity_part(bench->op, &none, image), LR_OK);
-    for (int64_t v = 0; v < bench->num_voxels; v++) {
-        assert_true(image[v] == 0.0f);
-    }
+    for (int64_t v = 0; v < bench->num_voxels; v++) assert_true(image[v] == 0.0f);
     assert_true(lr_operator_device_seconds(bench->op) >= 0.0);
     free(image);
 }
@@ -612,14 +563,11 @@ int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
     const struct kind *kind = NULL;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
         kind = strcmp(kinds[k].backend, backend) == 0 ? &kinds[k] : kind;
-    }
-    const bool is_stranger = kind != NULL && kind->backend != NULL &&
-                             (strstr(backend, "fake") != NULL || strcmp(backend, "poison") == 0);
-    if (kind == NULL || (!is_stranger && !fixture_backend_is_usable(backend))) {
-        return kind == NULL ? 1 : 77;
-    }
+    const bool is_stranger =
+        kind != NULL && kind->backend != NULL && (strstr(backend, "fake") != NULL || strcmp(backend, "poison") == 0);
+    if (kind == NULL || (!is_stranger && !fixture_backend_is_usable(backend))) return kind == NULL ? 1 : 77;
     void *given = (void *)(uintptr_t)kind;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_parts_are_parts, given),
@@ -631,8 +579,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_faults_and_empty_parts, given),
     };
     if (strcmp(backend, "cpu") == 0) { /* the facade's work, whatever the backend */
-        const struct CMUnitTest large[] = {
-            cmocka_unit_test_prestate(test_sensitivity_goes_by_windows, given)};
+        const struct CMUnitTest large[] = {cmocka_unit_test_prestate(test_sensitivity_goes_by_windows, given)};
         const int failures = cmocka_run_group_tests_name("large", large, NULL, NULL);
         return failures + cmocka_run_group_tests_name(backend, tests, NULL, NULL);
     }

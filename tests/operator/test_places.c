@@ -62,19 +62,15 @@ static void fill(struct bench *bench, float *values, int64_t count)
 {
     double *doubles = fixture_doubles(count);
     fixture_fill(doubles, count, (const double[2]){0.5, 2.0}, &bench->random);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)doubles[k];
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)doubles[k];
     free(doubles);
 }
 
 static lr_vector make(const struct bench *bench, int64_t count, lr_precision precision)
 {
     lr_vector vector;
-    const lr_vector_params params = {.place = lr_operator_place(bench->op),
-                                     .count = count,
-                                     .precision = precision,
-                                     .log = &bench->log.log};
+    const lr_vector_params params = {
+        .place = lr_operator_place(bench->op), .count = count, .precision = precision, .log = &bench->log.log};
     assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
     return vector;
 }
@@ -93,13 +89,12 @@ static void a_texture_of_another_context_gets_it(void **state)
     for (int k = 0; k < NUM_WAYS; k++) {
         struct bench *bench = &benches[k];
         const int *size = bench->fixture.grid.size;
-        struct gl_texture *texture =
-            gl_texture_create(bench->ctx, &(struct gl_texture_params){.label = "shared",
-                                                                      .target = GL_TEXTURE_3D,
-                                                                      .format = GL_R32F,
-                                                                      .width = size[0],
-                                                                      .height = size[1],
-                                                                      .depth = size[2]});
+        struct gl_texture *texture = gl_texture_create(bench->ctx, &(struct gl_texture_params){.label = "shared",
+                                                                                               .target = GL_TEXTURE_3D,
+                                                                                               .format = GL_R32F,
+                                                                                               .width = size[0],
+                                                                                               .height = size[1],
+                                                                                               .depth = size[2]});
         assert_non_null(texture);
         lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
         lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
@@ -136,9 +131,7 @@ static lr_status look(void *user, const lr_iteration *done)
     watch->estimated[done->number - 1] = done->estimated_counts;
     watch->sensitive[done->number - 1] = done->sensitive_counts;
     const lr_traffic now = lr_place_get_info(watch->place).traffic;
-    if (done->number == 1) {
-        watch->before = now;
-    }
+    if (done->number == 1) watch->before = now;
     watch->during.to_host = now.to_host - watch->before.to_host;
     watch->during.to_device = now.to_device - watch->before.to_device;
     return LR_OK;
@@ -166,8 +159,7 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
 {
     static float images[2][MOST_VOXELS];
     lr_operator *ops[2] = {create_reference(bench), bench->op};
-    struct watch watches[2] = {{.is_there = false},
-                               {.is_there = true, .place = lr_operator_place(bench->op)}};
+    struct watch watches[2] = {{.is_there = false}, {.is_there = true, .place = lr_operator_place(bench->op)}};
     for (int k = 0; k < 2; k++) {
         const lr_osem_params params = {.op = ops[k],
                                        .data = data,
@@ -190,8 +182,7 @@ static void reconstruct(struct bench *bench, const lr_lor_data *data, int subset
         const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 5 * (int64_t)sizeof(double);
         assert_true(watches[1].during.to_device == 0);
         assert_true(watches[1].during.to_host <= sums);
-        assert_true(watches[1].during.to_host <
-                    bench->fixture.lors->count * (int64_t)sizeof(float));
+        assert_true(watches[1].during.to_host < bench->fixture.lors->count * (int64_t)sizeof(float));
     }
 }
 
@@ -203,15 +194,11 @@ static void osem_is_the_references(void **state)
         struct bench *bench = &benches[k];
         lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
         fill(bench, image, bench->num_voxels);
-        for (int64_t v = 0; v < bench->num_voxels; v++) {
-            image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
-        }
+        for (int64_t v = 0; v < bench->num_voxels; v++) image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
         assert_int_equal(array_forward(bench->op, image, data->values), LR_OK);
         assert_int_equal(lr_poisson(data->values, data->count, 5, NULL), LR_OK);
         reconstruct(bench, data, 1);
-        if (ways[k].kind == FIXTURE_RING) {
-            reconstruct(bench, data, 3);
-        }
+        if (ways[k].kind == FIXTURE_RING) reconstruct(bench, data, 3);
         int64_t *index = calloc((size_t)data->count, sizeof(*index));
         lr_lor_data sparse = {.index = index, .values = data->values};
         for (int64_t n = 0; n < data->count; n++) {
@@ -229,8 +216,8 @@ static void osem_is_the_references(void **state)
 
 /* Images alone have room at the place, or nothing has: the result stays, and what crosses shows where
  * things are. */
-static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int64_t bytes,
-                               struct watch *watch, float *image)
+static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int64_t bytes, struct watch *watch,
+                               float *image)
 {
     lr_operator_params params = fixture_params(&bench->fixture, "compute", &bench->log.log);
     params.mode = LR_MODE_EXACT;
@@ -255,9 +242,7 @@ static void osem_heeds_a_limit_of_memory(void **state)
     static float images[3][MOST_VOXELS];
     struct bench *bench = &benches[1];
     lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
-    for (int64_t n = 0; n < data->count; n++) {
-        data->values[n] = 1.0f + (float)(n % 5);
-    }
+    for (int64_t n = 0; n < data->count; n++) data->values[n] = 1.0f + (float)(n % 5);
     const int64_t image_bytes = bench->num_voxels * (int64_t)sizeof(float);
     const int64_t value_bytes = data->count * (int64_t)sizeof(float);
     assert_true(6 * image_bytes < 3 * value_bytes); /* else the second case holds values, too */
@@ -304,16 +289,11 @@ static void an_update_that_overflows_is_refused(void **state)
     static float image[MOST_VOXELS];
     struct bench *bench = &benches[0];
     lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
-    for (int64_t k = 0; k < data->count; k++) {
-        data->values[k] = 1e38f;
-    }
-    for (int64_t v = 0; v < bench->num_voxels; v++) {
-        image[v] = 1e38f;
-    }
+    for (int64_t k = 0; k < data->count; k++) data->values[k] = 1e38f;
+    for (int64_t v = 0; v < bench->num_voxels; v++) image[v] = 1e38f;
     float *initial = calloc((size_t)bench->num_voxels, sizeof(*initial));
     memcpy(initial, image, (size_t)bench->num_voxels * sizeof(*initial));
-    const lr_osem_params params = {
-        .op = bench->op, .data = data, .initial = initial, .log = &bench->log.log};
+    const lr_osem_params params = {.op = bench->op, .data = data, .initial = initial, .log = &bench->log.log};
     test_log_init(&bench->log);
     assert_int_equal(array_osem(&params, image), LR_FAILED);
     assert_non_null(strstr(bench->log.error, "beyond the largest number"));
@@ -331,9 +311,7 @@ static void a_vector_outlives_its_operator(void **state)
     lr_operator *op = fixture_operator(&params);
     lr_vector x;
     lr_vector_sums sums;
-    assert_int_equal(
-        lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x),
-        LR_OK);
+    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x), LR_OK);
     lr_operator_destroy(op);
     assert_int_equal(lr_vector_fill(&x, 1.5), LR_OK);
     assert_int_equal(lr_vector_add_up(&x, NULL, &sums), LR_OK);
@@ -359,12 +337,9 @@ static void a_context_that_is_none_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_texture_of_another_context_gets_it),
-        cmocka_unit_test(osem_is_the_references),
-        cmocka_unit_test(osem_heeds_a_limit_of_memory),
-        cmocka_unit_test(wrong_numbers_are_refused),
-        cmocka_unit_test(an_update_that_overflows_is_refused),
-        cmocka_unit_test(a_vector_outlives_its_operator),
+        cmocka_unit_test(a_texture_of_another_context_gets_it), cmocka_unit_test(osem_is_the_references),
+        cmocka_unit_test(osem_heeds_a_limit_of_memory),         cmocka_unit_test(wrong_numbers_are_refused),
+        cmocka_unit_test(an_update_that_overflows_is_refused),  cmocka_unit_test(a_vector_outlives_its_operator),
         cmocka_unit_test(a_context_that_is_none_is_refused),
     };
     static struct test_log log;
@@ -375,13 +350,9 @@ int main(void)
         gl_context_destroy(ctx);
         return 77;
     }
-    for (int k = 0; k < NUM_WAYS; k++) {
-        bench_init(&benches[k], &ways[k], ctx);
-    }
+    for (int k = 0; k < NUM_WAYS; k++) bench_init(&benches[k], &ways[k], ctx);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    for (int k = 0; k < NUM_WAYS; k++) {
-        bench_finish(&benches[k]);
-    }
+    for (int k = 0; k < NUM_WAYS; k++) bench_finish(&benches[k]);
     gl_context_release(ctx);
     gl_context_destroy(ctx);
     return failed;

@@ -36,12 +36,8 @@ static void bench_fill(struct bench *bench)
     bench->out = make_floats(bench->num_voxels);
     bench->data = make_floats(bench->num_values);
     bench->other = make_floats(bench->num_values);
-    for (int64_t v = 0; v < bench->num_voxels; v++) {
-        bench->image[v] = (float)test_random(&random);
-    }
-    for (int64_t l = 0; l < bench->num_values; l++) {
-        bench->other[l] = (float)test_random(&random);
-    }
+    for (int64_t v = 0; v < bench->num_voxels; v++) bench->image[v] = (float)test_random(&random);
+    for (int64_t l = 0; l < bench->num_values; l++) bench->other[l] = (float)test_random(&random);
     assert_int_equal(lr_operator_set_psf(bench->op, fwhm_mm), LR_OK);
 }
 
@@ -72,16 +68,11 @@ static void open_listmode(struct bench *bench)
     for (int k = 0; k < EVENTS; k++) {
         events[k] = (lr_event){.weight = 1.0f};
         const lr_lor lor = lr_lors_describe(lors, lors->count / EVENTS * k);
-        events[k].crystals[0] =
-            crystal_of(lors->scanner, lor.module_i, (const int[2]){lor.p, lor.q});
-        events[k].crystals[1] =
-            crystal_of(lors->scanner, lor.module_j, (const int[2]){lor.r, lor.s});
+        events[k].crystals[0] = crystal_of(lors->scanner, lor.module_i, (const int[2]){lor.p, lor.q});
+        events[k].crystals[1] = crystal_of(lors->scanner, lor.module_j, (const int[2]){lor.r, lor.s});
     }
-    const lr_listmode_params params = {.lors = lors,
-                                       .grid = &bench->fixture.grid,
-                                       .events = events,
-                                       .count = EVENTS,
-                                       .log = &bench->log.log};
+    const lr_listmode_params params = {
+        .lors = lors, .grid = &bench->fixture.grid, .events = events, .count = EVENTS, .log = &bench->log.log};
     bench->op = lr_listmode_create(&params);
     bench->plain = lr_listmode_create(&params);
     assert_true(bench->op != NULL && bench->plain != NULL);
@@ -95,13 +86,12 @@ static void open_direct(struct bench *bench)
     test_log_init(&bench->log);
     fixture_init(&bench->fixture, FIXTURE_RING);
     bench->fixture.grid = lr_grid_centred((const int[3]){20, 18, 9}, (const double[3]){4, 4, 4});
-    const lr_direct_params params = {
-        .grid = &bench->fixture.grid,
-        .views = views,
-        .num_views = 2,
-        .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 6, .axial_mm = 5}},
-        .backend = "cpu",
-        .log = &bench->log.log};
+    const lr_direct_params params = {.grid = &bench->fixture.grid,
+                                     .views = views,
+                                     .num_views = 2,
+                                     .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 6, .axial_mm = 5}},
+                                     .backend = "cpu",
+                                     .log = &bench->log.log};
     bench->op = lr_direct_create(&params);
     bench->plain = lr_direct_create(&params);
     assert_true(bench->op != NULL && bench->plain != NULL);
@@ -128,9 +118,7 @@ static double share(double away_mm, double edge_mm, double fwhm)
 {
     enum { POINTS = 200 };
     double sum = 0.0;
-    if (!(fwhm > 0.0)) {
-        return away_mm == 0.0 ? 1.0 : 0.0;
-    }
+    if (!(fwhm > 0.0)) return away_mm == 0.0 ? 1.0 : 0.0;
     for (int k = 0; k < POINTS; k++) {
         const double at = away_mm + edge_mm * ((k + 0.5) / POINTS - 0.5);
         sum += exp(-4.0 * log(2.0) * at * at / (fwhm * fwhm));
@@ -147,9 +135,8 @@ static void blur(const struct bench *bench, const float *from, float *to)
     double shares[3][MOST_APART];
     for (int axis = 0; axis < 3; axis++) {
         assert_true(grid->size[axis] <= MOST_APART);
-        for (int k = 0; k < MOST_APART; k++) {
+        for (int k = 0; k < MOST_APART; k++)
             shares[axis][k] = share(k * grid->voxel_mm[axis], grid->voxel_mm[axis], fwhm_mm[axis]);
-        }
     }
     for (int v = 0; v < (int)bench->num_voxels; v++) {
         double sum = 0.0;
@@ -164,9 +151,7 @@ static void blur(const struct bench *bench, const float *from, float *to)
 static double largest_of(const float *values, int64_t count)
 {
     double largest = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, fabs((double)values[k]));
-    }
+    for (int64_t k = 0; k < count; k++) largest = fmax(largest, fabs((double)values[k]));
     return largest;
 }
 
@@ -175,9 +160,7 @@ static void check_near(const float *found, const float *expected, int64_t count)
 {
     const double allowed = 3e-4 * largest_of(expected, count);
     assert_true(allowed > 0.0);
-    for (int64_t k = 0; k < count; k++) {
-        assert_true(fabs((double)found[k] - (double)expected[k]) <= allowed);
-    }
+    for (int64_t k = 0; k < count; k++) assert_true(fabs((double)found[k] - (double)expected[k]) <= allowed);
 }
 
 /* --- laws --- */
@@ -185,9 +168,7 @@ static void check_near(const float *found, const float *expected, int64_t count)
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * (double)b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
     return sum;
 }
 
@@ -225,8 +206,7 @@ static void test_correspondence(void **state)
     const int64_t count = test_num_values(bench.op, &part);
     assert_int_equal(array_forward_part(bench.op, &part, bench.image, bench.data), LR_OK);
     assert_int_equal(array_back_part(bench.op, &part, bench.other, bench.out), LR_OK);
-    assert_close(dot(bench.data, bench.other, count), dot(bench.image, bench.out, bench.num_voxels),
-                 1e-6);
+    assert_close(dot(bench.data, bench.other, count), dot(bench.image, bench.out, bench.num_voxels), 1e-6);
     bench_close(&bench);
 }
 
@@ -256,9 +236,8 @@ static void test_none_changes_nothing(void **state)
     assert_int_equal(lr_operator_set_psf(bench.op, none), LR_OK);
     assert_int_equal(array_forward(bench.op, bench.image, bench.data), LR_OK);
     assert_int_equal(array_forward(bench.plain, bench.image, bench.other), LR_OK);
-    for (int64_t l = 0; l < bench.num_values; l++) {
+    for (int64_t l = 0; l < bench.num_values; l++)
         assert_true(fabs((double)bench.data[l] - (double)bench.other[l]) <= 1e-6);
-    }
     bench_close(&bench);
 }
 
@@ -271,18 +250,16 @@ static void test_a_constant_stays(void **state)
     open_direct(&bench);
     lr_grid grid = lr_grid_centred((const int[3]){40, 40, 40}, (const double[3]){2, 2, 2});
     static const lr_view view = {30, 0};
-    lr_operator *op = lr_direct_create(
-        &(lr_direct_params){.grid = &grid,
-                            .views = &view,
-                            .num_views = 1,
-                            .kernel = {.resolution = {.tof_ps = 20, .radial_mm = 2, .axial_mm = 2}},
-                            .backend = "cpu",
-                            .log = &bench.log.log});
+    lr_operator *op =
+        lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                             .views = &view,
+                                             .num_views = 1,
+                                             .kernel = {.resolution = {.tof_ps = 20, .radial_mm = 2, .axial_mm = 2}},
+                                             .backend = "cpu",
+                                             .log = &bench.log.log});
     assert_non_null(op);
     float *found[2] = {make_floats(40 * 40 * 40), make_floats(40 * 40 * 40)};
-    for (int k = 0; k < 40 * 40 * 40; k++) {
-        ones[k] = 1.0f;
-    }
+    for (int k = 0; k < 40 * 40 * 40; k++) ones[k] = 1.0f;
     assert_int_equal(array_forward(op, ones, found[0]), LR_OK);
     assert_int_equal(lr_operator_set_psf(op, (const double[3]){4, 5, 6}), LR_OK);
     assert_int_equal(array_forward(op, ones, found[1]), LR_OK);
@@ -319,9 +296,7 @@ static void test_what_is_refused(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_correspondence, given),

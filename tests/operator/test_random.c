@@ -66,9 +66,7 @@ static void add_module(struct random_case *random, const struct placing *at)
         module->pitch_mm[k] = at->width_mm[k] / at->crystals[k];
         module->face_mm[k] = at->face * module->pitch_mm[k];
     }
-    if (random->is_tilted) {
-        tilt(module, between(random->state, -0.2, 0.2));
-    }
+    if (random->is_tilted) tilt(module, between(random->state, -0.2, 0.2));
 }
 
 static void add_ring(struct random_case *random, const struct placing *at, int modules)
@@ -120,9 +118,7 @@ static lr_grid make_grid(struct random_case *random)
         voxel_mm[k] = between(random->state, 0.5, 1.0) * extent / size[k];
     }
     lr_grid grid = lr_grid_centred(size, voxel_mm);
-    for (int k = 0; k < 3; k++) {
-        grid.origin_mm[k] += between(random->state, -0.07, 0.07) * random->radius_mm;
-    }
+    for (int k = 0; k < 3; k++) grid.origin_mm[k] += between(random->state, -0.07, 0.07) * random->radius_mm;
     return grid;
 }
 
@@ -145,10 +141,8 @@ static bool make_fixture(struct random_case *random, struct fixture *fixture)
     test_log_init(&log);
     make_modules(random);
     *fixture = (struct fixture){.name = "random", .grid = make_grid(random)};
-    fixture->scanner = lr_scanner_create(&(lr_scanner_params){.name = "random",
-                                                              .modules = random->modules,
-                                                              .num_modules = random->num_modules,
-                                                              .log = &log.log});
+    fixture->scanner = lr_scanner_create(&(lr_scanner_params){
+        .name = "random", .modules = random->modules, .num_modules = random->num_modules, .log = &log.log});
     fixture->lors = fixture->scanner != NULL ? lr_lors_create(fixture->scanner, &log.log) : NULL;
     const int64_t voxels = lr_grid_num_voxels(&fixture->grid);
     return fixture->lors != NULL && fixture->lors->count <= most_lors && voxels <= most_voxels &&
@@ -158,9 +152,7 @@ static bool make_fixture(struct random_case *random, struct fixture *fixture)
 /* Whether the backend has elements of this mode, and projects so with these modules. */
 static bool takes(const struct random_case *random, lr_mode mode)
 {
-    if (strcmp(tested, "raster") == 0) {
-        return mode == LR_MODE_SAMPLED;
-    }
+    if (strcmp(tested, "raster") == 0) return mode == LR_MODE_SAMPLED;
     return strcmp(tested, "native") != 0 || (!random->is_tilted && !random->has_shell);
 }
 
@@ -176,10 +168,10 @@ static void check(const struct fixture *fixture, const struct random_case *rando
             fail_msg("%s, %d modules of %d x %d crystals, radius %g mm, %s%s, %d x %d x %d voxels: "
                      "values %.1e, single "
                      "LORs %.1e, sensitivity %.1e apart",
-                     mode == LR_MODE_EXACT ? "exact" : "sampled", random->num_modules, crystals[0],
-                     crystals[1], random->radius_mm, random->is_tilted ? "tilted" : "upright",
-                     random->has_shell ? ", some behind others" : "", size[0], size[1], size[2],
-                     apart[0], apart[1], apart[2]);
+                     mode == LR_MODE_EXACT ? "exact" : "sampled", random->num_modules, crystals[0], crystals[1],
+                     random->radius_mm, random->is_tilted ? "tilted" : "upright",
+                     random->has_shell ? ", some behind others" : "", size[0], size[1], size[2], apart[0], apart[1],
+                     apart[2]);
         }
     }
 }
@@ -190,11 +182,9 @@ static bool run_case(uint64_t *state)
     struct random_case random = {.state = state};
     struct fixture fixture;
     const bool is_case = make_fixture(&random, &fixture);
-    for (int mode = 0; is_case && mode < 2; mode++) {
-        if (takes(&random, mode == 0 ? LR_MODE_EXACT : LR_MODE_SAMPLED)) {
+    for (int mode = 0; is_case && mode < 2; mode++)
+        if (takes(&random, mode == 0 ? LR_MODE_EXACT : LR_MODE_SAMPLED))
             check(&fixture, &random, mode == 0 ? LR_MODE_EXACT : LR_MODE_SAMPLED);
-        }
-    }
     fixture_finish(&fixture);
     return is_case;
 }
@@ -215,9 +205,7 @@ static void test_random_scanners(void **unused)
 int main(int argc, char **argv)
 {
     tested = argc > 1 ? argv[1] : "compute";
-    if (!fixture_backend_is_usable(tested)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(tested)) return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_scanners)};
     return cmocka_run_group_tests_name(tested, tests, NULL, NULL);
 }

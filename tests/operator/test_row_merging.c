@@ -27,17 +27,14 @@ static lr_status take(void *user, const lr_row *row)
 {
     struct received *received = user;
     assert_int_equal(row->row, received->num_rows);
-    if (received->is_slow && received->num_rows < 12) {
-        nanosleep(&(struct timespec){.tv_nsec = 260000000}, NULL);
-    }
+    if (received->is_slow && received->num_rows < 12) nanosleep(&(struct timespec){.tv_nsec = 260000000}, NULL);
     if (received->num_elements + row->count > received->room) {
         received->room = 2 * (received->num_elements + row->count);
         const size_t room = (size_t)received->room;
         received->lor = realloc(received->lor, room * sizeof(*received->lor));
         received->probability = realloc(received->probability, room * sizeof(double));
     }
-    received->end =
-        realloc(received->end, (size_t)(received->num_rows + 1) * sizeof(*received->end));
+    received->end = realloc(received->end, (size_t)(received->num_rows + 1) * sizeof(*received->end));
     assert_true(received->end && (row->count == 0 || (received->lor && received->probability)));
     for (int64_t k = 0; k < row->count; k++) {
         assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
@@ -92,9 +89,7 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     struct lr_row_entry entry = {{take, &received}, {take_block, &received}};
     const lr_row_sink sink = way->by_blocks ? lr_row_entry_sink(&entry) : entry.rows;
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
-    if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) fail_msg("%s", log.error);
     assert_int_equal(received.num_rows, num_voxels);
     received.num_rows = 0; /* points are counted anew; elements go on */
     assert_int_equal(lr_operator_point_rows(op, points, 3, &sink), LR_OK);
@@ -123,11 +118,10 @@ static void check(const struct fixture *fixture, const int samples[3])
     way.is_slow = samples[0] == 3;
     way.by_blocks = true;
     struct received again = run(fixture, &way);
-    way.memory =
-        300000; /* points of a row in several batches, and lists and tables that are too small */
+    way.memory = 300000; /* points of a row in several batches, and lists and tables that are too small */
     struct received in_parts = run(fixture, &way);
-    print_message("%s, %d samples: %lld elements\n", fixture->name,
-                  samples[0] * samples[1] * samples[2], (long long)by_host.num_elements);
+    print_message("%s, %d samples: %lld elements\n", fixture->name, samples[0] * samples[1] * samples[2],
+                  (long long)by_host.num_elements);
     assert_true(by_host.num_elements > 100);
     assert_true(by_device.num_blocks == 0 && again.num_blocks > 0);
     assert_same(&by_device, &by_host, rounding);
@@ -143,10 +137,9 @@ static void check_fixture(enum fixture_kind kind, const int samples[3])
 {
     struct fixture fixture;
     fixture_init(&fixture, kind);
-    const bool many =
-        samples[0] * samples[1] * samples[2] > 8; /* points of a row; fewer rows then */
-    fixture.grid = lr_grid_centred(many ? (const int[3]){5, 4, 2} : (const int[3]){7, 6, 5},
-                                   (const double[3]){2.7, 3.1, 2.9});
+    const bool many = samples[0] * samples[1] * samples[2] > 8; /* points of a row; fewer rows then */
+    fixture.grid =
+        lr_grid_centred(many ? (const int[3]){5, 4, 2} : (const int[3]){7, 6, 5}, (const double[3]){2.7, 3.1, 2.9});
     check(&fixture, samples);
     fixture_finish(&fixture);
 }
@@ -194,11 +187,8 @@ static void test_sampled_rows(void **state)
 
 int main(void)
 {
-    if (!fixture_backend_is_usable("compute")) {
-        return 77;
-    }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_point_rows), cmocka_unit_test(test_sampled_rows),
-        cmocka_unit_test(test_long_lists), cmocka_unit_test(test_long_rows)};
+    if (!fixture_backend_is_usable("compute")) return 77;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_point_rows), cmocka_unit_test(test_sampled_rows),
+                                       cmocka_unit_test(test_long_lists), cmocka_unit_test(test_long_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,9 @@
 #include "fixtures.h"
 
 enum { NUM_FIXTURES = 5 };
-static const enum fixture_kind fixtures[NUM_FIXTURES] = {
-    FIXTURE_OPPOSED, FIXTURE_UNEQUAL, FIXTURE_RING, FIXTURE_TWO_RINGS,
-    FIXTURE_TILTED /* last: native has upright modules only */};
+static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_UNEQUAL, FIXTURE_RING,
+                                                         FIXTURE_TWO_RINGS,
+                                                         FIXTURE_TILTED /* last: native has upright modules only */};
 
 static float factor_of(int64_t lor)
 {
@@ -18,9 +18,7 @@ static float factor_of(int64_t lor)
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     (void)user;
-    for (int64_t k = 0; k < span->count; k++) {
-        values[k] = factor_of(span->numbers ? span->numbers[k] : span->first + k);
-    }
+    for (int64_t k = 0; k < span->count; k++) values[k] = factor_of(span->numbers ? span->numbers[k] : span->first + k);
     return LR_OK;
 }
 
@@ -62,14 +60,12 @@ static lr_row_sink sink_of(struct bench *bench, bool by_lor)
     return (lr_row_sink){take, bench};
 }
 
-static void bench_init(struct bench *bench, const char *backend, enum fixture_kind kind,
-                       const lr_operator_params *more)
+static void bench_init(struct bench *bench, const char *backend, enum fixture_kind kind, const lr_operator_params *more)
 {
     *bench = (struct bench){.num_rows = 0};
     test_log_init(&bench->log);
     fixture_init(&bench->fixture, kind);
-    bench->fixture.grid =
-        lr_grid_centred((const int[3]){4, 3, 3}, (const double[3]){2.7, 3.1, 2.9});
+    bench->fixture.grid = lr_grid_centred((const int[3]){4, 3, 3}, (const double[3]){2.7, 3.1, 2.9});
     lr_operator_params params = fixture_params(&bench->fixture, backend, &bench->log.log);
     params.factors = more->factors;
     params.store = more->store;
@@ -84,9 +80,7 @@ static void bench_init(struct bench *bench, const char *backend, enum fixture_ki
     const lr_row_sink sink = sink_of(bench, false);
     assert_int_equal(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink), LR_OK);
     memcpy(bench->whole, bench->found, (size_t)size * sizeof(double));
-    for (int64_t k = 0; k < size; k++) {
-        bench->num_elements += bench->whole[k] > 0.0;
-    }
+    for (int64_t k = 0; k < size; k++) bench->num_elements += bench->whole[k] > 0.0;
     assert_true(bench->num_elements > 100);
 }
 
@@ -101,37 +95,28 @@ static void bench_finish(struct bench *bench)
 /* Whether the selection has the LOR, by its lists. */
 static bool has(const lr_lors *lors, const lr_selection *part, int64_t lor)
 {
-    if (part == NULL || (part->lors == NULL && part->pairs == NULL)) {
-        return true;
-    }
-    for (int64_t k = 0; k < part->num_lors; k++) {
-        if (part->lors[k] == lor) {
-            return true;
-        }
-    }
+    if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
+    for (int64_t k = 0; k < part->num_lors; k++)
+        if (part->lors[k] == lor) return true;
     for (int64_t k = 0; k < part->num_pairs; k++) {
         const int32_t pair = part->pairs[k];
-        if (lor >= lors->offsets[pair] && lor < lors->offsets[pair + 1]) {
-            return true;
-        }
+        if (lor >= lors->offsets[pair] && lor < lors->offsets[pair + 1]) return true;
     }
     return false;
 }
 
 /* Where row and column were wanted the elements are those of the whole, elsewhere there are none.
  * tolerance: relative; 0 = the same bits. */
-static void assert_found(const struct bench *bench, const lr_selection *part, const bool *wanted,
-                         double tolerance)
+static void assert_found(const struct bench *bench, const lr_selection *part, const bool *wanted, double tolerance)
 {
     for (int64_t lor = 0; lor < bench->num_lors; lor++) {
         const bool selected = has(bench->fixture.lors, part, lor);
         for (int64_t v = 0; v < bench->num_voxels; v++) {
             const int64_t at = v * bench->num_lors + lor;
-            const double expected =
-                selected && (wanted == NULL || wanted[v]) ? bench->whole[at] : 0.0;
+            const double expected = selected && (wanted == NULL || wanted[v]) ? bench->whole[at] : 0.0;
             if (!(fabs(bench->found[at] - expected) <= tolerance * expected)) {
-                fail_msg("%s: voxel %lld, LOR %lld: %.17g, expected %.17g", bench->fixture.name,
-                         (long long)v, (long long)lor, bench->found[at], expected);
+                fail_msg("%s: voxel %lld, LOR %lld: %.17g, expected %.17g", bench->fixture.name, (long long)v,
+                         (long long)lor, bench->found[at], expected);
             }
         }
     }
@@ -148,21 +133,13 @@ struct lists {
 static void make_lists(const struct bench *bench, struct lists *lists, uint64_t *state)
 {
     *lists = (struct lists){.num_pairs = 0};
-    for (int64_t k = 0; k < bench->fixture.lors->num_pairs && lists->num_pairs < 64; k++) {
-        if (k == 0 || test_random(state) < 0.4) {
-            lists->pairs[lists->num_pairs++] = (int32_t)k;
-        }
-    }
-    for (int64_t k = 0; k < bench->num_lors && lists->num_lors < 4096; k++) {
-        if (test_random(state) < 0.3) {
-            lists->lors[lists->num_lors++] = k;
-        }
-    }
+    for (int64_t k = 0; k < bench->fixture.lors->num_pairs && lists->num_pairs < 64; k++)
+        if (k == 0 || test_random(state) < 0.4) lists->pairs[lists->num_pairs++] = (int32_t)k;
+    for (int64_t k = 0; k < bench->num_lors && lists->num_lors < 4096; k++)
+        if (test_random(state) < 0.3) lists->lors[lists->num_lors++] = k;
     for (int64_t k = 0; k < bench->num_voxels; k++) {
         lists->wanted[k] = test_random(state) < 0.5;
-        if (lists->wanted[k]) {
-            lists->voxels[lists->num_voxels++] = k;
-        }
+        if (lists->wanted[k]) lists->voxels[lists->num_voxels++] = k;
     }
 }
 
@@ -180,8 +157,7 @@ static void check_choices(struct bench *bench, const struct lists *lists)
         assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
         assert_int_equal(bench->num_rows, bench->num_voxels);
         assert_found(bench, &parts[k], NULL, 0.0);
-        choice = (lr_row_choice){
-            .voxels = lists->voxels, .num_voxels = lists->num_voxels, .part = &parts[k]};
+        choice = (lr_row_choice){.voxels = lists->voxels, .num_voxels = lists->num_voxels, .part = &parts[k]};
         sink = sink_of(bench, false);
         assert_int_equal(lr_operator_rows_part(bench->op, &choice, &sink), LR_OK);
         assert_int_equal(bench->num_rows, lists->num_voxels);
@@ -261,14 +237,10 @@ static void test_faults(void **state)
 int main(int argc, char **argv)
 {
     char *backend = argc > 1 ? argv[1] : (char[]){"cpu"};
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_parts, backend),
-        cmocka_unit_test_prestate(test_stored, backend),
-        cmocka_unit_test_prestate(test_factors, backend),
-        cmocka_unit_test_prestate(test_little_memory, backend),
+        cmocka_unit_test_prestate(test_parts, backend),   cmocka_unit_test_prestate(test_stored, backend),
+        cmocka_unit_test_prestate(test_factors, backend), cmocka_unit_test_prestate(test_little_memory, backend),
         cmocka_unit_test_prestate(test_faults, backend),
     };
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);

@@ -26,19 +26,16 @@ static lr_scanner *ring_of(int num_modules)
                                  .face_mm = {4.0, 4.0},
                                  .depth_mm = 10.0};
     }
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .name = "ring of a trial", .modules = modules, .num_modules = num_modules});
+    lr_scanner *scanner = lr_scanner_create(
+        &(lr_scanner_params){.name = "ring of a trial", .modules = modules, .num_modules = num_modules});
     assert_non_null(scanner);
     return scanner;
 }
 
 static bool has(const struct lr_trial_pairs *chosen, int64_t pair)
 {
-    for (int64_t k = 0; k < chosen->count; k++) {
-        if (chosen->pairs[k] == pair) {
-            return true;
-        }
-    }
+    for (int64_t k = 0; k < chosen->count; k++)
+        if (chosen->pairs[k] == pair) return true;
     return false;
 }
 
@@ -105,9 +102,7 @@ static void pairs_without_images_are_every_nth(void **state)
         lr_lors *lors = lr_lors_create(scanner, NULL);
         const int64_t most = (lors->count + 4) / 5;
         struct lr_trial_pairs chosen = choose(lors, odd ? 0.0 : 10.0, most);
-        for (int64_t k = 0; k < chosen.count; k++) {
-            assert_int_equal(chosen.pairs[k], 5 * k);
-        }
+        for (int64_t k = 0; k < chosen.count; k++) assert_int_equal(chosen.pairs[k], 5 * k);
         free(chosen.pairs);
         lr_lors_destroy(lors);
         lr_scanner_destroy(scanner);

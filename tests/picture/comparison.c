@@ -43,11 +43,10 @@ static void open_scene(struct scene *scene)
         const int x = n % side, y = n / side, crystal = y / rays * crystals + x / rays;
         const int other = secondary_of(crystal, x % rays == rays - 1);
         const bool dark = crystal == crystals * crystals - 1;
-        scene->pixels[n] = dark ? (lr_pixel){.module = -1, .r = -1, .s = -1}
-                                : (lr_pixel){.module = 1,
-                                             .r = (float)(other % crystals),
-                                             .s = (float)(other / crystals),
-                                             .weight = 1.0f};
+        scene->pixels[n] =
+            dark ? (lr_pixel){.module = -1, .r = -1, .s = -1}
+                 : (lr_pixel){
+                       .module = 1, .r = (float)(other % crystals), .s = (float)(other / crystals), .weight = 1.0f};
     }
     for (int64_t lor = 0; lor < scene->lors->count; lor++) {
         const int a = (int)(lor / (crystals * crystals)), b = (int)(lor % (crystals * crystals));
@@ -69,8 +68,8 @@ static lr_row row_of(const struct scene *scene, const double *values)
     return (lr_row){.count = scene->count, .lor = scene->lor, .probability = values};
 }
 
-static lr_comparison_params params_of(const struct scene *scene, const lr_row *exact,
-                                      const lr_row *sampled, const int *list)
+static lr_comparison_params params_of(const struct scene *scene, const lr_row *exact, const lr_row *sampled,
+                                      const int *list)
 {
     return (lr_comparison_params){.pixels = scene->pixels,
                                   .pixel_rays = rays,
@@ -174,9 +173,7 @@ static void test_rows(void **state)
     int height[4] = {0};
     for (int n = 1; n <= 3; n++) {
         params.num_sampled = n;
-        params.title = n == 2
-                           ? "a title that is wider than everything else on the whole page, surely"
-                           : "short";
+        params.title = n == 2 ? "a title that is wider than everything else on the whole page, surely" : "short";
         lr_picture *picture = draw(&params);
         height[n] = picture->size[1];
         assert_int_equal(count_pixels(picture, grey), 3 * n * rays * rays);

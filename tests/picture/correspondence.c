@@ -24,8 +24,7 @@ static lr_scanner *make_scanner(void)
                                    .pitch_mm = {2, 2},
                                    .face_mm = {2, 2},
                                    .depth_mm = 10}};
-    lr_scanner *scanner = lr_scanner_create(
-        &(lr_scanner_params){.name = "pair", .modules = modules, .num_modules = 2});
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.name = "pair", .modules = modules, .num_modules = 2});
     assert_non_null(scanner);
     return scanner;
 }
@@ -34,10 +33,8 @@ static void fill_pixels(lr_pixel pixels[rows][columns])
 {
     for (int y = 0; y < rows; y++) {
         for (int x = 0; x < columns; x++) {
-            pixels[y][x] = (lr_pixel){.module = 1,
-                                      .r = (float)(x % 5),
-                                      .s = (float)(y + 3),
-                                      .weight = (float)(1 + x + columns * y)};
+            pixels[y][x] = (lr_pixel){
+                .module = 1, .r = (float)(x % 5), .s = (float)(y + 3), .weight = (float)(1 + x + columns * y)};
         }
     }
     pixels[0][0] = (lr_pixel){.module = -1, .r = -1, .s = -1};
@@ -49,8 +46,7 @@ static void test_crystals(void **state)
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
-    const lr_correspondence_params params = {
-        .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 2};
+    const lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 2};
     lr_picture *picture = lr_picture_correspondence(&params);
     assert_int_equal(picture->size[0], 2 * columns);
     assert_int_equal(picture->size[1], 2 * rows);
@@ -74,11 +70,8 @@ static void test_weights(void **state)
     lr_scanner *scanner = make_scanner();
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
-    const lr_correspondence_params params = {.pixels = &pixels[0][0],
-                                             .scanner = scanner,
-                                             .rays = rays,
-                                             .zoom = 1,
-                                             .view = LR_VIEW_WEIGHTS};
+    const lr_correspondence_params params = {
+        .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = 1, .view = LR_VIEW_WEIGHTS};
     lr_picture *picture = lr_picture_correspondence(&params);
     const uint8_t *top_right = picture->rgb + 3 * (columns - 1);
     const uint8_t *bottom_left = picture->rgb + 3 * (columns * (rows - 1));
@@ -97,8 +90,7 @@ static void test_grid(void **state)
     lr_pixel pixels[rows][columns];
     fill_pixels(pixels);
     for (int zoom = 1; zoom < 4; zoom++) {
-        lr_correspondence_params params = {
-            .pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = zoom};
+        lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = rays, .zoom = zoom};
         lr_picture *plain = lr_picture_correspondence(&params);
         params.crystal_grid = true;
         lr_picture *lined = lr_picture_correspondence(&params);
@@ -125,8 +117,7 @@ static void test_refusals(void **state)
     fill_pixels(pixels);
     struct test_log log;
     test_log_init(&log);
-    lr_correspondence_params params = {
-        .pixels = &pixels[0][0], .scanner = scanner, .rays = 0, .log = &log.log};
+    lr_correspondence_params params = {.pixels = &pixels[0][0], .scanner = scanner, .rays = 0, .log = &log.log};
     assert_null(lr_picture_correspondence(&params));
     assert_int_equal(log.status, LR_USAGE);
     params.rays = rays;

@@ -37,12 +37,9 @@ static lr_picture *draw(lr_scanner_draft *draft, const lr_grid *grid, int *suspe
     lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, &log.log);
     assert_non_null(diagnosis);
     *suspects = diagnosis->num_suspects;
-    const lr_diagnosis_params params = {
-        .draft = draft, .diagnosis = diagnosis, .grid = grid, .log = &log.log};
+    const lr_diagnosis_params params = {.draft = draft, .diagnosis = diagnosis, .grid = grid, .log = &log.log};
     lr_picture *picture = lr_picture_diagnosis(&params);
-    if (picture == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (picture == NULL) fail_msg("%s", log.error);
     lr_diagnosis_destroy(diagnosis);
     return picture;
 }

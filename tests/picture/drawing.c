@@ -29,11 +29,8 @@ static bool same(lr_colour a, lr_colour b)
 static int count_pixels(const lr_picture *picture, lr_colour colour)
 {
     int count = 0;
-    for (int y = 0; y < picture->size[1]; y++) {
-        for (int x = 0; x < picture->size[0]; x++) {
-            count += same(at(picture, x, y), colour);
-        }
-    }
+    for (int y = 0; y < picture->size[1]; y++)
+        for (int x = 0; x < picture->size[0]; x++) count += same(at(picture, x, y), colour);
     return count;
 }
 
@@ -60,11 +57,8 @@ static void test_shapes_are_cut(void **state)
             lr_picture *picture = make(5, 4);
             lr_picture_fill(picture, (int[2]){x, y}, (int[2]){3, 2}, red);
             int expected = 0;
-            for (int px = x; px < x + 3; px++) {
-                for (int py = y; py < y + 2; py++) {
-                    expected += px >= 0 && px < 5 && py >= 0 && py < 4;
-                }
-            }
+            for (int px = x; px < x + 3; px++)
+                for (int py = y; py < y + 2; py++) expected += px >= 0 && px < 5 && py >= 0 && py < 4;
             assert_int_equal(count_pixels(picture, red), expected);
             lr_picture_destroy(picture);
         }
@@ -141,9 +135,7 @@ static void test_diverging_map(void **state)
         for (int sign = -1; sign <= 1; sign += 2) {
             const lr_colour colour = lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 * sign * away);
             assert_true(fabs(lightness(colour) - line) < 0.006);
-            if (n >= 10) {
-                assert_true(sign < 0 ? colour.b > colour.r + 10 : colour.r > colour.b + 10);
-            }
+            if (n >= 10) assert_true(sign < 0 ? colour.b > colour.r + 10 : colour.r > colour.b + 10);
         }
     }
 }
@@ -183,8 +175,7 @@ static void test_map(void **state)
             for (int x = 0; x < 2 * size[0]; x++) {
                 const int row = on_top ? y / 3 : size[1] - 1 - y / 3, column = x / 2;
                 const int i = turned ? column : row, j = turned ? row : column;
-                const lr_colour expected =
-                    i == 1 && j == 1 ? red : (lr_colour){grey[i][j], grey[i][j], grey[i][j]};
+                const lr_colour expected = i == 1 && j == 1 ? red : (lr_colour){grey[i][j], grey[i][j], grey[i][j]};
                 assert_true(same(at(picture, x + 1, y + 1), expected));
             }
         }
@@ -214,17 +205,14 @@ static void test_slices(void **state)
     (void)state;
     const lr_grid grid = {{3, 4, 5}, {2.0, 2.0, 2.0}, {-2.0, -3.0, -4.0}};
     lr_image *image = lr_image_create(&grid, NULL);
-    for (int n = 0; n < 60; n++) {
-        image->values[n] = (float)n;
-    }
+    for (int n = 0; n < 60; n++) image->values[n] = (float)n;
     const int axes[3][3] = {{0, 1, 2}, {0, 2, 1}, {1, 2, 0}}, strides[3] = {1, 3, 12};
     for (int plane = 0; plane < 3; plane++) {
         const int across = axes[plane][0], up = axes[plane][1], normal = axes[plane][2];
         for (int slice = 0; slice < grid.size[normal]; slice++) {
             const lr_slice_params params = {.image = image,
                                             .plane = (lr_plane)plane,
-                                            .position_mm =
-                                                grid.origin_mm[normal] + 2.0 * slice + 0.9,
+                                            .position_mm = grid.origin_mm[normal] + 2.0 * slice + 0.9,
                                             .pixels_per_mm = 0.5,
                                             .low = -0.5,
                                             .high = 254.5};
@@ -259,13 +247,11 @@ static void test_scale_bar(void **state)
         const lr_grid grid = lr_grid_centred((int[3]){10, 10, 1}, voxel);
         lr_image *image = lr_image_create(&grid, NULL);
         const double scale = 200.0 / extents[n];
-        lr_picture *picture = lr_picture_slice(
-            &(lr_slice_params){.image = image, .pixels_per_mm = scale, .scale_bar = true});
+        lr_picture *picture =
+            lr_picture_slice(&(lr_slice_params){.image = image, .pixels_per_mm = scale, .scale_bar = true});
         assert_int_equal(picture->size[0], 200);
         int length = 0;
-        while (same(at(picture, length, 210), (lr_colour){0, 0, 0})) {
-            length++;
-        }
+        while (same(at(picture, length, 210), (lr_colour){0, 0, 0})) length++;
         assert_true(fabs(length - expected[n] * scale) <= 0.51);
         lr_picture_destroy(picture);
         lr_image_destroy(image);
@@ -286,8 +272,8 @@ static void test_mosaic(void **state)
         area += tiles[n]->size[0] * tiles[n]->size[1];
     }
     for (int columns = 0; columns < 7; columns++) {
-        lr_picture *page = lr_picture_mosaic(
-            &(lr_mosaic_params){.tiles = list, .num_tiles = 5, .columns = columns, .title = "all"});
+        lr_picture *page =
+            lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .num_tiles = 5, .columns = columns, .title = "all"});
         assert_non_null(page);
         assert_int_equal(count_pixels(page, red), area);
         lr_picture_destroy(page);
@@ -305,22 +291,16 @@ static void test_mosaic(void **state)
     assert_true(noted->size[1] >= plain->size[1] + 2 * lr_picture_text_height(&small));
     assert_true(noted->size[0] < lr_picture_text_width(words, &small));
     int drawn = 0;
-    for (int y = 34; y < 34 + noted->size[1] - plain->size[1]; y++) {
-        for (int x = 0; x < noted->size[0]; x++) {
-            drawn += !same(at(noted, x, y), white);
-        }
-    }
-    assert_true(drawn >
-                4 * (int)strlen(words)); /* a letter has more pixels than that, blanks none */
+    for (int y = 34; y < 34 + noted->size[1] - plain->size[1]; y++)
+        for (int x = 0; x < noted->size[0]; x++) drawn += !same(at(noted, x, y), white);
+    assert_true(drawn > 4 * (int)strlen(words)); /* a letter has more pixels than that, blanks none */
     lr_picture_destroy(plain);
     lr_picture_destroy(noted);
     struct test_log log;
     test_log_init(&log);
     assert_null(lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .log = &log.log}));
     assert_int_equal(log.status, LR_USAGE);
-    for (int n = 0; n < 5; n++) {
-        lr_picture_destroy(tiles[n]);
-    }
+    for (int n = 0; n < 5; n++) lr_picture_destroy(tiles[n]);
 }
 
 int main(void)

@@ -21,11 +21,8 @@ static bool is_blank(const lr_picture *picture, int x, int y)
 static int count_ink(const lr_picture *picture, const int low[2], const int high[2])
 {
     int count = 0;
-    for (int y = low[1]; y < high[1]; y++) {
-        for (int x = low[0]; x < high[0]; x++) {
-            count += !is_blank(picture, x, y);
-        }
-    }
+    for (int y = low[1]; y < high[1]; y++)
+        for (int x = low[0]; x < high[0]; x++) count += !is_blank(picture, x, y);
     return count;
 }
 
@@ -89,10 +86,8 @@ static void test_axes(void **state)
 static void test_places(void **state)
 {
     (void)state;
-    const struct lr_axes axes = {.corner = {10, 20},
-                                 .size = {100, 50},
-                                 .across = {-5, 5, NULL, false},
-                                 .up = {0, 1, NULL, false}};
+    const struct lr_axes axes = {
+        .corner = {10, 20}, .size = {100, 50}, .across = {-5, 5, NULL, false}, .up = {0, 1, NULL, false}};
     assert_int_equal(lr_axes_x(&axes, -5.0), 10);
     assert_int_equal(lr_axes_x(&axes, 0.0), 60);
     assert_int_equal(lr_axes_x(&axes, 5.0), 110);
@@ -105,8 +100,7 @@ static void test_places(void **state)
 static void test_bars(void **state)
 {
     (void)state;
-    static const double ranges[][2] = {{0, 1},      {0, 3.7e-6}, {-20, 20},
-                                       {0, 123456}, {5, 5},      {0, 1e9}};
+    static const double ranges[][2] = {{0, 1}, {0, 3.7e-6}, {-20, 20}, {0, 123456}, {5, 5}, {0, 1e9}};
     for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++) {
         for (int k = 0; k < 2; k++) {
             const lr_bar_params bar = {.size = {0, 160},
@@ -137,14 +131,10 @@ static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2
         for (corner[0] = 0; corner[0] + inside->size[0] <= whole->size[0]; corner[0]++) {
             bool same = true;
             for (int y = 0; y < inside->size[1] && same; y++) {
-                const uint8_t *row =
-                    whole->rgb + 3 * ((corner[1] + y) * whole->size[0] + corner[0]);
-                same = memcmp(row, inside->rgb + 3 * y * inside->size[0],
-                              3 * (size_t)inside->size[0]) == 0;
+                const uint8_t *row = whole->rgb + 3 * ((corner[1] + y) * whole->size[0] + corner[0]);
+                same = memcmp(row, inside->rgb + 3 * y * inside->size[0], 3 * (size_t)inside->size[0]) == 0;
             }
-            if (same) {
-                return true;
-            }
+            if (same) return true;
         }
     }
     return false;
@@ -169,9 +159,7 @@ static lr_image *make_image(const int size[3])
 {
     const lr_grid grid = lr_grid_centred(size, (double[3]){2, 2, 3});
     lr_image *image = lr_image_create(&grid, NULL);
-    for (int n = 0; n < size[0] * size[1] * size[2]; n++) {
-        image->values[n] = (float)(1 + (37 * n) % 101);
-    }
+    for (int n = 0; n < size[0] * size[1] * size[2]; n++) image->values[n] = (float)(1 + (37 * n) % 101);
     return image;
 }
 
@@ -198,10 +186,8 @@ static void test_correspondences(void **state)
     const int rays = 2, side = rays * 9;
     lr_pixel *pixels = calloc((size_t)(side * side), sizeof(*pixels));
     for (int n = 0; n < side * side; n++) {
-        pixels[n] = (lr_pixel){.module = 1,
-                               .r = (float)(n % 9),
-                               .s = (float)(n / side / 2),
-                               .weight = 1e-5f * (float)(1 + n % 7)};
+        pixels[n] = (lr_pixel){
+            .module = 1, .r = (float)(n % 9), .s = (float)(n / side / 2), .weight = 1e-5f * (float)(1 + n % 7)};
     }
     for (int view = 0; view < 2; view++) {
         lr_correspondence_params params = {.pixels = pixels,
@@ -247,14 +233,11 @@ static void test_panel_of_long_names(void **state)
 {
     (void)state;
     char name[5000];
-    for (int n = 0; n < 4999; n++) {
-        name[n] = n % 7 == 6 ? '\xc3' : n % 11 == 10 ? '\033' : 'W';
-    }
+    for (int n = 0; n < 4999; n++) name[n] = n % 7 == 6 ? '\xc3' : n % 11 == 10 ? '\033' : 'W';
     name[4999] = '\0';
     lr_picture *tile = lr_picture_create((int[2]){50, 50}, NULL);
     const lr_tile list[2] = {{tile, name}, {tile, name}};
-    const lr_mosaic_params params = {
-        .tiles = list, .num_tiles = 2, .title = name, .subtitle = name};
+    const lr_mosaic_params params = {.tiles = list, .num_tiles = 2, .title = name, .subtitle = name};
     lr_picture *page = lr_picture_mosaic(&params);
     assert_non_null(page);
     assert_true(page->size[0] > 2 * 420 && page->size[0] < 1100);

@@ -9,9 +9,7 @@
 static int count_ink(const lr_picture *picture)
 {
     int count = 0;
-    for (int n = 0; n < picture->size[0] * picture->size[1]; n++) {
-        count += picture->rgb[3 * n] < 255;
-    }
+    for (int n = 0; n < picture->size[0] * picture->size[1]; n++) count += picture->rgb[3 * n] < 255;
     return count;
 }
 
@@ -43,8 +41,8 @@ static void test_one_sentence(void **state)
     lr_picture *tile = lr_picture_create((int[2]){30, 30}, NULL);
     const lr_tile list[1] = {{tile, "a caption"}};
     for (int n = 0; n < 3; n++) {
-        lr_picture *page = lr_picture_mosaic(
-            &(lr_mosaic_params){.tiles = list, .num_tiles = 1, .title = "all", .log = &log.log});
+        lr_picture *page =
+            lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .num_tiles = 1, .title = "all", .log = &log.log});
         assert_non_null(page);
         assert_true(count_ink(page) > 30 * 30 + 50);
         lr_picture_destroy(page);
@@ -60,14 +58,10 @@ int main(void)
     static const char file[] = "no-fonts.conf";
     FILE *stream = fopen(file, "w");
     if (stream == NULL || fputs("<?xml version=\"1.0\"?><fontconfig></fontconfig>\n", stream) < 0 ||
-        fclose(stream) != 0 || setenv("FONTCONFIG_FILE", file, 1) != 0) {
+        fclose(stream) != 0 || setenv("FONTCONFIG_FILE", file, 1) != 0)
         return 1;
-    }
     char path[4096];
-    if (realpath(file, path) == NULL || setenv("FONTCONFIG_FILE", path, 1) != 0) {
-        return 1;
-    }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strokes),
-                                       cmocka_unit_test(test_one_sentence)};
+    if (realpath(file, path) == NULL || setenv("FONTCONFIG_FILE", path, 1) != 0) return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strokes), cmocka_unit_test(test_one_sentence)};
     return cmocka_run_group_tests_name("pictures without a font", tests, NULL, NULL);
 }

@@ -56,8 +56,7 @@ static bool look_alike(const char *a, const char *b)
 {
     const lr_text_style style = {.size_px = 0};
     lr_picture *one = write(a, &style, 400), *other = write(b, &style, 400);
-    const bool same =
-        memcmp(one->rgb, other->rgb, (size_t)one->size[0] * (size_t)one->size[1] * 3) == 0;
+    const bool same = memcmp(one->rgb, other->rgb, (size_t)one->size[0] * (size_t)one->size[1] * 3) == 0;
     lr_picture_destroy(one);
     lr_picture_destroy(other);
     return same;
@@ -82,9 +81,8 @@ static void test_letters(void **state)
             assert_true(low[1] >= border && high[1] < border + height);
         }
         lr_picture_destroy(picture);
-        for (int before = ' '; before < letter; before++) {
+        for (int before = ' '; before < letter; before++)
             assert_false(look_alike(text, (const char[2]){(char)before, '\0'}));
-        }
     }
     int low[2], high[2], full = 0;
     const lr_text_style red = {.colour = {200, 20, 30}};
@@ -103,8 +101,7 @@ static void test_sizes(void **state)
 {
     (void)state;
     const char text[] = "Resolution 4.5 mm";
-    const lr_text_style usual = {.size_px = 0}, same = {.size_px = 13}, twice = {.size_px = 26},
-                        bold = {.bold = true};
+    const lr_text_style usual = {.size_px = 0}, same = {.size_px = 13}, twice = {.size_px = 26}, bold = {.bold = true};
     const int width = lr_picture_text_width(text, &usual);
     assert_int_equal(lr_picture_text_width("", &usual), 0);
     assert_int_equal(lr_picture_text_width(text, &same), width);
@@ -150,9 +147,7 @@ static void test_utf8(void **state)
     const int count = (int)(sizeof(texts) / sizeof(texts[0]));
     for (int n = 0; n < count; n++) {
         assert_false(look_alike(texts[n], "\xee\x80\x80")); /* U+E000: for private use */
-        for (int before = 0; before < n; before++) {
-            assert_false(look_alike(texts[n], texts[before]));
-        }
+        for (int before = 0; before < n; before++) assert_false(look_alike(texts[n], texts[before]));
     }
     const lr_text_style style = {.size_px = 0};
     assert_true(lr_picture_text_width("µ", &style) < lr_picture_text_width("uu", &style));
@@ -168,9 +163,7 @@ static void test_hostile_bytes(void **state)
         {"a\033[31mb", "a [31mb"}, {"a\nb\tc", "a b c"}, {"a\x7f\x01z", "a  z"},
         {"a\xc2\x85z", "a  z"},    {"\r\n\a\b", "    "},
     };
-    for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) {
-        assert_true(look_alike(pairs[n][0], pairs[n][1]));
-    }
+    for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) assert_true(look_alike(pairs[n][0], pairs[n][1]));
 }
 
 /* Whether a line is drawn as the text's first characters with an ellipsis after them. */
@@ -186,8 +179,8 @@ static bool is_shortened(const lr_picture *picture, const char *text, const lr_t
         lr_picture_text(other, (int[2]){border, border}, part, &whole);
         found = true;
         for (int y = 0; y < picture->size[1] && found; y++) {
-            found = memcmp(picture->rgb + (size_t)y * (size_t)picture->size[0] * 3,
-                           other->rgb + (size_t)y * 2000 * 3, (size_t)picture->size[0] * 3) == 0;
+            found = memcmp(picture->rgb + (size_t)y * (size_t)picture->size[0] * 3, other->rgb + (size_t)y * 2000 * 3,
+                           (size_t)picture->size[0] * 3) == 0;
         }
         lr_picture_destroy(other);
     }
@@ -211,10 +204,8 @@ static void test_long_names(void **state)
         lr_picture_destroy(ends);
         lr_picture_destroy(told);
     }
-    const lr_text_style exact = {.most_px =
-                                     lr_picture_text_width(name, &(lr_text_style){.size_px = 0})};
-    lr_picture *fits = write(name, &exact, 800),
-               *free = write(name, &(lr_text_style){.size_px = 0}, 800);
+    const lr_text_style exact = {.most_px = lr_picture_text_width(name, &(lr_text_style){.size_px = 0})};
+    lr_picture *fits = write(name, &exact, 800), *free = write(name, &(lr_text_style){.size_px = 0}, 800);
     assert_memory_equal(fits->rgb, free->rgb, 800 * 3 * border * 3);
     lr_picture_destroy(fits);
     lr_picture_destroy(free);
@@ -227,9 +218,8 @@ static void test_no_room(void **state)
     int low[2], high[2];
     lr_picture *picture = write("emissions", &(lr_text_style){.most_px = 4}, 200);
     assert_int_equal(count_ink(picture, low, high), 0);
-    static const int corners[][2] = {{-300, 5},     {300, 5},       {5, -300},
-                                     {5, 300},      {INT32_MIN, 0}, {INT32_MAX, INT32_MAX},
-                                     {0, INT32_MIN}};
+    static const int corners[][2] = {
+        {-300, 5}, {300, 5}, {5, -300}, {5, 300}, {INT32_MIN, 0}, {INT32_MAX, INT32_MAX}, {0, INT32_MIN}};
     for (size_t n = 0; n < sizeof(corners) / sizeof(corners[0]); n++) {
         for (int turn = 0; turn < 2; turn++) {
             lr_picture_text(picture, corners[n], "emissions", &(lr_text_style){.upwards = turn});
@@ -247,17 +237,12 @@ static void test_random_bytes(void **state)
     char text[3000];
     for (int n = 0; n < 300; n++) {
         const int length = (int)(test_random(&seed) * (n % 10 == 0 ? 2999 : 60));
-        for (int k = 0; k < length; k++) {
-            text[k] = (char)(1 + (int)(test_random(&seed) * 255));
-        }
+        for (int k = 0; k < length; k++) text[k] = (char)(1 + (int)(test_random(&seed) * 255));
         text[length] = '\0';
-        const lr_text_style style = {.size_px = (int)(test_random(&seed) * 40),
-                                     .most_px = (int)(test_random(&seed) * 100),
-                                     .upwards = n & 1};
-        lr_picture *picture =
-            make(1 + (int)(test_random(&seed) * 90), 1 + (int)(test_random(&seed) * 90));
-        const int corner[2] = {(int)(test_random(&seed) * 120) - 30,
-                               (int)(test_random(&seed) * 120) - 30};
+        const lr_text_style style = {
+            .size_px = (int)(test_random(&seed) * 40), .most_px = (int)(test_random(&seed) * 100), .upwards = n & 1};
+        lr_picture *picture = make(1 + (int)(test_random(&seed) * 90), 1 + (int)(test_random(&seed) * 90));
+        const int corner[2] = {(int)(test_random(&seed) * 120) - 30, (int)(test_random(&seed) * 120) - 30};
         lr_picture_text(picture, corner, text, &style);
         assert_true(lr_picture_text_width(text, &style) >= 0);
         lr_picture_destroy(picture);
@@ -281,32 +266,20 @@ static void test_threads(void **state)
     enum { count = 4 };
     pthread_t threads[count];
     lr_picture *pictures[count + 1];
-    for (int n = 0; n <= count; n++) {
-        pictures[n] = make(200, 90);
-    }
-    for (int n = 0; n < count; n++) {
-        assert_int_equal(pthread_create(&threads[n], NULL, write_much, pictures[n]), 0);
-    }
-    for (int n = 0; n < count; n++) {
-        pthread_join(threads[n], NULL);
-    }
+    for (int n = 0; n <= count; n++) pictures[n] = make(200, 90);
+    for (int n = 0; n < count; n++) assert_int_equal(pthread_create(&threads[n], NULL, write_much, pictures[n]), 0);
+    for (int n = 0; n < count; n++) pthread_join(threads[n], NULL);
     write_much(pictures[count]);
-    for (int n = 0; n <= count; n++) {
-        assert_memory_equal(pictures[n]->rgb, pictures[count]->rgb, 200 * 90 * 3);
-    }
-    for (int n = 0; n <= count; n++) {
-        lr_picture_destroy(pictures[n]);
-    }
+    for (int n = 0; n <= count; n++) assert_memory_equal(pictures[n]->rgb, pictures[count]->rgb, 200 * 90 * 3);
+    for (int n = 0; n <= count; n++) lr_picture_destroy(pictures[n]);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_letters),       cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_upwards),       cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_hostile_bytes), cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_no_room),       cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_letters), cmocka_unit_test(test_sizes),         cmocka_unit_test(test_upwards),
+        cmocka_unit_test(test_utf8),    cmocka_unit_test(test_hostile_bytes), cmocka_unit_test(test_long_names),
+        cmocka_unit_test(test_no_room), cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("text in pictures", tests, NULL, NULL);
 }

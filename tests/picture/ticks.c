@@ -103,8 +103,7 @@ static void test_no_range(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_range),
-                                       cmocka_unit_test(test_known),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_any_range), cmocka_unit_test(test_known),
                                        cmocka_unit_test(test_no_range)};
     return cmocka_run_group_tests_name("ticks", tests, NULL, NULL);
 }

@@ -24,9 +24,8 @@ struct session {
 static inline lr_status get_values(void *user, const lr_lor_span *span, float *values)
 {
     const float *all = user;
-    for (int64_t k = 0; k < span->count; k++) {
+    for (int64_t k = 0; k < span->count; k++)
         values[k] = all[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
     return LR_OK;
 }
 
@@ -49,9 +48,7 @@ static inline void draw_counts(struct session *s, double scale)
         phantom[v] = (float)(scale * (spot < 4.5 ? 1000.0 : 50.0));
     }
     assert_int_equal(array_forward(s->op, phantom, s->data->values), LR_OK);
-    for (int64_t l = 0; l < s->data->count; l++) {
-        s->data->values[l] += s->additive[l];
-    }
+    for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] += s->additive[l];
     assert_int_equal(lr_poisson(s->data->values, s->data->count, test_seed(), NULL), LR_OK);
     s->sparse.count = 0;
     for (int64_t l = 0; l < s->data->count; l++) {
@@ -116,9 +113,7 @@ static inline double difference(const float *image, const double *expected)
 
 static inline void widen(const float *image, double *wide)
 {
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        wide[v] = image[v];
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) wide[v] = image[v];
 }
 
 /* --- the matrix --- */
@@ -131,9 +126,8 @@ struct matrix {
 static inline lr_status take_row(void *user, const lr_row *row)
 {
     const struct matrix *matrix = user;
-    for (int64_t k = 0; k < row->count; k++) {
+    for (int64_t k = 0; k < row->count; k++)
         matrix->elements[row->row * matrix->num_lors + row->lor[k]] = row->probability[k];
-    }
     return LR_OK;
 }
 

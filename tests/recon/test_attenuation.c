@@ -14,25 +14,21 @@ struct ends {
     double length_slack; /* how much the lines' lengths differ at most */
 };
 
-static void face_of(const lr_scanner *scanner, int m, const int at[2], double centre[3],
-                    struct ends *ends)
+static void face_of(const lr_scanner *scanner, int m, const int at[2], double centre[3], struct ends *ends)
 {
     const lr_module *module = &scanner->modules[m];
     lr_scanner_detection_centre(scanner, m, centre);
     for (int k = 0; k < 3; k++) {
-        centre[k] +=
-            (at[0] - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
-            (at[1] - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1] * module->v[k];
-        const double half = 0.5 * (module->face_mm[0] * fabs(module->u[k]) +
-                                   module->face_mm[1] * fabs(module->v[k]));
+        centre[k] += (at[0] - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
+                     (at[1] - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1] * module->v[k];
+        const double half = 0.5 * (module->face_mm[0] * fabs(module->u[k]) + module->face_mm[1] * fabs(module->v[k]));
         ends->half[k] = fmax(ends->half[k], half);
     }
     ends->length_slack += 0.5 * hypot(module->face_mm[0], module->face_mm[1]);
 }
 
 /* Least and largest mu of the voxels whose centres lie within reach of a point; 0 outside. */
-static void look_around(const lr_image *mu, const double point[3], const double reach[3],
-                        double range[2])
+static void look_around(const lr_image *mu, const double point[3], const double reach[3], double range[2])
 {
     int low[3], high[3];
     range[0] = INFINITY;
@@ -41,9 +37,7 @@ static void look_around(const lr_image *mu, const double point[3], const double 
         const double at = (point[k] - mu->grid.origin_mm[k]) / mu->grid.voxel_mm[k];
         low[k] = (int)ceil(at - reach[k] / mu->grid.voxel_mm[k]);
         high[k] = (int)floor(at + reach[k] / mu->grid.voxel_mm[k]);
-        if (low[k] < 0 || high[k] >= mu->grid.size[k]) {
-            range[0] = 0.0;
-        }
+        if (low[k] < 0 || high[k] >= mu->grid.size[k]) range[0] = 0.0;
         low[k] = low[k] < 0 ? 0 : low[k];
         high[k] = high[k] < mu->grid.size[k] ? high[k] : mu->grid.size[k] - 1;
     }
@@ -75,9 +69,7 @@ static double bound_of(const lr_lors *lors, const lr_image *mu, int64_t l)
     }
     for (int n = 0; n < MU_STEPS; n++) {
         double point[3], range[2];
-        for (int k = 0; k < 3; k++) {
-            point[k] = ends.a[k] + (n + 0.5) / MU_STEPS * (ends.b[k] - ends.a[k]);
-        }
+        for (int k = 0; k < 3; k++) point[k] = ends.a[k] + (n + 0.5) / MU_STEPS * (ends.b[k] - ends.a[k]);
         look_around(mu, point, reach, range);
         low += range[0] / MU_STEPS;
         high += range[1] / MU_STEPS;
@@ -108,9 +100,7 @@ static float *project(const struct fixture *fixture, const lr_operator_params *p
     float *image = calloc((size_t)num_voxels, sizeof(*image));
     float *data = calloc((size_t)fixture->lors->count, sizeof(*data));
     assert_true(image != NULL && data != NULL);
-    for (int64_t v = 0; v < num_voxels; v++) {
-        image[v] = 1.0f;
-    }
+    for (int64_t v = 0; v < num_voxels; v++) image[v] = 1.0f;
     assert_int_equal(array_forward(op, image, data), LR_OK);
     lr_operator_destroy(op);
     free(image);
@@ -125,11 +115,9 @@ struct findings {
     int count;
 };
 
-static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode mode,
-                    struct findings *found)
+static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode mode, struct findings *found)
 {
-    lr_attenuation *attenuation =
-        lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu});
+    lr_attenuation *attenuation = lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu});
     assert_non_null(attenuation);
     const lr_lor_source factors = lr_attenuation_source(attenuation);
     lr_operator_params params = fixture_params(fixture, "cpu", NULL);
@@ -142,15 +130,11 @@ static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode m
     float *by_factor = project(fixture, &params), *by_line = project(fixture, &marching);
     for (int64_t l = 0; l < fixture->lors->count; l++) {
         assert_true((by_factor[l] > 0.0f) == (by_line[l] > 0.0f));
-        if (by_factor[l] == 0.0f) {
-            continue;
-        }
+        if (by_factor[l] == 0.0f) continue;
         const double ratio = fabs(log((double)by_line[l] / by_factor[l]));
         const double bound = bound_of(fixture->lors, mu, l);
-        if (!(ratio <= bound + 1e-6)) { /* 1e-6: floats */
-            fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l,
-                     ratio, bound);
-        }
+        if (!(ratio <= bound + 1e-6)) /* 1e-6: floats */
+            fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l, ratio, bound);
         found->worst = fmax(found->worst, ratio);
         found->of_bound = fmax(found->of_bound, bound > 0.0 ? ratio / bound : 0.0);
         found->difference2 += pow((double)by_line[l] - by_factor[l], 2.0);
@@ -179,9 +163,8 @@ static void check(bool is_smooth)
         }
         print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, "
                       "bound %.4f in the mean, %.2f of a bound reached; relative L2 %.2g\n",
-                      is_smooth ? "smooth" : "sharp", mode == LR_MODE_EXACT ? "exact" : "sampled",
-                      found.count, found.difference / found.count, found.worst,
-                      found.bounds / found.count, found.of_bound,
+                      is_smooth ? "smooth" : "sharp", mode == LR_MODE_EXACT ? "exact" : "sampled", found.count,
+                      found.difference / found.count, found.worst, found.bounds / found.count, found.of_bound,
                       sqrt(found.difference2 / found.size2));
         assert_true(found.count > 1000);
         assert_true(found.of_bound > 0.05);

@@ -31,20 +31,15 @@ static void penalised_init(struct penalised *p, const char *backend)
 {
     double largest = 0.0, all = 0.0;
     session_init(&p->s, backend);
-    if (strcmp(backend, "native") == 0) {
-        store_matrix(&p->s, backend);
-    }
+    if (strcmp(backend, "native") == 0) store_matrix(&p->s, backend);
     draw_counts(&p->s, 50.0);
     p->matrix = read_matrix(&p->s);
     double counts = 0.0; /* that the additive term leaves */
-    for (int64_t l = 0; l < p->matrix.num_lors; l++) {
-        counts += (double)p->s.data->values[l] - p->s.additive[l];
-    }
+    for (int64_t l = 0; l < p->matrix.num_lors; l++) counts += (double)p->s.data->values[l] - p->s.additive[l];
     for (int v = 0; v < NUM_VOXELS; v++) {
         p->sensitivity[v] = 0.0;
-        for (int64_t l = 0; l < p->matrix.num_lors; l++) {
+        for (int64_t l = 0; l < p->matrix.num_lors; l++)
             p->sensitivity[v] += p->matrix.elements[v * p->matrix.num_lors + l];
-        }
         largest = fmax(largest, p->sensitivity[v]);
         all += p->sensitivity[v];
         p->kappa[v] = (float)(0.75 + 0.25 * cos(v));
@@ -79,15 +74,11 @@ static lr_recon_params bsrem(const struct penalised *p, int iterations, int subs
 static double pair_weight(const struct penalised *p, int j, int k)
 {
     const lr_grid *grid = &p->s.fixture.grid;
-    const int d[3] = {abs(j % NX - k % NX), abs(j / NX % NY - k / NX % NY),
-                      abs(j / NX / NY - k / NX / NY)};
+    const int d[3] = {abs(j % NX - k % NX), abs(j / NX % NY - k / NX % NY), abs(j / NX / NY - k / NX / NY)};
     double square = 0.0;
-    for (int axis = 0; axis < 3; axis++) {
-        square += pow(d[axis] * grid->voxel_mm[axis], 2);
-    }
-    return j == k || d[0] > 1 || d[1] > 1 || d[2] > 1
-               ? 0.0
-               : grid->voxel_mm[0] / sqrt(square) * p->kappa[j] * p->kappa[k];
+    for (int axis = 0; axis < 3; axis++) square += pow(d[axis] * grid->voxel_mm[axis], 2);
+    return j == k || d[0] > 1 || d[1] > 1 || d[2] > 1 ? 0.0
+                                                      : grid->voxel_mm[0] / sqrt(square) * p->kappa[j] * p->kappa[k];
 }
 
 /* dR / dx_j, and in *weight the sum of the pairs' weights. */
@@ -111,18 +102,14 @@ static double objective(const struct penalised *p, const float *image)
     double likelihood = 0.0, roughness = 0.0;
     for (int64_t l = 0; l < p->matrix.num_lors; l++) {
         double e = p->s.additive[l];
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            e += p->matrix.elements[v * p->matrix.num_lors + l] * image[v];
-        }
+        for (int v = 0; v < NUM_VOXELS; v++) e += p->matrix.elements[v * p->matrix.num_lors + l] * image[v];
         likelihood += e > 0.0 ? p->s.data->values[l] * log(e) - e : 0.0;
     }
     for (int j = 0; j < NUM_VOXELS; j++) {
         for (int k = 0; k < j; k++) {
             const double d = (double)image[j] - image[k], w = pair_weight(p, j, k);
-            roughness += w > 0.0 ? w * d * d /
-                                       ((double)image[j] + image[k] + p->prior.gamma * fabs(d) +
-                                        p->prior.epsilon)
-                                 : 0.0;
+            roughness +=
+                w > 0.0 ? w * d * d / ((double)image[j] + image[k] + p->prior.gamma * fabs(d) + p->prior.epsilon) : 0.0;
         }
     }
     return likelihood - p->prior.beta * roughness;
@@ -136,23 +123,16 @@ struct plain {
 };
 
 /* Gradient of a subset's share of the log-likelihood, without the prior. */
-static void find_gradient(const struct penalised *p, const struct plain *plain, const double *x,
-                          double *gradient)
+static void find_gradient(const struct penalised *p, const struct plain *plain, const double *x, double *gradient)
 {
     memset(gradient, 0, NUM_VOXELS * sizeof(*gradient));
     for (int64_t l = 0; l < p->matrix.num_lors; l++) {
         const double *column = p->matrix.elements + l;
         double e = p->s.additive[l];
-        if (plain->subset_of != NULL && plain->subset_of[l] != plain->subset) {
-            continue;
-        }
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            e += column[v * p->matrix.num_lors] * x[v];
-        }
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            gradient[v] +=
-                e > 0.0 ? column[v * p->matrix.num_lors] * (p->s.data->values[l] / e - 1.0) : 0.0;
-        }
+        if (plain->subset_of != NULL && plain->subset_of[l] != plain->subset) continue;
+        for (int v = 0; v < NUM_VOXELS; v++) e += column[v * p->matrix.num_lors] * x[v];
+        for (int v = 0; v < NUM_VOXELS; v++)
+            gradient[v] += e > 0.0 ? column[v * p->matrix.num_lors] * (p->s.data->values[l] / e - 1.0) : 0.0;
     }
 }
 
@@ -187,12 +167,9 @@ static void test_it_is_the_papers_formula(void **state)
         params.relaxation = 0.8;
         params.relaxation_fall = 0.5;
         params.data = k == 1 ? &p.s.sparse : p.s.data;
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            p.s.plain[v] = p.sensitivity[v] > 0.0 ? p.level : 0.0;
-        }
+        for (int v = 0; v < NUM_VOXELS; v++) p.s.plain[v] = p.sensitivity[v] > 0.0 ? p.level : 0.0;
         for (int n = 0; n < 2 * subsets; n++) {
-            const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)),
-                                        order[n % subsets], subsets};
+            const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)), order[n % subsets], subsets};
             update_plain(&p, &plain, p.s.plain);
         }
         assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
@@ -232,10 +209,8 @@ static void check_at_the_maximum(struct penalised *p, const float *image, double
         const double scale = p->sensitivity[v] + 2.0 * p->prior.beta * weight;
         assert_true(image[v] >= 0.0f);
         largest = fmax(largest, x[v]);
-        if (p->sensitivity[v] > 0.0) {
-            worst = fmax(worst, fmax(x[v], 1e-3 * p->level) * (left > 0.0 || x[v] > 0.0) *
-                                    fabs(left) / scale);
-        }
+        if (p->sensitivity[v] > 0.0)
+            worst = fmax(worst, fmax(x[v], 1e-3 * p->level) * (left > 0.0 || x[v] > 0.0) * fabs(left) / scale);
     }
     print_message("step that is left: %.2g of the largest voxel\n", worst / largest);
     assert_true(worst < tolerance * largest);
@@ -254,9 +229,8 @@ static void test_subsets_meet_at_the_maximum(void **state)
     widen(p.s.other, p.s.plain);
     check_at_the_maximum(&p, p.s.other, 1e-5);
     const double best = course.objective[course.count - 1];
-    for (int k = 50; k < course.count; k++) { /* sums of single numbers in between */
+    for (int k = 50; k < course.count; k++) /* sums of single numbers in between */
         assert_true(course.objective[k] >= course.objective[k - 1] - 1e-9 * fabs(best));
-    }
     assert_true(course.objective[50] > course.objective[0]);
     params.iteration = NULL;
     params.iterations = 1000;
@@ -264,8 +238,8 @@ static void test_subsets_meet_at_the_maximum(void **state)
     for (params.subsets = 2; params.subsets <= 4; params.subsets += 2) {
         assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
         const double off = difference(p.s.image, p.s.plain);
-        print_message("%d subsets off by %.2g; objective %.10g, of one %.10g\n", params.subsets,
-                      off, objective(&p, p.s.image), objective(&p, p.s.other));
+        print_message("%d subsets off by %.2g; objective %.10g, of one %.10g\n", params.subsets, off,
+                      objective(&p, p.s.image), objective(&p, p.s.other));
         assert_true(off < 1e-3);
     }
     penalised_finish(&p);
@@ -301,9 +275,7 @@ static void test_the_first_image_gives_what_was_measured(void **state)
 {
     static struct penalised p;
     penalised_init(&p, *state);
-    for (int64_t l = 0; l < p.matrix.num_lors; l++) {
-        p.s.additive[l] *= 100.0f;
-    }
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) p.s.additive[l] *= 100.0f;
     draw_counts(&p.s, 5.0);
     double additive = 0.0, counts = 0.0;
     for (int64_t l = 0; l < p.matrix.num_lors; l++) {
@@ -331,9 +303,7 @@ static void test_without_strength_it_is_mlem(void **state)
     static struct penalised p;
     static float ones[NUM_VOXELS];
     penalised_init(&p, *state);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        ones[v] = 1000.0f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) ones[v] = 1000.0f;
     p.prior.beta = 0.0;
     lr_recon_params params = bsrem(&p, 8, 1);
     params.initial = ones;
@@ -381,9 +351,8 @@ static void test_no_voxel_becomes_negative(void **state)
     params = bsrem(&p, 60, 1);
     params.initial = p.s.image;
     assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
-    for (int v = 0; v < NUM_VOXELS; v++) {
+    for (int v = 0; v < NUM_VOXELS; v++)
         assert_true(p.s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || p.s.other[v] > p.s.image[v]);
-    }
     penalised_finish(&p);
 }
 
@@ -412,9 +381,7 @@ static void test_the_prior_is_that_of_pairs(void **state)
     static struct penalised p;
     double x[NUM_VOXELS], found[NUM_VOXELS], value, weight, sum = 0.0;
     penalised_init(&p, *state);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        x[v] = 1.5 + sin(2.0 * v);
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) x[v] = 1.5 + sin(2.0 * v);
     const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
     lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
     const lr_grid *grid = &p.s.fixture.grid;
@@ -424,8 +391,7 @@ static void test_the_prior_is_that_of_pairs(void **state)
         assert_true(fabs(found[j] - slope(&p, x, j, &weight)) < 1e-12);
         for (int k = 0; k < j; k++) {
             const double d = x[j] - x[k];
-            sum += pair_weight(&p, j, k) * d * d /
-                   (x[j] + x[k] + p.prior.gamma * fabs(d) + p.prior.epsilon);
+            sum += pair_weight(&p, j, k) * d * d / (x[j] + x[k] + p.prior.gamma * fabs(d) + p.prior.epsilon);
         }
     }
     assert_close(value, sum, 1e-12);
@@ -440,9 +406,7 @@ static void expect(struct penalised *p, const lr_recon_params *params, const cha
 {
     p->s.log.error[0] = '\0';
     assert_int_not_equal(reconstruct(params, p->s.image), LR_OK);
-    if (strstr(p->s.log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", p->s.log.error, words);
-    }
+    if (strstr(p->s.log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", p->s.log.error, words);
 }
 
 static void test_what_is_refused(void **state)
@@ -472,9 +436,7 @@ static void test_what_is_refused(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *state = (void *)(uintptr_t)backend;
     const struct CMUnitTest of_the_backend[] = {
         cmocka_unit_test_prestate(test_it_is_the_papers_formula, state),
@@ -490,8 +452,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_what_is_refused, state),
     };
     int failed = cmocka_run_group_tests(of_the_backend, NULL, NULL);
-    if (strcmp(backend, "native") == 0) { /* hundreds of projections, quickest there */
+    if (strcmp(backend, "native") == 0) /* hundreds of projections, quickest there */
         failed += cmocka_run_group_tests(laws, NULL, NULL);
-    }
     return failed;
 }

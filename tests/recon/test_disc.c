@@ -62,18 +62,14 @@ static double voxel_radius(int v)
     return VOXEL_MM * hypot(v % SIDE - SIDE / 2, v / SIDE - SIDE / 2);
 }
 
-static struct deviation reconstruct(const struct made *made, lr_operator *op,
-                                    const lr_lor_data *data, int subsets)
+static struct deviation reconstruct(const struct made *made, lr_operator *op, const lr_lor_data *data, int subsets)
 {
     static float image[SIDE * SIDE];
     struct test_log log;
     test_log_init(&log);
     const int iterations = (UPDATES + subsets / 2) / subsets;
-    const lr_osem_params params = {.op = op,
-                                   .data = data,
-                                   .subsets = subsets,
-                                   .iterations = iterations > 2 ? iterations : 2,
-                                   .log = &log.log};
+    const lr_osem_params params = {
+        .op = op, .data = data, .subsets = subsets, .iterations = iterations > 2 ? iterations : 2, .log = &log.log};
     struct deviation found = {0};
     int count = 0;
     assert_int_equal(array_osem(&params, image), LR_OK);
@@ -96,8 +92,8 @@ static void check(const struct made *made, const char *backend)
     static float disc[SIDE * SIDE];
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .name = made->name, .modules = made->modules, .num_modules = made->num_modules});
+    lr_scanner *scanner = lr_scanner_create(
+        &(lr_scanner_params){.name = made->name, .modules = made->modules, .num_modules = made->num_modules});
     lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, NULL) : NULL;
     assert_non_null(lors);
     const lr_grid grid = {.size = {SIDE, SIDE, 1},
@@ -112,9 +108,7 @@ static void check(const struct made *made, const char *backend)
                                        .log = &log.log};
     lr_operator *op = fixture_operator(&params);
     lr_lor_data *data = lr_lor_data_create(lors, NULL);
-    for (int v = 0; v < SIDE * SIDE; v++) {
-        disc[v] = voxel_radius(v) < made->disc_mm ? DISC : 0.0f;
-    }
+    for (int v = 0; v < SIDE * SIDE; v++) disc[v] = voxel_radius(v) < made->disc_mm ? DISC : 0.0f;
     assert_int_equal(array_forward(op, disc, data->values), LR_OK);
     const struct deviation one = reconstruct(made, op, data, 1);
     const bool is_fast = strcmp(backend, "native") == 0;
@@ -122,12 +116,10 @@ static void check(const struct made *made, const char *backend)
         const struct deviation found = reconstruct(made, op, data, counts[k]);
         /* 1.5 times, and a tenth for what depends on where the angles of a subset begin. */
         const double most = counts[k] <= 14 ? 1.6 : 3.0;
-        print_message("%s, %d subsets: rms %.2f %%, worst %.2f %%; with one %.2f and %.2f\n",
-                      made->name, counts[k], 100 * found.rms, 100 * found.worst, 100 * one.rms,
-                      100 * one.worst);
-        if (!(found.rms <= most * one.rms && found.worst <= most * one.worst)) {
+        print_message("%s, %d subsets: rms %.2f %%, worst %.2f %%; with one %.2f and %.2f\n", made->name, counts[k],
+                      100 * found.rms, 100 * found.worst, 100 * one.rms, 100 * one.worst);
+        if (!(found.rms <= most * one.rms && found.worst <= most * one.worst))
             fail_msg("%s: %d subsets see the disc unevenly", made->name, counts[k]);
-        }
     }
     lr_lor_data_destroy(data);
     lr_operator_destroy(op);
@@ -139,8 +131,7 @@ static void test_a_disc_is_flat(void **state)
 {
     static const int rings[][2] = {{4, 16}, {8, 12}, {12, 9}, {16, 6}, {48, 3}};
     static const double radii_mm[] = {40.0, 60.0, 70.0, 70.0, 96.0};
-    static const char *const names[] = {"4 modules", "8 modules", "12 modules", "16 modules",
-                                        "48 modules"};
+    static const char *const names[] = {"4 modules", "8 modules", "12 modules", "16 modules", "48 modules"};
     struct made made = {.stores = true};
     const bool is_native = strcmp(*state, "native") == 0;
     const bool does_all = is_native || getenv("LORASTER_FULL") != NULL;
@@ -162,9 +153,7 @@ static void test_a_disc_is_flat(void **state)
 /* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
 static void test_so_it_is_without_a_matrix(void **state)
 {
-    if (strcmp(*state, "raster") == 0 && getenv("LORASTER_FULL") == NULL) {
-        skip(); /* minutes, in software */
-    }
+    if (strcmp(*state, "raster") == 0 && getenv("LORASTER_FULL") == NULL) skip(); /* minutes, in software */
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
     check(&made, *state);
@@ -173,9 +162,7 @@ static void test_so_it_is_without_a_matrix(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "native";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_a_disc_is_flat, given),

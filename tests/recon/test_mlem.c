@@ -56,15 +56,12 @@ static void session_finish(struct session *s)
 
 static lr_mlem_params mlem_params(const struct session *s, int iterations)
 {
-    return (lr_mlem_params){
-        .op = s->op, .data = s->data, .iterations = iterations, .log = &s->log.log};
+    return (lr_mlem_params){.op = s->op, .data = s->data, .iterations = iterations, .log = &s->log.log};
 }
 
 static void draw_counts(struct session *s, double scale, uint64_t seed)
 {
-    for (int64_t l = 0; l < s->data->count; l++) {
-        s->data->values[l] *= (float)scale;
-    }
+    for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= (float)scale;
     assert_int_equal(lr_poisson(s->data->values, s->data->count, seed, NULL), LR_OK);
 }
 
@@ -82,9 +79,7 @@ static double distance(const struct session *s, const float *image)
 static double sum_data(const lr_lor_data *data)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < data->count; k++) {
-        sum += data->values[k];
-    }
+    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
     return sum;
 }
 
@@ -103,16 +98,13 @@ static lr_status watch_iteration(void *user, const lr_iteration *done)
 {
     struct watch *watch = user;
     assert_int_equal(done->number, ++watch->num_iterations);
-    if (done->number == 1) {
+    if (done->number == 1)
         watch->first_log_likelihood = done->log_likelihood;
-    } else {
-        assert_true(done->log_likelihood >=
-                    watch->log_likelihood - 1e-6 * fabs(watch->log_likelihood));
-    }
+    else
+        assert_true(done->log_likelihood >= watch->log_likelihood - 1e-6 * fabs(watch->log_likelihood));
     watch->log_likelihood = done->log_likelihood;
-    if (!watch->has_additive) { /* each update spreads exactly the counts that it explains */
+    if (!watch->has_additive) /* each update spreads exactly the counts that it explains */
         assert_close(done->sensitive_counts, done->measured_counts, 1e-5);
-    }
     watch->left_out_lors = done->left_out_lors;
     watch->left_out_counts = done->left_out_counts;
     watch->estimated_counts = done->estimated_counts;
@@ -246,9 +238,7 @@ static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void *
         s.data->values[l] *= FACTOR;
     }
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
-    for (int64_t v = 0; v < s.num_voxels; v++) {
-        assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
-    }
+    for (int64_t v = 0; v < s.num_voxels; v++) assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
     free(first);
     lr_lor_data_destroy(additive);
     session_finish(&s);
@@ -265,9 +255,7 @@ static void test_additive_term_above_the_counts_is_warned_of(void **state)
     assert_int_equal(s.log.num_warnings, 0);
     lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
     assert_non_null(additive);
-    for (int64_t l = 0; l < s.data->count; l++) {
-        additive->values[l] = 2.0f * s.data->values[l];
-    }
+    for (int64_t l = 0; l < s.data->count; l++) additive->values[l] = 2.0f * s.data->values[l];
     params.additive = additive;
     assert_int_equal(array_mlem(&params, s.image), LR_OK);
     assert_non_null(strstr(s.log.warning, "the additive term adds up to"));
@@ -389,19 +377,13 @@ static void test_unseen_voxels_stay_zero(void **state)
     lr_lor_data *data = lr_lor_data_create(fixture.lors, NULL);
     assert_non_null(data);
     float initial[16], image[16];
-    for (int v = 0; v < 16; v++) {
-        initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
-    }
+    for (int v = 0; v < 16; v++) initial[v] = v < 4 || v >= 12 ? 1.0f : 0.0f;
     lr_mlem_params mlem = {.op = op, .data = data, .initial = initial, .log = &log.log};
     assert_int_equal(array_mlem(&mlem, image), LR_BAD_INPUT); /* nothing where the scanner sees */
-    for (int v = 0; v < 16; v++) {
-        initial[v] = 1.0f;
-    }
+    for (int v = 0; v < 16; v++) initial[v] = 1.0f;
     assert_int_equal(array_forward(op, initial, data->values), LR_OK);
     assert_int_equal(array_mlem(&mlem, image), LR_OK);
-    for (int v = 0; v < 16; v++) {
-        assert_int_equal(image[v] > 0.0f, v >= 4 && v < 12);
-    }
+    for (int v = 0; v < 16; v++) assert_int_equal(image[v] > 0.0f, v >= 4 && v < 12);
     lr_lor_data_destroy(data);
     lr_operator_destroy(op);
     fixture_finish(&fixture);
@@ -409,16 +391,13 @@ static void test_unseen_voxels_stay_zero(void **state)
 
 /* --- bad input --- */
 
-static void expect(struct session *s, const lr_mlem_params *params, lr_status status,
-                   const char *words)
+static void expect(struct session *s, const lr_mlem_params *params, lr_status status, const char *words)
 {
     s->log.error[0] = '\0';
     s->image[0] = -5.0f;
     assert_int_equal(array_mlem(params, s->image), status);
     assert_int_equal(s->log.status, status);
-    if (strstr(s->log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
-    }
+    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
 }
 
 static void test_bad_input(void **state)
@@ -434,8 +413,8 @@ static void test_bad_input(void **state)
     const int64_t lor = s.fixture.lors->offsets[1] + 3 * 20 + 7;
     const lr_lor spelled = lr_lors_describe(s.fixture.lors, lor);
     char words[200];
-    snprintf(words, sizeof(words), "crystal 3, 0 of module %d with crystal 2, 1 of module %d",
-             spelled.module_i, spelled.module_j);
+    snprintf(words, sizeof(words), "crystal 3, 0 of module %d with crystal 2, 1 of module %d", spelled.module_i,
+             spelled.module_j);
     params = mlem_params(&s, 1);
     const float kept = s.data->values[lor];
     s.data->values[lor] = -1.0f;
@@ -469,17 +448,14 @@ static void test_bad_input(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_noise_free_data_leads_to_the_phantom, given),
         cmocka_unit_test_prestate(test_noisy_data_keeps_the_laws, given),
         cmocka_unit_test_prestate(test_sparse_data_is_dense_data, given),
         cmocka_unit_test_prestate(test_additive_term_is_taken_out, given),
-        cmocka_unit_test_prestate(test_start_beside_an_additive_term_has_the_size_of_the_counts,
-                                  given),
+        cmocka_unit_test_prestate(test_start_beside_an_additive_term_has_the_size_of_the_counts, given),
         cmocka_unit_test_prestate(test_additive_term_above_the_counts_is_warned_of, given),
         cmocka_unit_test_prestate(test_left_out_lors_are_counted_once, given),
         cmocka_unit_test_prestate(test_counts_that_nothing_reaches_are_refused, given),

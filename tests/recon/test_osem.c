@@ -57,8 +57,7 @@ static void session_init_fine(struct session *s, const char *backend)
                           .pitch_mm = {4.3, 4.3},
                           .face_mm = {4.0, 4.0},
                           .depth_mm = 20.0};
-    const lr_scanner_params params = {.name = "fine ring",
-                                      .coincidence = {.field_of_view_mm = 40.0}};
+    const lr_scanner_params params = {.name = "fine ring", .coincidence = {.field_of_view_mm = 40.0}};
     *s = (struct session){0};
     s->fixture.scanner = lr_scanner_create_ring(&params, &ring);
     assert_non_null(s->fixture.scanner);
@@ -91,19 +90,14 @@ static void make_sparse(struct session *s)
 
 static void draw_counts(struct session *s, double scale)
 {
-    for (int64_t l = 0; l < s->data->count; l++) {
-        s->data->values[l] *= (float)scale;
-    }
+    for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= (float)scale;
     assert_int_equal(lr_poisson(s->data->values, s->data->count, test_seed(), NULL), LR_OK);
 }
 
 static lr_osem_params osem_params(const struct session *s, int iterations, int subsets)
 {
-    return (lr_osem_params){.op = s->op,
-                            .data = s->data,
-                            .iterations = iterations,
-                            .subsets = subsets,
-                            .log = &s->log.log};
+    return (lr_osem_params){
+        .op = s->op, .data = s->data, .iterations = iterations, .subsets = subsets, .log = &s->log.log};
 }
 
 /* Largest difference of two images over the largest value. */
@@ -139,18 +133,13 @@ static void plain_mlem(struct session *s, int iterations, float *image)
     float *data = calloc((size_t)s->data->count, sizeof(float));
     assert_non_null(data);
     assert_int_equal(array_sensitivity(s->op, sensitivity), LR_OK);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        image[v] = sensitivity[v] > 0.0f ? 1.0f : 0.0f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) image[v] = sensitivity[v] > 0.0f ? 1.0f : 0.0f;
     for (int k = 0; k < iterations; k++) {
         assert_int_equal(array_forward(s->op, image, data), LR_OK);
-        for (int64_t l = 0; l < s->data->count; l++) {
-            data[l] = data[l] > 0.0f ? s->data->values[l] / data[l] : 0.0f;
-        }
+        for (int64_t l = 0; l < s->data->count; l++) data[l] = data[l] > 0.0f ? s->data->values[l] / data[l] : 0.0f;
         assert_int_equal(array_back(s->op, data, back), LR_OK);
-        for (int v = 0; v < NUM_VOXELS; v++) {
+        for (int v = 0; v < NUM_VOXELS; v++)
             image[v] = sensitivity[v] > 0.0f ? image[v] / sensitivity[v] * back[v] : 0.0f;
-        }
     }
     free(data);
 }
@@ -200,22 +189,16 @@ static bool stop_before(void *user, const char *what, double done, double total)
 /* What is measured in each subset, where the phantom and so the image reach all. */
 static void sum_subsets(const struct session *s, const int32_t *subset_of, double *counts)
 {
-    for (int64_t l = 0; l < s->data->count; l++) {
-        counts[subset_of[l]] += s->data->values[l];
-    }
+    for (int64_t l = 0; l < s->data->count; l++) counts[subset_of[l]] += s->data->values[l];
 }
 
-static void subset_sensitivity(const struct session *s, const int32_t *subset_of, int subset,
-                               float *sensitivity)
+static void subset_sensitivity(const struct session *s, const int32_t *subset_of, int subset, float *sensitivity)
 {
     int64_t *lors = calloc((size_t)s->data->count, sizeof(*lors));
     lr_selection part = {.lors = lors};
     assert_non_null(lors);
-    for (int64_t l = 0; l < s->data->count; l++) {
-        if (subset_of[l] == subset) {
-            lors[part.num_lors++] = l;
-        }
-    }
+    for (int64_t l = 0; l < s->data->count; l++)
+        if (subset_of[l] == subset) lors[part.num_lors++] = l;
     assert_int_equal(array_sensitivity_part(s->op, &part, sensitivity), LR_OK);
     free(lors);
 }
@@ -275,9 +258,7 @@ static void test_iterations_keep_the_sum_rule(void **state)
     session_init(&s, *state);
     draw_counts(&s, 5.0);
     double counts = 0.0;
-    for (int64_t l = 0; l < s.data->count; l++) {
-        counts += s.data->values[l];
-    }
+    for (int64_t l = 0; l < s.data->count; l++) counts += s.data->values[l];
     struct seen seen = {0};
     lr_osem_params params = osem_params(&s, 4, SUBSETS);
     params.iteration = see;
@@ -293,12 +274,8 @@ static double likelihood_of(const struct session *s, const float *image)
 {
     struct seen seen = {0};
     float out[NUM_VOXELS];
-    const lr_mlem_params mlem = {.op = s->op,
-                                 .data = s->data,
-                                 .initial = image,
-                                 .iterations = 1,
-                                 .iteration = see,
-                                 .user = &seen};
+    const lr_mlem_params mlem = {
+        .op = s->op, .data = s->data, .initial = image, .iterations = 1, .iteration = see, .user = &seen};
     assert_int_equal(array_mlem(&mlem, out), LR_OK);
     return seen.last.log_likelihood;
 }
@@ -338,9 +315,7 @@ static void test_subsets_may_be_given(void **state)
     session_init(&s, *state);
     make_sparse(&s);
     lr_osem_visits(SUBSETS, order);
-    for (int n = 0; n < SUBSETS; n++) {
-        visit_of[order[n]] = n;
-    }
+    for (int n = 0; n < SUBSETS; n++) visit_of[order[n]] = n;
     const lr_lors *lors = s.fixture.lors;
     int interleave = 0;
     assert_int_equal(lr_osem_interleave(lors, SUBSETS, &interleave, NULL), LR_OK);
@@ -353,9 +328,7 @@ static void test_subsets_may_be_given(void **state)
         params.interleave = given;
         assert_int_equal(lr_osem_subsets(lors, SUBSETS / given, group_of, NULL), LR_OK);
         assert_int_equal(array_osem(&params, s.image), LR_OK);
-        for (int64_t pair = 0; given == 1 && pair < lors->num_pairs; pair++) {
-            group_of[pair] = visit_of[group_of[pair]];
-        }
+        for (int64_t pair = 0; given == 1 && pair < lors->num_pairs; pair++) group_of[pair] = visit_of[group_of[pair]];
         params.subset_of = given == 1 ? group_of : NULL;
         params.interleave = 0;
         assert_int_equal(array_osem(&params, s.other), LR_OK);
@@ -401,9 +374,7 @@ static void additive_init(struct additive *additive, const struct session *s)
     uint64_t random = 3;
     const int num = s->fixture.scanner->num_crystals;
     assert_true(num <= 160);
-    for (int c = 0; c < num; c++) {
-        additive->values[c] = (float)(0.5 + test_random(&random));
-    }
+    for (int c = 0; c < num; c++) additive->values[c] = (float)(0.5 + test_random(&random));
     additive->product = (lr_crystal_product){s->fixture.lors, additive->values, 0.02, NULL};
     additive->sum = lr_crystal_product_sum(&additive->product, 0);
     additive->dense = lr_lor_data_create(s->fixture.lors, NULL);
@@ -420,9 +391,7 @@ static void test_additive_source_is_additive_data(void **state)
     session_init(&s, *state);
     struct additive additive;
     additive_init(&additive, &s);
-    for (int64_t l = 0; l < s.data->count; l++) {
-        s.data->values[l] += additive.dense->values[l];
-    }
+    for (int64_t l = 0; l < s.data->count; l++) s.data->values[l] += additive.dense->values[l];
     draw_counts(&s, 1.0);
     make_sparse(&s);
     for (int subsets = 1; subsets <= SUBSETS; subsets += 3) {
@@ -494,9 +463,7 @@ static void test_additive_term_reaches_counts(void **state)
 static void empty_subsets(struct session *s, int emptied)
 {
     int32_t *subset_of = fixture_deal(s->fixture.lors, SUBSETS);
-    for (int64_t l = 0; l < s->data->count; l++) {
-        s->data->values[l] *= emptied >> subset_of[l] & 1 ? 0.0f : 1.0f;
-    }
+    for (int64_t l = 0; l < s->data->count; l++) s->data->values[l] *= emptied >> subset_of[l] & 1 ? 0.0f : 1.0f;
     free(subset_of);
 }
 
@@ -505,8 +472,7 @@ static lr_iteration run_emptied(const char *backend, int emptied, float *image)
     struct session s;
     struct seen seen = {0};
     session_init(&s, backend);
-    assert_true((lr_operator_place(s.op) != NULL) ==
-                (store == LR_STORE_NO && strcmp(backend, "cpu") != 0));
+    assert_true((lr_operator_place(s.op) != NULL) == (store == LR_STORE_NO && strcmp(backend, "cpu") != 0));
     empty_subsets(&s, emptied);
     lr_osem_params params = osem_params(&s, 2, SUBSETS);
     params.iteration = see;
@@ -529,12 +495,9 @@ static void test_a_device_passes_over_what_the_host_does(void **state)
         const lr_iteration device = run_emptied(*state, emptied[k], there);
         store = LR_STORE_YES;
         assert_true(difference(here, there) < 1e-5);
-        assert_true(fabs(host.measured_counts - device.measured_counts) <=
-                    1e-6 * host.measured_counts);
-        assert_true(fabs(host.log_likelihood - device.log_likelihood) <=
-                    1e-6 * fabs(host.log_likelihood));
-        assert_true(fabs(host.sensitive_counts - device.sensitive_counts) <=
-                    1e-6 * host.sensitive_counts);
+        assert_true(fabs(host.measured_counts - device.measured_counts) <= 1e-6 * host.measured_counts);
+        assert_true(fabs(host.log_likelihood - device.log_likelihood) <= 1e-6 * fabs(host.log_likelihood));
+        assert_true(fabs(host.sensitive_counts - device.sensitive_counts) <= 1e-6 * host.sensitive_counts);
     }
 }
 
@@ -554,9 +517,7 @@ static void test_empty_subset_is_passed_over(void **state)
     }
     assert_true(difference(s.image, s.other) < 1e-5);
     double sum = 0.0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        sum += s.image[v];
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) sum += s.image[v];
     assert_true(sum > 0.0);
     session_finish(&s);
 }
@@ -573,33 +534,26 @@ static void test_no_counts_give_no_image(void **state)
         lr_osem_params params = osem_params(&s, 1, subsets);
         params.data = &none;
         assert_int_equal(array_osem(&params, s.image), LR_OK);
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            assert_true(s.image[v] == 0.0f);
-        }
+        for (int v = 0; v < NUM_VOXELS; v++) assert_true(s.image[v] == 0.0f);
     }
     session_finish(&s);
 }
 
 /* --- bad input --- */
 
-static void expect(struct session *s, const lr_osem_params *params, lr_status status,
-                   const char *words)
+static void expect(struct session *s, const lr_osem_params *params, lr_status status, const char *words)
 {
     s->log.error[0] = '\0';
     s->log.status = LR_OK;
     assert_int_equal(array_osem(params, s->image), status);
     assert_int_equal(s->log.status, status);
-    if (strstr(s->log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
-    }
+    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
 }
 
 static lr_status negative(void *user, const lr_lor_span *span, float *values)
 {
     (void)user;
-    for (int64_t k = 0; k < span->count; k++) {
-        values[k] = -1.0f;
-    }
+    for (int64_t k = 0; k < span->count; k++) values[k] = -1.0f;
     return LR_OK;
 }
 
@@ -626,9 +580,8 @@ static void test_bad_input(void **state)
     expect(&s, &params, LR_USAGE, "the sum of the additive source");
     int64_t index = 3;
     float value = 2.0f;
-    for (int64_t l = 0; l < s.data->count; l++) { /* a LOR that nothing reaches */
+    for (int64_t l = 0; l < s.data->count; l++) /* a LOR that nothing reaches */
         index = s.data->values[l] == 0.0f ? l : index;
-    }
     const lr_lor_data lonely = {1, &index, &value};
     params = osem_params(&s, 1, SUBSETS);
     params.data = &lonely;
@@ -663,9 +616,7 @@ static void test_threads_are_the_operators(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_one_subset_is_mlem, given),

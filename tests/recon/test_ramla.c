@@ -33,42 +33,33 @@ static double find_sensitivity(const struct plain *plain, int block, int v)
 {
     const int64_t num_lors = plain->matrix->num_lors;
     double sum = 0.0;
-    for (int64_t l = 0; l < num_lors; l++) {
+    for (int64_t l = 0; l < num_lors; l++)
         sum += plain->subset_of[l] == block ? plain->matrix->elements[v * num_lors + l] : 0.0;
-    }
     return sum;
 }
 
 static double find_largest(const struct plain *plain, int v)
 {
     double largest = 0.0;
-    for (int k = 0; k < plain->subsets; k++) {
-        largest = fmax(largest, find_sensitivity(plain, k, v));
-    }
+    for (int k = 0; k < plain->subsets; k++) largest = fmax(largest, find_sensitivity(plain, k, v));
     return largest;
 }
 
 /* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block, lambda being `relaxation`
  * over the largest sum_i a_ij of all voxels, or over the voxel's own of all blocks. */
-static void update_block(const struct session *s, const struct plain *plain, int block,
-                         double relaxation, double *x)
+static void update_block(const struct session *s, const struct plain *plain, int block, double relaxation, double *x)
 {
     const int64_t num_lors = plain->matrix->num_lors;
     double *ratio = fixture_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
     for (int64_t l = 0; l < num_lors; l++) {
         double e = plain->additive != NULL ? plain->additive[l] : 0.0;
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            e += plain->matrix->elements[v * num_lors + l] * x[v];
-        }
+        for (int v = 0; v < NUM_VOXELS; v++) e += plain->matrix->elements[v * num_lors + l] * x[v];
         ratio[l] = e > 0.0 ? s->data->values[l] / e : 1.0;
     }
     for (int v = 0; v < NUM_VOXELS; v++) {
         sum[v] = 0.0;
-        for (int64_t l = 0; l < num_lors; l++) {
-            sum[v] += plain->subset_of[l] == block
-                          ? plain->matrix->elements[v * num_lors + l] * (ratio[l] - 1.0)
-                          : 0.0;
-        }
+        for (int64_t l = 0; l < num_lors; l++)
+            sum[v] += plain->subset_of[l] == block ? plain->matrix->elements[v * num_lors + l] * (ratio[l] - 1.0) : 0.0;
         largest = fmax(largest, find_sensitivity(plain, block, v));
     }
     for (int v = 0; v < NUM_VOXELS; v++) {
@@ -82,9 +73,8 @@ static void update_block(const struct session *s, const struct plain *plain, int
 static double sum_counts(const struct session *s, const float *additive)
 {
     double sum = 0.0;
-    for (int64_t l = 0; l < s->data->count; l++) {
+    for (int64_t l = 0; l < s->data->count; l++)
         sum += (double)s->data->values[l] - (additive != NULL ? additive[l] : 0.0f);
-    }
     return sum;
 }
 
@@ -95,25 +85,19 @@ static void run_plain(const struct session *s, const struct plain *plain, double
     lr_osem_visits(plain->subsets, order);
     for (int v = 0; v < NUM_VOXELS; v++) {
         double seen = 0.0;
-        for (int64_t l = 0; l < plain->matrix->num_lors; l++) {
+        for (int64_t l = 0; l < plain->matrix->num_lors; l++)
             seen += plain->matrix->elements[v * plain->matrix->num_lors + l];
-        }
         x[v] = seen > 0.0 ? 1.0 : 0.0;
         all_seen += seen;
     }
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        x[v] *= sum_counts(s, plain->additive) / all_seen;
-    }
-    for (int n = 0; n < plain->iterations; n++) {
-        for (int k = 0; k < plain->subsets; k++) {
+    for (int v = 0; v < NUM_VOXELS; v++) x[v] *= sum_counts(s, plain->additive) / all_seen;
+    for (int n = 0; n < plain->iterations; n++)
+        for (int k = 0; k < plain->subsets; k++)
             update_block(s, plain, order[k], plain->relaxation / (1.0 + plain->fall * n), x);
-        }
-    }
 }
 
 /* Images are kept in single precision between updates, of which there are twelve at most: 2e-5. */
-static void check_against_plain(struct session *s, const struct matrix *matrix, int subsets,
-                                const bool how[2])
+static void check_against_plain(struct session *s, const struct matrix *matrix, int subsets, const bool how[2])
 {
     const bool has_additive = how[0];
     struct plain plain = {.matrix = matrix,
@@ -133,9 +117,7 @@ static void check_against_plain(struct session *s, const struct matrix *matrix, 
         params.own_steps = plain.own_steps;
         params.data = k % 2 != 0 ? &s->sparse : s->data;
         params.additive = has_additive && k < 2 ? &dense : NULL;
-        if (has_additive && k >= 2) {
-            params.additive_source = (lr_lor_source){get_values, s->additive};
-        }
+        if (has_additive && k >= 2) params.additive_source = (lr_lor_source){get_values, s->additive};
         assert_int_equal(reconstruct(&params, s->image), LR_OK);
         const double off = difference(s->image, s->plain);
         print_message("%d subsets, way %d: %.2g\n", subsets, k, off);
@@ -149,12 +131,9 @@ static void test_it_is_the_papers_formula(void **state)
     struct session s;
     session_init(&s, *state);
     const struct matrix matrix = read_matrix(&s);
-    for (int subsets = 1; subsets <= MOST_SUBSETS; subsets++) {
+    for (int subsets = 1; subsets <= MOST_SUBSETS; subsets++)
         check_against_plain(&s, &matrix, subsets, (const bool[2]){true, subsets % 2 == 0});
-    }
-    for (int64_t l = 0; l < s.data->count; l++) {
-        s.additive[l] = 0.0f;
-    }
+    for (int64_t l = 0; l < s.data->count; l++) s.additive[l] = 0.0f;
     draw_counts(&s, 50.0);
     check_against_plain(&s, &matrix, 3, (const bool[2]){false, false});
     free(matrix.elements);
@@ -177,9 +156,7 @@ static void test_one_block_is_the_plain_formula(void **state)
     }
     const double lambda = 0.35 / (double)largest;
     assert_int_equal(array_forward(s.op, initial, data), LR_OK);
-    for (int64_t l = 0; l < s.data->count; l++) {
-        data[l] = s.data->values[l] / (data[l] + s.additive[l]);
-    }
+    for (int64_t l = 0; l < s.data->count; l++) data[l] = s.data->values[l] / (data[l] + s.additive[l]);
     assert_int_equal(array_back(s.op, data, back), LR_OK);
     for (int v = 0; v < NUM_VOXELS; v++) {
         s.plain[v] = initial[v] * (1.0 + lambda * ((double)back[v] - sensitivity[v]));
@@ -236,9 +213,7 @@ static void check_no_voxel_becomes_negative(const char *backend, bool is_own)
 static void test_no_voxel_becomes_negative(void **state)
 {
     check_no_voxel_becomes_negative(*state, false);
-    if (strcmp(*state, "native") == 0) {
-        check_no_voxel_becomes_negative(*state, true);
-    }
+    if (strcmp(*state, "native") == 0) check_no_voxel_becomes_negative(*state, true);
 }
 
 /* Where factors leave the middle a twentieth of what they leave the edge, the middle comes as far as ML-EM's
@@ -246,9 +221,7 @@ static void test_no_voxel_becomes_negative(void **state)
 static void test_own_steps_go_as_far_everywhere(void **state)
 {
     struct session s;
-    if (strcmp(*state, "native") != 0) {
-        skip();
-    }
+    if (strcmp(*state, "native") != 0) skip();
     session_init(&s, *state);
     const struct matrix matrix = read_matrix(&s);
     for (int64_t l = 0; l < matrix.num_lors; l++) {
@@ -321,9 +294,7 @@ static void test_it_goes_on_where_it_was(void **state)
 static void test_native_gives_the_same(void **state)
 {
     struct session s;
-    if (!fixture_backend_is_usable("native")) {
-        skip();
-    }
+    if (!fixture_backend_is_usable("native")) skip();
     session_init(&s, *state);
     lr_operator *ops[2] = {s.op, open_operator(&s, "native")};
     const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
@@ -351,18 +322,14 @@ static void test_native_gives_the_same(void **state)
  * where a device loses the small ones of numbers that are very far apart. */
 static float wrong_by = 1.0f;
 
-lr_status __real_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
-                                 lr_vector *image);
-lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
-                                 lr_vector *image);
-lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
-                                 lr_vector *image)
+lr_status __real_lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
+lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
+lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image)
 {
     lr_status status = __real_lr_project_back(projection, values, image);
     if (status == LR_OK && wrong_by != 1.0f) {
         lr_vector by = {0};
-        status = lr_vector_create(&(lr_vector_params){.place = image->place, .count = image->count},
-                                  &by);
+        status = lr_vector_create(&(lr_vector_params){.place = image->place, .count = image->count}, &by);
         status = status == LR_OK ? lr_vector_fill(&by, wrong_by) : status;
         status = status == LR_OK ? lr_vector_multiply(image, &by) : status;
         lr_vector_destroy(&by);
@@ -394,12 +361,9 @@ static void test_what_explodes_ends(void **state)
     wrong_by = 1.0f;
     assert_int_equal(status, LR_FAILED);
     if (strstr(s.log.error, "the image explodes in iteration 1") == NULL ||
-        strstr(s.log.error, "smaller relaxation") == NULL) {
+        strstr(s.log.error, "smaller relaxation") == NULL)
         fail_msg("%s", s.log.error);
-    }
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        s.other[v] = 1e7f; /* far more than counts explain, and it falls */
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) s.other[v] = 1e7f; /* far more than counts explain, and it falls */
     params.initial = s.other;
     assert_int_equal(reconstruct(&params, s.image), LR_OK);
     session_finish(&s);
@@ -411,9 +375,7 @@ static void expect(struct session *s, const lr_recon_params *params, const char 
 {
     s->log.error[0] = '\0';
     assert_int_equal(reconstruct(params, s->image), LR_USAGE);
-    if (strstr(s->log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
-    }
+    if (strstr(s->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
 }
 
 static void test_bad_input(void **state)
@@ -445,9 +407,7 @@ static void test_bad_input(void **state)
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
-    if (!fixture_backend_is_usable(backend)) {
-        return 77;
-    }
+    if (!fixture_backend_is_usable(backend)) return 77;
     void *given = (void *)(uintptr_t)backend;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_it_is_the_papers_formula, given),

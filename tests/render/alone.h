@@ -56,11 +56,9 @@ struct alone {
     uint64_t state;
 };
 
-#define alone_check(alone, condition)                                                              \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fail_msg("%s: %s: %s", (alone)->at->scanner, #condition, (alone)->log.error);          \
-        }                                                                                          \
+#define alone_check(alone, condition)                                                                                  \
+    do {                                                                                                               \
+        if (!(condition)) fail_msg("%s: %s: %s", (alone)->at->scanner, #condition, (alone)->log.error);                \
     } while (0)
 
 /* --- what is asked --- */
@@ -73,8 +71,8 @@ static inline const struct scanner_case *alone_scanner_case(const struct alone *
 static inline void alone_make_scanner(struct alone *alone)
 {
     const struct alone_case *at = alone->at;
-    alone->scanner = at->is_preset ? lr_scanner_read(at->scanner, &alone->log.log)
-                                   : alone_scanner_case(alone)->create();
+    alone->scanner =
+        at->is_preset ? lr_scanner_read(at->scanner, &alone->log.log) : alone_scanner_case(alone)->create();
     alone_check(alone, alone->scanner != NULL);
     alone->lors = lr_lors_create(alone->scanner, &alone->log.log);
     alone_check(alone, alone->lors != NULL);
@@ -104,9 +102,7 @@ static inline void alone_choose_pairs(struct alone *alone)
     const int64_t first = alone->at->pairs > 0 ? alone_opposed_pair(alone) : 0;
     const int64_t end = first + wanted < lors->num_pairs ? first + wanted : lors->num_pairs;
     alone->pairs = test_alloc(end - first, sizeof(*alone->pairs));
-    for (int64_t k = first; k < end; k++) {
-        alone->pairs[k - first] = (int32_t)k;
-    }
+    for (int64_t k = first; k < end; k++) alone->pairs[k - first] = (int32_t)k;
     alone->list = (struct lr_pair_list){.pairs = alone->pairs, .num_pairs = end - first};
     alone->num_values = lors->offsets[end] - lors->offsets[first];
     alone->window = lr_pair_window_begin(lors, NULL, 0);
@@ -135,14 +131,10 @@ static inline void alone_make_grid(struct alone *alone)
     }
     const int *size = wanted[0] > 0 ? wanted : usual;
     double edges[3] = {1.5 * reach / size[0], 1.2 * reach / size[1], reach / size[2]};
-    if (alone->at->near) {
-        edges[0] = 2 * (nearest - 1) / size[0];
-    }
+    if (alone->at->near) edges[0] = 2 * (nearest - 1) / size[0];
     alone->grid = lr_grid_centred(size, edges);
     alone->num_voxels = lr_grid_num_voxels(&alone->grid);
-    for (int k = 0; k < 3 && alone->at->off_centre; k++) {
-        alone->grid.origin_mm[k] += edges[k] * (0.31 - 0.24 * k);
-    }
+    for (int k = 0; k < 3 && alone->at->off_centre; k++) alone->grid.origin_mm[k] += edges[k] * (0.31 - 0.24 * k);
 }
 
 /* Up to 0.02 / mm, about that of crystals. */
@@ -152,9 +144,8 @@ static inline void alone_make_mu(struct alone *alone)
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){edge, edge, 5});
     alone->mu = lr_image_create(&grid, NULL);
     assert_non_null(alone->mu);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
+    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++)
         alone->mu->values[v] = (float)random_between(&alone->state, 0, 0.02);
-    }
 }
 
 /* --- what the tracer says --- */
@@ -179,9 +170,8 @@ static inline lr_status alone_take(void *user, const lr_row *row)
 static inline struct lr_rows alone_rows(const struct alone *alone)
 {
     const int *samples = alone->at->samples;
-    return (struct lr_rows){.grid = &alone->grid,
-                            .samples = {samples[0], samples[1], samples[2]},
-                            .end = alone->num_voxels};
+    return (struct lr_rows){
+        .grid = &alone->grid, .samples = {samples[0], samples[1], samples[2]}, .end = alone->num_voxels};
 }
 
 static inline void alone_trace(struct alone *alone)
@@ -196,8 +186,7 @@ static inline void alone_trace(struct alone *alone)
 }
 
 /* As eye_borderline_weight, of lines through modules of the pairs. */
-static inline double alone_edge_weight(const struct alone *alone, struct eye *eye,
-                                       const double point_mm[3])
+static inline double alone_edge_weight(const struct alone *alone, struct eye *eye, const double point_mm[3])
 {
     double sum = 0;
     eye_place(eye, point_mm);
@@ -217,9 +206,7 @@ static inline void alone_find_edges(struct alone *alone)
     const struct lr_rows rows = alone_rows(alone);
     const int points = lr_rows_per_row(&rows);
     alone->edges = test_alloc(alone->num_voxels, sizeof(double));
-    if (alone->at->mode == LR_MODE_EXACT) {
-        return;
-    }
+    if (alone->at->mode == LR_MODE_EXACT) return;
     struct eye *eye = eye_create(alone->scanner, alone->at->rays);
     for (int64_t k = 0; k < alone->num_voxels * points; k++) {
         double point_mm[3];
@@ -239,33 +226,27 @@ static inline uint64_t alone_seed(void)
     return seed;
 }
 
-static inline void alone_open(struct alone *alone, struct gl_context *ctx,
-                              const struct alone_case *at)
+static inline void alone_open(struct alone *alone, struct gl_context *ctx, const struct alone_case *at)
 {
     *alone = (struct alone){.at = at, .ctx = ctx, .state = alone_seed()};
     test_log_init(&alone->log);
     alone_make_scanner(alone);
     alone_choose_pairs(alone);
     alone_make_grid(alone);
-    if (at->absorption) {
-        alone_make_mu(alone);
-    }
-    if (at->penetration) {
-        alone->scanner->crystal_mu_per_mm = 0.08;
-    }
-    alone->params =
-        (struct lr_backend_params){.scanner = alone->scanner,
-                                   .lors = alone->lors,
-                                   .grid = &alone->grid,
-                                   .mode = at->mode,
-                                   .rays = at->rays > 0 ? at->rays : 4,
-                                   .samples = {at->samples[0], at->samples[1], at->samples[2]},
-                                   .mu = alone->mu,
-                                   .mu_steps = 40,
-                                   .threads = 2,
-                                   .deterministic = at->deterministic,
-                                   .penetration = at->penetration,
-                                   .log = &alone->log.log};
+    if (at->absorption) alone_make_mu(alone);
+    if (at->penetration) alone->scanner->crystal_mu_per_mm = 0.08;
+    alone->params = (struct lr_backend_params){.scanner = alone->scanner,
+                                               .lors = alone->lors,
+                                               .grid = &alone->grid,
+                                               .mode = at->mode,
+                                               .rays = at->rays > 0 ? at->rays : 4,
+                                               .samples = {at->samples[0], at->samples[1], at->samples[2]},
+                                               .mu = alone->mu,
+                                               .mu_steps = 40,
+                                               .threads = 2,
+                                               .deterministic = at->deterministic,
+                                               .penetration = at->penetration,
+                                               .log = &alone->log.log};
     alone_trace(alone);
     alone_find_edges(alone);
 }
@@ -307,11 +288,11 @@ static inline void alone_compare(const struct alone *alone, const char *what, co
         most_l2 = fmax(most_l2, sqrt(squared) / norm);
         most_worst = fmax(most_worst, worst / largest);
     }
-    print_message("%s, %s: rows to L2 %.1e, elements to %.1e of the largest\n", alone->at->scanner,
-                  what, most_l2, most_worst);
+    print_message("%s, %s: rows to L2 %.1e, elements to %.1e of the largest\n", alone->at->scanner, what, most_l2,
+                  most_worst);
     if (!(most_l2 <= ALONE_L2 && most_worst <= ALONE_WORST)) {
-        fail_msg("%s, %s: L2 %.2g of a row, an element %.2g of the largest", alone->at->scanner,
-                 what, most_l2, most_worst);
+        fail_msg("%s, %s: L2 %.2g of a row, an element %.2g of the largest", alone->at->scanner, what, most_l2,
+                 most_worst);
     }
 }
 
@@ -333,9 +314,7 @@ static inline int64_t alone_next_element(const struct alone *alone, int64_t voxe
     const double *row = alone->elements + voxel * alone->num_values;
     for (int64_t k = 0; k < alone->num_values; k++) {
         const int64_t at = (value + k) % alone->num_values;
-        if (row[at] > 0) {
-            return at;
-        }
+        if (row[at] > 0) return at;
     }
     return value;
 }
@@ -345,21 +324,17 @@ static inline struct alone_values alone_choose_values(struct alone *alone, int c
     struct alone_values values = {.value = test_alloc(count, sizeof(int64_t))};
     for (int k = 0; k < count; k++) {
         const int64_t drawn = (int64_t)((double)alone->num_values * test_random(&alone->state));
-        values.value[k] =
-            k % 8 == 0 ? drawn : alone_next_element(alone, k % alone->num_voxels, drawn);
+        values.value[k] = k % 8 == 0 ? drawn : alone_next_element(alone, k % alone->num_voxels, drawn);
     }
     qsort(values.value, (size_t)count, sizeof(*values.value), alone_compare_values);
-    for (int k = 0; k < count; k++) {
-        if (values.count == 0 || values.value[values.count - 1] != values.value[k]) {
+    for (int k = 0; k < count; k++)
+        if (values.count == 0 || values.value[values.count - 1] != values.value[k])
             values.value[values.count++] = values.value[k];
-        }
-    }
     return values;
 }
 
 /* found: [num_voxels], the elements of one value. */
-static inline void alone_compare_value(const struct alone *alone, const char *what, int64_t value,
-                                       const double *found)
+static inline void alone_compare_value(const struct alone *alone, const char *what, int64_t value, const double *found)
 {
     for (int64_t v = 0; v < alone->num_voxels; v++) {
         const double want = alone->elements[v * alone->num_values + value];
@@ -368,22 +343,20 @@ static inline void alone_compare_value(const struct alone *alone, const char *wh
                                  ? ALONE_WORST * fmax(want, ALONE_LEAST_ROW * alone->largest)
                                  : ELEMENT_TOLERANCE * fmax(want, ALONE_LEAST_ROW * alone->largest);
         if (!(error <= close || error <= alone->edges[v] * (1 + ELEMENT_TOLERANCE))) {
-            fail_msg("%s, %s: value %lld of voxel %lld is %.9g, the tracer has %.9g",
-                     alone->at->scanner, what, (long long)value, (long long)v, found[v], want);
+            fail_msg("%s, %s: value %lld of voxel %lld is %.9g, the tracer has %.9g", alone->at->scanner, what,
+                     (long long)value, (long long)v, found[v], want);
         }
     }
 }
 
 /* found: [num_voxels], the elements times `values`, which are 0 to 2. Over the largest sum. */
-static inline void alone_compare_sums(const struct alone *alone, const char *what,
-                                      const float *values, const double *found)
+static inline void alone_compare_sums(const struct alone *alone, const char *what, const float *values,
+                                      const double *found)
 {
     double *want = test_alloc(alone->num_voxels, sizeof(*want)), largest = 0, worst = 0;
     for (int64_t v = 0; v < alone->num_voxels; v++) {
         const double *row = alone->elements + v * alone->num_values;
-        for (int64_t k = 0; k < alone->num_values; k++) {
-            want[v] += row[k] * (double)values[k];
-        }
+        for (int64_t k = 0; k < alone->num_values; k++) want[v] += row[k] * (double)values[k];
         largest = fmax(largest, want[v]);
     }
     for (int64_t v = 0; v < alone->num_voxels; v++) {
@@ -392,17 +365,13 @@ static inline void alone_compare_sums(const struct alone *alone, const char *wha
     }
     print_message("%s, %s: sums to %.1e of the largest\n", alone->at->scanner, what, worst);
     free(want);
-    if (!(worst <= ALONE_L2)) {
-        fail_msg("%s, %s: a sum %.2g of the largest", alone->at->scanner, what, worst);
-    }
+    if (!(worst <= ALONE_L2)) fail_msg("%s, %s: a sum %.2g of the largest", alone->at->scanner, what, worst);
 }
 
 static inline float *alone_random_values(struct alone *alone)
 {
     float *values = test_alloc(alone->num_values, sizeof(*values));
-    for (int64_t k = 0; k < alone->num_values; k++) {
-        values[k] = (float)random_between(&alone->state, 0, 2);
-    }
+    for (int64_t k = 0; k < alone->num_values; k++) values[k] = (float)random_between(&alone->state, 0, 2);
     return values;
 }
 
@@ -410,8 +379,7 @@ static inline float *alone_random_values(struct alone *alone)
 typedef void (*alone_back)(struct alone *alone, void *device, const float *values, double *image);
 
 /* Values one by one, `count` of them, which are the elements of their LORs. */
-static inline void alone_check_back_values(struct alone *alone, void *device, alone_back back,
-                                           int count)
+static inline void alone_check_back_values(struct alone *alone, void *device, alone_back back, int count)
 {
     double *image = test_alloc(alone->num_voxels, sizeof(*image));
     struct alone_values chosen = alone_choose_values(alone, count);
@@ -439,38 +407,34 @@ static inline void alone_check_back(struct alone *alone, void *device, alone_bac
 }
 
 /* Sums in fixed point, as shaders/common/fixed.glsl describes them: [count] behind a head. */
-static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer *buffer,
-                                    int64_t count, double *sums)
+static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer *buffer, int64_t count, double *sums)
 {
     uint32_t(*words)[2] = test_alloc(count + 1, sizeof(*words));
     alone_check(alone, gl_buffer_read(buffer, 0, (count + 1) * 8, words) == LR_OK);
     assert_int_equal(words[0][0], 0); /* no overflow */
     for (int64_t k = 0; k < count; k++) {
-        const int64_t whole =
-            (int64_t)((uint64_t)words[k + 1][1] << 32 | (uint64_t)words[k + 1][0]);
+        const int64_t whole = (int64_t)((uint64_t)words[k + 1][1] << 32 | (uint64_t)words[k + 1][0]);
         sums[k] = ldexp((double)whole, -61);
     }
     free(words);
 }
 
 /* main of tests that are given the context. */
-#define alone_main(group, ...)                                                                     \
-    int main(int argc, char **argv)                                                                \
-    {                                                                                              \
-        struct gl_context *ctx = stage_context();                                                  \
-        if (ctx == NULL) {                                                                         \
-            return 77;                                                                             \
-        }                                                                                          \
-        stage_choose_tests(argc, argv);                                                            \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                           \
-        struct CMUnitTest given[sizeof(tests) / sizeof(tests[0])];                                 \
-        for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {                            \
-            given[k] = tests[k];                                                                   \
-            given[k].initial_state = ctx;                                                          \
-        }                                                                                          \
-        const int failed = cmocka_run_group_tests_name(group, given, NULL, NULL);                  \
-        stage_leave(ctx);                                                                          \
-        return failed;                                                                             \
+#define alone_main(group, ...)                                                                                         \
+    int main(int argc, char **argv)                                                                                    \
+    {                                                                                                                  \
+        struct gl_context *ctx = stage_context();                                                                      \
+        if (ctx == NULL) return 77;                                                                                    \
+        stage_choose_tests(argc, argv);                                                                                \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
+        struct CMUnitTest given[sizeof(tests) / sizeof(tests[0])];                                                     \
+        for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {                                                \
+            given[k] = tests[k];                                                                                       \
+            given[k].initial_state = ctx;                                                                              \
+        }                                                                                                              \
+        const int failed = cmocka_run_group_tests_name(group, given, NULL, NULL);                                      \
+        stage_leave(ctx);                                                                                              \
+        return failed;                                                                                                 \
     }
 
 /* What a method of the `compute` backend is made of. */
@@ -478,8 +442,8 @@ static inline struct lr_method_params alone_method(const struct alone *alone)
 {
     return (struct lr_method_params){.ctx = alone->ctx,
                                      .backend = &alone->params,
-                                     .may_hide = !alone->params.penetration &&
-                                                 lr_modules_may_hide(alone->params.scanner),
+                                     .may_hide =
+                                         !alone->params.penetration && lr_modules_may_hide(alone->params.scanner),
                                      .max_window = 1 << 24};
 }
 

@@ -32,8 +32,8 @@ static void forward_candidates(struct alone *alone, const struct lr_window *wind
     enum { FEW = 37 }; /* no whole number of groups */
     const struct lr_columns *columns = window->columns;
     const int tries = alone->at->mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
-    const int all = lr_columns_num_points(columns, columns->across[0]) *
-                    lr_columns_num_points(columns, columns->across[1]) * tries;
+    const int all =
+        lr_columns_num_points(columns, columns->across[0]) * lr_columns_num_points(columns, columns->across[1]) * tries;
     struct column_step step = forward_step(window);
     step.end_point = FEW < all ? FEW : all;
     run_step(alone, window, &step);
@@ -46,8 +46,8 @@ static void forward_candidates(struct alone *alone, const struct lr_window *wind
 
 /* The row of one voxel: the projection of an image of it. Exact passes leave it to
  * columns/stack_order.comp to drop LORs out of coincidence. */
-static void forward_voxel(struct alone *alone, const struct lr_window *window,
-                          const int64_t *places, int64_t voxel, double *found)
+static void forward_voxel(struct alone *alone, const struct lr_window *window, const int64_t *places, int64_t voxel,
+                          double *found)
 {
     const bool exact = alone->at->mode == LR_MODE_EXACT;
     const int64_t bytes = window->by_column->size_bytes;
@@ -59,9 +59,8 @@ static void forward_voxel(struct alone *alone, const struct lr_window *window,
     alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, values) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
         const int64_t lor = alone->window.first_value + k;
-        if (places[k] >= 0 && (!exact || lr_lors_in_coincidence(alone->lors, lor))) {
+        if (places[k] >= 0 && (!exact || lr_lors_in_coincidence(alone->lors, lor)))
             found[voxel * alone->num_values + k] = (double)values[places[k]];
-        }
     }
     free(values);
     free(image);
@@ -75,9 +74,7 @@ static void check_forward(struct alone *alone, struct lr_columns *columns)
     while (lr_window_next(&window)) {
         int64_t *places = window_places(alone, &window);
         open_window(alone, &window, false);
-        for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
-            forward_voxel(alone, &window, places, voxel, found);
-        }
+        for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) forward_voxel(alone, &window, places, voxel, found);
         lr_window_close(&window);
         free(places);
     }
@@ -97,8 +94,7 @@ static enum lr_columns_program back_program(const struct lr_window *window, bool
 }
 
 /* A few at a time. */
-static void back_strips(struct alone *alone, const struct lr_window *window,
-                        struct column_step *step)
+static void back_strips(struct alone *alone, const struct lr_window *window, struct column_step *step)
 {
     enum { STRIPS = 7 };
     const int most = alone->at->mode == LR_MODE_EXACT ? window->most_strips : 1;
@@ -120,8 +116,7 @@ static void back_points(struct alone *alone, const struct lr_window *window, boo
     const int rows = size[columns->across[1]];
     step.groups[0] = gl_divide_up(size[columns->across[0]], columns->back_columns);
     step.groups[1] = step.which == LR_COLUMNS_BACK_HALF_TURN ? (rows + 1) / 2 : rows;
-    step.groups[2] =
-        columns->shares * gl_divide_up(size[columns->axis], points / samples[columns->axis]);
+    step.groups[2] = columns->shares * gl_divide_up(size[columns->axis], points / samples[columns->axis]);
     const int num_across = samples[columns->across[0]] * samples[columns->across[1]];
     for (step.first_point = 0; step.first_point < num_across; step.first_point++) {
         step.end_point = step.first_point + 1;
@@ -136,13 +131,10 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
     open_window(alone, window, false);
     int64_t *places = window_places(alone, window);
     float *column = test_alloc(window->by_column->size_bytes, 1);
-    for (int64_t k = 0; values != NULL && k < alone->num_values; k++) {
-        if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_value + k)) {
+    for (int64_t k = 0; values != NULL && k < alone->num_values; k++)
+        if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_value + k))
             column[places[k]] = values[k];
-        }
-    }
-    alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes,
-                                        column) == LR_OK);
+    alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes, column) == LR_OK);
     const bool turned = window->stacks.has_half_turn;
     back_points(alone, window, values == NULL);
     lr_window_close(window);
@@ -152,16 +144,13 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
 }
 
 /* Returns how many windows came with such images. */
-static int back_alone(struct alone *alone, struct lr_columns *columns, const float *values,
-                      double *image)
+static int back_alone(struct alone *alone, struct lr_columns *columns, const float *values, double *image)
 {
     struct lr_stack_order order;
     int turned = 0;
     struct lr_window window = begin_windows(alone, columns, &order);
     gl_buffer_clear(columns->image, 0);
-    while (lr_window_next(&window)) {
-        turned += back_window(alone, &window, values);
-    }
+    while (lr_window_next(&window)) turned += back_window(alone, &window, values);
     take_image(alone, columns, image);
     lr_stack_order_finish(&order);
     return turned;
@@ -180,9 +169,7 @@ static int check_back(struct alone *alone, struct lr_columns *columns)
     alone_compare_sums(alone, "back", values, image);
     alone_check_back_values(alone, columns, back_of_values, NUM_VALUES);
     if (alone->at->mode != LR_MODE_EXACT) {
-        for (int64_t k = 0; k < alone->num_values; k++) {
-            values[k] = 1;
-        }
+        for (int64_t k = 0; k < alone->num_values; k++) values[k] = 1;
         back_alone(alone, columns, NULL, image);
         alone_compare_sums(alone, "back of ones", values, image);
     }
@@ -195,16 +182,8 @@ static int check_back(struct alone *alone, struct lr_columns *columns)
 
 static const struct alone_case sampled_cases[] = {
     {.scanner = "lying", .own = &lying, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 2, 2}},
-    {.scanner = "upside down",
-     .own = &upside_down,
-     .mode = LR_MODE_SAMPLED,
-     .rays = 2,
-     .samples = {1, 2, 2}},
-    {.scanner = "unequal",
-     .mode = LR_MODE_SAMPLED,
-     .rays = 2,
-     .samples = {2, 1, 3},
-     .off_centre = true},
+    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 2, 2}},
+    {.scanner = "unequal", .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {2, 1, 3}, .off_centre = true},
     {.scanner = "ruled ring",
      .mode = LR_MODE_SAMPLED,
      .rays = 2,
@@ -229,27 +208,11 @@ struct variants {
 static const struct alone_case exact_cases[] = {
     {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
     {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
-    {.scanner = "wide rings",
-     .own = &wide_rings,
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .size = {3, 3, 5}},
-    {.scanner = "wide rings",
-     .own = &wide_rings,
-     .mode = LR_MODE_EXACT,
-     .samples = {2, 1, 2},
-     .size = {2, 2, 4}},
-    {.scanner = "wide rings",
-     .own = &wide_rings,
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .off_centre = true},
+    {.scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .size = {3, 3, 5}},
+    {.scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {2, 1, 2}, .size = {2, 2, 4}},
+    {.scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true},
     {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
-    {.scanner = "ring of 8",
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .off_centre = true,
-     .size = {2, 2, 3}},
+    {.scanner = "ring of 8", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true, .size = {2, 2, 3}},
     {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
     {.scanner = "ge-explore-vista-dr",
      .mode = LR_MODE_EXACT,
@@ -261,8 +224,8 @@ static const struct alone_case exact_cases[] = {
 
 typedef void check_columns(struct alone *alone, struct lr_columns *columns, void *user);
 
-static void each_case(struct gl_context *ctx, const struct alone_case *cases, int num_cases,
-                      check_columns *check, void *user)
+static void each_case(struct gl_context *ctx, const struct alone_case *cases, int num_cases, check_columns *check,
+                      void *user)
 {
     for (int k = 0; k < num_cases; k++) {
         struct alone alone;
@@ -318,13 +281,11 @@ static void test_back_exact(void **context)
 {
     struct variants variants = {0};
     each_case(*context, exact_cases, NUM_EXACT, back_case, &variants);
-    print_message("%d mirrored, %d turned, %d packed, %d near, %d with masks, %d plain\n",
-                  variants.mirrored, variants.turned, variants.packed, variants.near,
-                  variants.masks, variants.plain);
+    print_message("%d mirrored, %d turned, %d packed, %d near, %d with masks, %d plain\n", variants.mirrored,
+                  variants.turned, variants.packed, variants.near, variants.masks, variants.plain);
     assert_true(variants.mirrored > 0 && variants.turned > 0 && variants.packed > 0);
     assert_true(variants.near > 0 && variants.masks > 0 && variants.plain > 0);
 }
 
-alone_main("render_alone_columns", cmocka_unit_test(test_forward_sampled),
-           cmocka_unit_test(test_back_sampled), cmocka_unit_test(test_forward_exact),
-           cmocka_unit_test(test_back_exact))
+alone_main("render_alone_columns", cmocka_unit_test(test_forward_sampled), cmocka_unit_test(test_back_sampled),
+           cmocka_unit_test(test_forward_exact), cmocka_unit_test(test_back_exact))

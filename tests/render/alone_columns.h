@@ -29,8 +29,8 @@ static inline lr_scanner *create_wide_rings(void)
                           .pitch_mm = {2.2, 2.2},
                           .face_mm = {2.0, 2.1},
                           .depth_mm = 10};
-    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5,
-                                                    .coincidence = {.min_module_difference = 5}});
+    return scanner_ring(&ring,
+                        &(lr_scanner_params){.detection_depth_mm = 1.5, .coincidence = {.min_module_difference = 5}});
 }
 
 static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 14};
@@ -38,8 +38,7 @@ static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 
 /* Modules whose crystals are numbered along the column first, upwards and downwards. */
 static inline lr_scanner *create_lying(void)
 {
-    const lr_module shape = {
-        .crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
+    const lr_module shape = {.crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
     const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
                                   place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
                                   place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
@@ -69,8 +68,7 @@ struct column_crystal {
     bool upwards;
 };
 
-static inline struct column_crystal column_crystal_of(const struct lr_columns *columns, int module,
-                                                      int crystal)
+static inline struct column_crystal column_crystal_of(const struct lr_columns *columns, int module, int crystal)
 {
     const lr_module *m = &columns->params.scanner->modules[module];
     const int place[2] = {crystal % m->crystals[0], crystal / m->crystals[0]};
@@ -86,14 +84,11 @@ static inline struct column_crystal column_crystal_of(const struct lr_columns *c
 /* ((p nr + r) nq + q) ns + s */
 static inline int64_t column_place(const struct column_crystal *i, const struct column_crystal *j)
 {
-    return (((int64_t)i->across * j->num_across + j->across) * i->num_along + i->along) *
-               j->num_along +
-           j->along;
+    return (((int64_t)i->across * j->num_across + j->across) * i->num_along + i->along) * j->num_along + j->along;
 }
 
 /* A crystal's number along its stack, counted upwards. */
-static inline int stack_cell(const struct lr_columns *columns, int module,
-                             const struct column_crystal *at)
+static inline int stack_cell(const struct lr_columns *columns, int module, const struct column_crystal *at)
 {
     return columns->stacks->place_of[module] * at->num_along +
            (at->upwards ? at->along : at->num_along - 1 - at->along);
@@ -118,8 +113,7 @@ static inline int64_t stack_pair_values(const struct lr_columns *columns, const 
     int64_t values = 1;
     for (int k = 0; k < 2; k++) {
         const int *crystals = columns->params.scanner->modules[modules[k]].crystals;
-        values *= (int64_t)crystals[0] * crystals[1] *
-                  columns->stacks->count[columns->stacks->stack_of[modules[k]]];
+        values *= (int64_t)crystals[0] * crystals[1] * columns->stacks->count[columns->stacks->stack_of[modules[k]]];
     }
     return values;
 }
@@ -137,17 +131,14 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
         const int32_t *modules = lors->pairs[pair];
         const int *crystals = alone->scanner->modules[modules[1]].crystals;
         const int num_b = crystals[0] * crystals[1];
-        if (!exact || k == window->part.begin ||
-            !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
+        if (!exact || k == window->part.begin || !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
             first = next;
-            next += exact ? stack_pair_values(columns, modules)
-                          : lors->offsets[pair + 1] - lors->offsets[pair];
+            next += exact ? stack_pair_values(columns, modules) : lors->offsets[pair + 1] - lors->offsets[pair];
         }
         for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) {
             const int number = (int)(lor - lors->offsets[pair]);
-            const struct column_crystal on[2] = {
-                column_crystal_of(columns, modules[0], number / num_b),
-                column_crystal_of(columns, modules[1], number % num_b)};
+            const struct column_crystal on[2] = {column_crystal_of(columns, modules[0], number / num_b),
+                                                 column_crystal_of(columns, modules[1], number % num_b)};
             places[lor - alone->window.first_value] =
                 first + (exact ? stack_place(columns, modules, on) : column_place(&on[0], &on[1]));
         }
@@ -177,11 +168,8 @@ static inline int64_t packed_place(const struct lr_columns *columns, int64_t v, 
     const lr_grid *grid = columns->params.grid;
     int at[3];
     voxel_at(grid, v, at);
-    for (int k = 0; k < 3; k++) {
-        if (k == columns->axis ? which % 2 == 1 : which >= 2) {
-            at[k] = grid->size[k] - 1 - at[k];
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        if (k == columns->axis ? which % 2 == 1 : which >= 2) at[k] = grid->size[k] - 1 - at[k];
     return 4 * column_voxel(columns, at) + which;
 }
 
@@ -194,14 +182,10 @@ static inline void put_image(struct alone *alone, struct lr_columns *columns, co
         int at[3];
         voxel_at(&alone->grid, v, at);
         ordered[column_voxel(columns, at)] = image[v];
-        for (int which = 0; which < 4; which++) {
-            packed[packed_place(columns, v, which)] = image[v];
-        }
+        for (int which = 0; which < 4; which++) packed[packed_place(columns, v, which)] = image[v];
     }
     alone_check(alone, gl_buffer_upload(columns->image, 0, count * 4, ordered) == LR_OK);
-    if (columns->packed != NULL) {
-        alone_check(alone, gl_buffer_upload(columns->packed, 0, count * 16, packed) == LR_OK);
-    }
+    if (columns->packed != NULL) alone_check(alone, gl_buffer_upload(columns->packed, 0, count * 16, packed) == LR_OK);
     free(ordered);
 }
 
@@ -210,15 +194,13 @@ static inline void take_image(struct alone *alone, const struct lr_columns *colu
 {
     const int64_t count = alone->num_voxels;
     float *shares = test_alloc(columns->shares * count, sizeof(*shares));
-    alone_check(alone,
-                gl_buffer_read(columns->image, 0, columns->shares * count * 4, shares) == LR_OK);
+    alone_check(alone, gl_buffer_read(columns->image, 0, columns->shares * count * 4, shares) == LR_OK);
     for (int64_t v = 0; v < count; v++) {
         int at[3];
         voxel_at(&alone->grid, v, at);
         image[v] = 0;
-        for (int share = 0; share < columns->shares; share++) {
+        for (int share = 0; share < columns->shares; share++)
             image[v] += (double)shares[share * count + column_voxel(columns, at)];
-        }
     }
     free(shares);
 }
@@ -242,8 +224,7 @@ struct column_step {
     const struct gl_buffer *input, *output;
 };
 
-static inline void run_step(struct alone *alone, const struct lr_window *window,
-                            const struct column_step *step)
+static inline void run_step(struct alone *alone, const struct lr_window *window, const struct column_step *step)
 {
     struct lr_columns *columns = window->columns;
     struct gl_program *program = lr_columns_program(columns, step->which);
@@ -252,9 +233,8 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     uniforms.first[0] = step->end_strip;
     uniforms.first[2] = step->first_point;
     uniforms.first[3] = step->first_strip;
-    uniforms.count[0] = window->stacks.pairs != NULL
-                            ? window->stacks.num_pairs
-                            : (int32_t)(window->part.end - window->part.begin);
+    uniforms.count[0] =
+        window->stacks.pairs != NULL ? window->stacks.num_pairs : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = columns->shares;
     uniforms.count[3] = (int32_t)alone->num_voxels;
@@ -263,8 +243,7 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {step->groups[0], step->groups[1], step->groups[2]},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
@@ -281,14 +260,10 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
 {
     const bool exact = alone->at->mode == LR_MODE_EXACT;
     *order = (struct lr_stack_order){0};
-    if (exact) {
-        alone_check(alone, lr_columns_order_by_stacks(columns, &alone->list, order) == LR_OK);
-    }
+    if (exact) alone_check(alone, lr_columns_order_by_stacks(columns, &alone->list, order) == LR_OK);
     struct lr_window window = lr_window_begin(columns, &alone->list, exact ? order : NULL);
     const struct gl_limits *limits = gl_context_limits(alone->ctx);
-    if (limits->software || limits->small_batches) {
-        window.most_turns = LR_MOST_TURNS_SOFTWARE;
-    }
+    if (limits->software || limits->small_batches) window.most_turns = LR_MOST_TURNS_SOFTWARE;
     return window;
 }
 
@@ -298,8 +273,7 @@ static inline void open_window(struct alone *alone, struct lr_window *window, bo
     float nothing = 0.0f; /* of the host: only counted */
     const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
     const struct lr_window_data data = {with_file || !exact ? &values : NULL, true};
-    alone_check(alone, (exact ? lr_window_open_stacks(window, &data)
-                              : lr_window_open(window, &data)) == LR_OK);
+    alone_check(alone, (exact ? lr_window_open_stacks(window, &data) : lr_window_open(window, &data)) == LR_OK);
 }
 
 #endif

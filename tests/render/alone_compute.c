@@ -28,8 +28,8 @@ struct images {
 };
 
 /* Plans all images of the voxels that `emission` has (NULL: all) as one batch, and uploads it. */
-static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points,
-                                  const float *emission, struct images *images)
+static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points, const float *emission,
+                                  struct images *images)
 {
     const struct lr_rows rows = alone_rows(alone);
     const struct lr_plan_work work = {.rows = &rows, .window = alone->window, .emission = emission};
@@ -38,11 +38,9 @@ static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points,
     assert_true(lr_plan_next(points->plan, &work, &cursor, &batch));
     alone_check(alone, lr_points_upload(points, &batch) == LR_OK);
     *images = (struct images){test_alloc(batch.num_images, sizeof(int64_t)), batch.num_images};
-    for (int r = 0; r < batch.num_rows; r++) {
-        for (uint32_t k = batch.rows[r].first_image; k < batch.rows[r].end_image; k++) {
+    for (int r = 0; r < batch.num_rows; r++)
+        for (uint32_t k = batch.rows[r].first_image; k < batch.rows[r].end_image; k++)
             images->voxel_of[k] = batch.rows[r].row;
-        }
-    }
     const struct lr_plan_cursor end = cursor;
     assert_false(lr_plan_next(points->plan, &work, &cursor, &none)); /* one batch holds all */
     assert_int_equal(end.row, cursor.row);
@@ -54,9 +52,8 @@ static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points,
 
 static struct gl_buffer *make_buffer(struct alone *alone, int64_t bytes, const void *data)
 {
-    struct gl_buffer *buffer = gl_buffer_create(
-        alone->ctx,
-        &(struct gl_buffer_params){.label = "values", .size_bytes = bytes, .data = data});
+    struct gl_buffer *buffer =
+        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "values", .size_bytes = bytes, .data = data});
     alone_check(alone, buffer != NULL);
     return buffer;
 }
@@ -81,8 +78,7 @@ static void check_rows(struct alone *alone, struct lr_points *points)
 
 /* --- forward --- */
 
-static void forward_voxel(struct alone *alone, struct lr_points *points, int64_t voxel,
-                          double *found)
+static void forward_voxel(struct alone *alone, struct lr_points *points, int64_t voxel, double *found)
 {
     struct images images;
     const int64_t count = alone->num_values;
@@ -94,9 +90,7 @@ static void forward_voxel(struct alone *alone, struct lr_points *points, int64_t
     const struct lr_points_output output = {.buffer = buffer, .num_lors = count};
     alone_check(alone, lr_points_run(points, LR_POINTS_FORWARD, &batch, &output) == LR_OK);
     alone_check(alone, gl_buffer_read(buffer, 0, count * 4, values) == LR_OK);
-    for (int64_t k = 0; k < count; k++) {
-        found[k] = (double)values[k];
-    }
+    for (int64_t k = 0; k < count; k++) found[k] = (double)values[k];
     gl_buffer_destroy(buffer);
     free(images.voxel_of);
     free(values);
@@ -106,9 +100,8 @@ static void forward_voxel(struct alone *alone, struct lr_points *points, int64_t
 static void check_forward(struct alone *alone, struct lr_points *points)
 {
     double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
-    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
+    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++)
         forward_voxel(alone, points, voxel, found + voxel * alone->num_values);
-    }
     alone_compare(alone, "forward", found);
     free(found);
 }
@@ -128,9 +121,7 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
     alone_check(alone, lr_points_run(points, LR_POINTS_BACK, &batch, &output) == LR_OK);
     alone_check(alone, gl_buffer_read(points->sums, 0, images.count * 4LL, sums) == LR_OK);
     memset(image, 0, (size_t)alone->num_voxels * sizeof(*image));
-    for (int k = 0; k < images.count; k++) {
-        image[images.voxel_of[k]] += (double)sums[k] / lr_rows_per_row(&rows);
-    }
+    for (int k = 0; k < images.count; k++) image[images.voxel_of[k]] += (double)sums[k] / lr_rows_per_row(&rows);
     gl_buffer_destroy(buffer);
     free(sums);
     free(images.voxel_of);
@@ -199,12 +190,9 @@ static void check_case(struct gl_context *ctx, const struct alone_case *at, chec
     alone_close(&alone);
 }
 
-static void check_cases(struct gl_context *ctx, const struct alone_case *cases, int num_cases,
-                        check_compute *check)
+static void check_cases(struct gl_context *ctx, const struct alone_case *cases, int num_cases, check_compute *check)
 {
-    for (int k = 0; k < num_cases; k++) {
-        check_case(ctx, &cases[k], check);
-    }
+    for (int k = 0; k < num_cases; k++) check_case(ctx, &cases[k], check);
 }
 
 static void test_forward(void **context)
@@ -256,45 +244,35 @@ static void test_rows_absorbed(void **context)
 static void test_collect(void **context)
 {
     enum { NUM_SUMS = 20, NUM_VOXELS = 70, NUM_ROWS = 4 };
-    const struct alone_case at = {
-        .scanner = "oblique", .mode = LR_MODE_SAMPLED, .rays = 1, .samples = {1, 1, 1}};
-    const struct lr_plan_row rows[NUM_ROWS] = {
-        {0, 1, 3, 1.0f}, {1, 7, 0, 0.5f}, {7, 7, 33, 2.0f}, {7, 20, 69, 0.125f}};
+    const struct alone_case at = {.scanner = "oblique", .mode = LR_MODE_SAMPLED, .rays = 1, .samples = {1, 1, 1}};
+    const struct lr_plan_row rows[NUM_ROWS] = {{0, 1, 3, 1.0f}, {1, 7, 0, 0.5f}, {7, 7, 33, 2.0f}, {7, 20, 69, 0.125f}};
     struct alone alone;
     struct lr_points *points;
     float sums[NUM_SUMS], before[NUM_VOXELS], after[NUM_VOXELS];
     alone_open(&alone, *context, &at);
     points = points_open(&alone);
     double want[NUM_VOXELS];
-    for (int k = 0; k < NUM_SUMS; k++) {
-        sums[k] = (float)random_between(&alone.state, 1, 2);
-    }
+    for (int k = 0; k < NUM_SUMS; k++) sums[k] = (float)random_between(&alone.state, 1, 2);
     for (int k = 0; k < NUM_VOXELS; k++) {
         before[k] = (float)random_between(&alone.state, 1, 2);
         want[k] = (double)before[k];
     }
-    for (int r = 0; r < NUM_ROWS; r++) {
-        for (uint32_t k = rows[r].first_image; k < rows[r].end_image; k++) {
+    for (int r = 0; r < NUM_ROWS; r++)
+        for (uint32_t k = rows[r].first_image; k < rows[r].end_image; k++)
             want[rows[r].row] += (double)sums[k] * (double)rows[r].factor;
-        }
-    }
     const struct lr_batch batch = {.rows = rows, .num_rows = NUM_ROWS};
     struct gl_buffer *voxels = make_buffer(&alone, sizeof(before), before);
     alone_check(&alone, lr_points_upload(points, &batch) == LR_OK);
     alone_check(&alone, gl_buffer_upload(points->sums, 0, sizeof(sums), sums) == LR_OK);
     alone_check(&alone, lr_points_collect(points, &batch, voxels) == LR_OK);
     alone_check(&alone, gl_buffer_read(voxels, 0, sizeof(after), after) == LR_OK);
-    for (int k = 0; k < NUM_VOXELS; k++) {
-        assert_close((double)after[k], want[k], sum_tolerance);
-    }
+    for (int k = 0; k < NUM_VOXELS; k++) assert_close((double)after[k], want[k], sum_tolerance);
     gl_buffer_destroy(voxels);
     lr_points_destroy(points);
     alone_close(&alone);
 }
 
-alone_main("render_alone_compute", cmocka_unit_test(test_forward),
-           cmocka_unit_test(test_forward_hidden), cmocka_unit_test(test_forward_absorbed),
-           cmocka_unit_test(test_back), cmocka_unit_test(test_back_hidden),
-           cmocka_unit_test(test_back_absorbed), cmocka_unit_test(test_rows),
-           cmocka_unit_test(test_rows_hidden), cmocka_unit_test(test_rows_absorbed),
-           cmocka_unit_test(test_collect))
+alone_main("render_alone_compute", cmocka_unit_test(test_forward), cmocka_unit_test(test_forward_hidden),
+           cmocka_unit_test(test_forward_absorbed), cmocka_unit_test(test_back), cmocka_unit_test(test_back_hidden),
+           cmocka_unit_test(test_back_absorbed), cmocka_unit_test(test_rows), cmocka_unit_test(test_rows_hidden),
+           cmocka_unit_test(test_rows_absorbed), cmocka_unit_test(test_collect))

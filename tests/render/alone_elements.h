@@ -17,11 +17,10 @@ struct alone_elements {
 static inline struct alone_elements alone_elements_open(struct alone *alone)
 {
     const struct lr_rows rows = alone_rows(alone);
-    struct alone_elements elements = {
-        .capacity = 1 << 20, .num_points = (int)alone->num_voxels * lr_rows_per_row(&rows)};
+    struct alone_elements elements = {.capacity = 1 << 20,
+                                      .num_points = (int)alone->num_voxels * lr_rows_per_row(&rows)};
     elements.buffer = gl_buffer_create(
-        alone->ctx,
-        &(struct gl_buffer_params){.label = "elements", .size_bytes = 16 + 16 * elements.capacity});
+        alone->ctx, &(struct gl_buffer_params){.label = "elements", .size_bytes = 16 + 16 * elements.capacity});
     alone_check(alone, elements.buffer != NULL);
     return elements;
 }
@@ -37,8 +36,7 @@ static inline void alone_elements_add(struct alone *alone, const struct alone_el
     alone_check(alone, gl_buffer_read(elements->buffer, 0, 4, &count) == LR_OK);
     assert_true(count <= elements->capacity);
     uint32_t(*list)[4] = test_alloc(count, sizeof(*list));
-    alone_check(alone,
-                count == 0 || gl_buffer_read(elements->buffer, 16, count * 16LL, list) == LR_OK);
+    alone_check(alone, count == 0 || gl_buffer_read(elements->buffer, 16, count * 16LL, list) == LR_OK);
     for (uint32_t k = 0; k < count; k++) {
         const int64_t voxel = voxel_of != NULL ? voxel_of[list[k][0]] : list[k][0] / per_row;
         float weight;
@@ -51,8 +49,7 @@ static inline void alone_elements_add(struct alone *alone, const struct alone_el
 }
 
 /* Also destroys the list. */
-static inline void alone_elements_compare(struct alone *alone, const char *what,
-                                          struct alone_elements *elements)
+static inline void alone_elements_compare(struct alone *alone, const char *what, struct alone_elements *elements)
 {
     double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
     alone_elements_add(alone, elements, NULL, found);

@@ -21,14 +21,11 @@ static struct gl_buffer *upload_points(struct alone *alone, const struct lr_colu
     for (int64_t n = 0; n < count; n++) {
         double point_mm[3];
         lr_rows_point(&rows, n / per_row, (int)(n % per_row), point_mm);
-        for (int k = 0; k < 3; k++) {
-            lr_split_float(point_mm[axes[k]], &parts[n][k][0], &parts[n][k][1]);
-        }
+        for (int k = 0; k < 3; k++) lr_split_float(point_mm[axes[k]], &parts[n][k][0], &parts[n][k][1]);
     }
     struct gl_buffer *buffer = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){.label = "points",
-                                               .size_bytes = count * (int64_t)sizeof(*parts),
-                                               .data = parts});
+        alone->ctx,
+        &(struct gl_buffer_params){.label = "points", .size_bytes = count * (int64_t)sizeof(*parts), .data = parts});
     alone_check(alone, buffer != NULL);
     free(parts);
     return buffer;
@@ -40,21 +37,17 @@ static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_co
 {
     struct gl_program *program = lr_columns_program(columns, which);
     struct gl_buffer *points = upload_points(alone, columns);
-    struct gl_buffer *pairs =
-        lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
+    struct gl_buffer *pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
     alone_check(alone, program != NULL && pairs != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    for (int k = 0; k < 3; k++) {
-        uniforms.num_points[k] = uniforms.num_samples[k] = 1;
-    }
+    for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
     uniforms.count[1] = (int32_t)elements->capacity;
     struct gl_pass pass = {.label = "rows alone",
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {elements->num_points, 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pairs;
     pass.buffers[LR_BIND_COLUMN_POINTS].buffer = points;
@@ -106,15 +99,11 @@ static void list_open(struct list *list, struct alone *alone, struct lr_columns 
     uint32_t pair = 0;
     for (int k = 0; k < list->lors.count; k++) {
         const int64_t lor = list->lors.value[k] + alone->window.first_value;
-        while (lor >= offsets[pair + 1]) {
-            pair++;
-        }
-        list->entries[k + 1] =
-            (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
+        while (lor >= offsets[pair + 1]) pair++;
+        list->entries[k + 1] = (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
     }
     list->buffer = gl_buffer_create(
-        alone->ctx,
-        &(struct gl_buffer_params){.label = "LORs", .size_bytes = (list->lors.count + 1) * 16});
+        alone->ctx, &(struct gl_buffer_params){.label = "LORs", .size_bytes = (list->lors.count + 1) * 16});
     list->pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
     alone_check(alone, list->buffer != NULL && list->pairs != NULL);
 }
@@ -128,8 +117,7 @@ static void list_close(struct list *list)
 }
 
 /* Goes on through the tubes' columns until the longest is done. */
-static void run_list(const struct list *list, enum lr_columns_program which,
-                     const struct gl_buffer *image)
+static void run_list(const struct list *list, enum lr_columns_program which, const struct gl_buffer *image)
 {
     enum { PLACES = 8 * LR_LIST_SHARE };
     struct alone *alone = list->alone;
@@ -137,13 +125,12 @@ static void run_list(const struct list *list, enum lr_columns_program which,
     struct lr_columns_pass uniforms = lr_columns_uniforms(list->columns);
     uint32_t most_places = 1;
     alone_check(alone, program != NULL);
-    struct gl_pass pass = {
-        .label = "LORs alone",
-        .program = program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {gl_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = {.label = "LORs alone",
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(list->columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = list->pairs;
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = list->buffer;
@@ -159,8 +146,7 @@ static void run_list(const struct list *list, enum lr_columns_program which,
 
 static void put_entries(const struct list *list)
 {
-    alone_check(list->alone, gl_buffer_upload(list->buffer, 0, (list->lors.count + 1) * 16,
-                                              list->entries) == LR_OK);
+    alone_check(list->alone, gl_buffer_upload(list->buffer, 0, (list->lors.count + 1) * 16, list->entries) == LR_OK);
 }
 
 /* found: [lors.count][num_voxels]. */
@@ -173,11 +159,8 @@ static void forward_of_voxel(const struct list *list, int64_t voxel, double *fou
     put_image(alone, list->columns, image);
     put_entries(list);
     run_list(list, LR_COLUMNS_LIST_FORWARD, list->columns->image);
-    alone_check(alone,
-                gl_buffer_read(list->buffer, 0, (list->lors.count + 1) * 16, entries) == LR_OK);
-    for (int k = 0; k < list->lors.count; k++) {
-        found[k * alone->num_voxels + voxel] = (double)entries[k + 1].value;
-    }
+    alone_check(alone, gl_buffer_read(list->buffer, 0, (list->lors.count + 1) * 16, entries) == LR_OK);
+    for (int k = 0; k < list->lors.count; k++) found[k * alone->num_voxels + voxel] = (double)entries[k + 1].value;
     free(entries);
     free(image);
 }
@@ -187,13 +170,9 @@ static void check_forward(struct alone *alone, struct lr_columns *columns)
     struct list list;
     list_open(&list, alone, columns);
     double *found = test_alloc(list.lors.count * alone->num_voxels, sizeof(*found));
-    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
-        forward_of_voxel(&list, voxel, found);
-    }
-    for (int k = 0; k < list.lors.count; k++) {
-        alone_compare_value(alone, "forward of LORs", list.lors.value[k],
-                            found + k * alone->num_voxels);
-    }
+    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) forward_of_voxel(&list, voxel, found);
+    for (int k = 0; k < list.lors.count; k++)
+        alone_compare_value(alone, "forward of LORs", list.lors.value[k], found + k * alone->num_voxels);
     free(found);
     list_close(&list);
 }
@@ -204,8 +183,8 @@ static void back_of_list(const struct list *list, double *image)
     struct alone *alone = list->alone;
     const int64_t count = alone->num_voxels;
     double *sums = test_alloc(count, sizeof(*sums));
-    struct gl_buffer *buffer = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8});
+    struct gl_buffer *buffer =
+        gl_buffer_create(alone->ctx, &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8});
     alone_check(alone, buffer != NULL);
     put_entries(list);
     run_list(list, LR_COLUMNS_LIST_BACK, buffer);
@@ -231,15 +210,11 @@ static void check_back(struct alone *alone, struct lr_columns *columns)
         list.entries[k + 1].value = (float)value;
         back_of_list(&list, image);
         list.entries[k + 1].value = 0;
-        for (int64_t v = 0; v < alone->num_voxels; v++) {
-            image[v] /= value;
-        }
+        for (int64_t v = 0; v < alone->num_voxels; v++) image[v] /= value;
         alone_compare_value(alone, "back of LORs", list.lors.value[k], image);
     }
-    for (int k = 0; k < list.lors.count; k++) {
-        values[list.lors.value[k]] = list.entries[k + 1].value =
-            (float)random_between(&alone->state, 0, 1);
-    }
+    for (int k = 0; k < list.lors.count; k++)
+        values[list.lors.value[k]] = list.entries[k + 1].value = (float)random_between(&alone->state, 0, 1);
     back_of_list(&list, image);
     alone_compare_sums(alone, "back of LORs", values, image);
     free(values);
@@ -256,11 +231,7 @@ static const struct alone_case cases[] = {
      .mode = LR_MODE_EXACT,
      .samples = {1, 1, 1},
      .size = {16, 17, 1}},
-    {.scanner = "ring of 8",
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .off_centre = true,
-     .size = {2, 2, 3}},
+    {.scanner = "ring of 8", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true, .size = {2, 2, 3}},
     {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
     {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
     {.scanner = "ge-explore-vista-dr",
@@ -276,11 +247,7 @@ static const struct alone_case cases[] = {
      .samples = {1, 1, 1},
      .off_centre = true,
      .pairs = 30},
-    {.scanner = "upside down",
-     .own = &upside_down,
-     .mode = LR_MODE_SAMPLED,
-     .rays = 2,
-     .samples = {2, 1, 3}},
+    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {2, 1, 3}},
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -315,5 +282,5 @@ static void test_list_back(void **context)
     each_case(*context, check_back, true);
 }
 
-alone_main("render_alone_lists", cmocka_unit_test(test_columns_rows),
-           cmocka_unit_test(test_list_forward), cmocka_unit_test(test_list_back))
+alone_main("render_alone_lists", cmocka_unit_test(test_columns_rows), cmocka_unit_test(test_list_forward),
+           cmocka_unit_test(test_list_back))

@@ -44,13 +44,11 @@ static int row_of(const struct list_case *at, uint32_t point)
 static void add_point(struct list *list, int point, int count, uint64_t *state)
 {
     const struct list_case *at = list->at;
-    const int64_t step = count > 0 ? at->num_lors / count : 1,
-                  begin = (int64_t)(3 * test_random(state));
+    const int64_t step = count > 0 ? at->num_lors / count : 1, begin = (int64_t)(3 * test_random(state));
     for (int k = 0; k < count; k++) {
         const int repeated = at->repeats && k % 10 < 3 ? k - k % 10 : k;
         list->elements[list->count++] = (struct lr_listed){
-            (uint32_t)(at->first_point + point),
-            (uint32_t)((begin + repeated * step) % at->num_lors),
+            (uint32_t)(at->first_point + point), (uint32_t)((begin + repeated * step) % at->num_lors),
             (float)(random_between(state, 0.01, 1) * pow(10, -7 * test_random(state))), 7};
     }
 }
@@ -61,9 +59,7 @@ static struct list make_list(const struct list_case *at, uint64_t *state)
     struct list list = {at, test_alloc(most + 1, sizeof(*list.elements)), 0};
     for (int point = 0; point < at->num_points; point++) {
         const bool is_empty = at->one_in > 0 && point / at->per_row % at->one_in != 1;
-        add_point(&list, point,
-                  is_empty ? 0
-                           : at->per_point - (int)(4 * test_random(state)) % (at->per_point + 1),
+        add_point(&list, point, is_empty ? 0 : at->per_point - (int)(4 * test_random(state)) % (at->per_point + 1),
                   state);
     }
     return list;
@@ -90,8 +86,7 @@ static int compare_listed(const void *a, const void *b)
                                         : 0;
 }
 
-static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row,
-                       struct lr_packed_element *merged)
+static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row, struct lr_packed_element *merged)
 {
     int64_t num = 0;
     double sum = 0;
@@ -108,20 +103,16 @@ static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row,
 static struct expected expect(const struct list *list)
 {
     const struct list_case *at = list->at;
-    struct expected expected = {
-        .num_rows = row_of(at, (uint32_t)(at->first_point + at->num_points - 1)) + 1};
+    struct expected expected = {.num_rows = row_of(at, (uint32_t)(at->first_point + at->num_points - 1)) + 1};
     struct lr_listed *sorted = test_alloc(list->count + 1, sizeof(*sorted));
     expected.starts = test_alloc(expected.num_rows + 1, sizeof(*expected.starts));
     expected.merged = test_alloc(list->count + 1, sizeof(*expected.merged));
     memcpy(sorted, list->elements, (size_t)list->count * sizeof(*sorted));
     int64_t begin = 0, end = 0;
     for (int row = 0; row < expected.num_rows; row++, begin = end) {
-        while (end < list->count && row_of(at, sorted[end].point) == row) {
-            end++;
-        }
-        expected.starts[row + 1] =
-            expected.starts[row] + (uint32_t)sum_row(sorted + begin, end - begin, at->per_row,
-                                                     expected.merged + expected.starts[row]);
+        while (end < list->count && row_of(at, sorted[end].point) == row) end++;
+        expected.starts[row + 1] = expected.starts[row] + (uint32_t)sum_row(sorted + begin, end - begin, at->per_row,
+                                                                            expected.merged + expected.starts[row]);
     }
     free(sorted);
     return expected;
@@ -129,8 +120,7 @@ static struct expected expect(const struct list *list)
 
 /* --- rows of the device and the host --- */
 
-static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_programs *programs,
-                                  const struct list *list)
+static struct lr_merge open_merge(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list *list)
 {
     struct lr_merge merge = {.ctx = ctx,
                              .log = gl_context_log(ctx),
@@ -155,13 +145,11 @@ static void upload(const struct lr_merge *merge, const struct list *list)
 {
     const uint32_t head[4] = {(uint32_t)list->count, 0, 0, 0};
     assert_int_equal(gl_buffer_upload(merge->list, 0, sizeof(head), head), LR_OK);
-    assert_int_equal(gl_buffer_upload(merge->list, LR_LIST_HEAD_BYTES,
-                                      list->count * LR_LIST_ELEMENT_BYTES, list->elements),
-                     LR_OK);
+    assert_int_equal(
+        gl_buffer_upload(merge->list, LR_LIST_HEAD_BYTES, list->count * LR_LIST_ELEMENT_BYTES, list->elements), LR_OK);
 }
 
-static struct lr_received receive(struct lr_receiver *receiver, const struct lr_merge *merge,
-                                  const struct list *list)
+static struct lr_received receive(struct lr_receiver *receiver, const struct lr_merge *merge, const struct list *list)
 {
     const struct lr_merge_part part = describe(list);
     struct lr_received received;
@@ -190,25 +178,22 @@ static void reopen(struct lr_merge *merge)
 }
 
 /* In tables that are too small at first; `misfits` counts how often. */
-static struct lr_received run_device(struct lr_receiver *receiver, struct lr_merge *merge,
-                                     const struct list *list, int *misfits)
+static struct lr_received run_device(struct lr_receiver *receiver, struct lr_merge *merge, const struct list *list,
+                                     int *misfits)
 {
     struct lr_received received = receive(receiver, merge, list);
     while (received.tally->misfits > 0) {
         bool fits = false;
         ++*misfits;
         assert_int_equal(lr_merge_grow_tables(merge, list->at->num_points, &fits), LR_OK);
-        if (!fits) {
-            reopen(merge);
-        }
+        if (!fits) reopen(merge);
         received = receive(receiver, merge, list);
     }
     return received;
 }
 
 /* What points of an unfinished row give is merged with those that follow: here there are none. */
-static void check_host(const struct lr_merge *merge, const struct list *list,
-                       const struct expected *expected)
+static void check_host(const struct lr_merge *merge, const struct list *list, const struct expected *expected)
 {
     const struct lr_merge_part part = describe(list);
     struct lr_host_merge host = {.threads = 2, .log = merge->log};
@@ -233,8 +218,7 @@ static void check_host(const struct lr_merge *merge, const struct list *list,
 }
 
 /* rounding 0: to the bit. */
-static void check(const struct expected *expected, const struct lr_received *received,
-                  double rounding)
+static void check(const struct expected *expected, const struct lr_received *received, double rounding)
 {
     const struct lr_packed_element *merged = received->elements;
     assert_memory_equal(received->tally->starts, expected->starts,
@@ -247,13 +231,12 @@ static void check(const struct expected *expected, const struct lr_received *rec
 
 /* Several times, since what is gathered stands in another order each time: with the turn of both readbacks,
  * and where far fewer elements were expected. */
-static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs,
-                      const struct list_case *at, uint64_t *state)
+static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs, const struct list_case *at,
+                      uint64_t *state)
 {
     struct list list = make_list(at, state);
     const struct expected expected = expect(&list);
-    const double rounding =
-        at->repeats ? 1.2e-7 : 0; /* the last bit: parts are added in any order */
+    const double rounding = at->repeats ? 1.2e-7 : 0; /* the last bit: parts are added in any order */
     struct lr_merge merge = open_merge(ctx, programs, &list);
     struct lr_receiver receiver = {.ctx = ctx};
     struct lr_packed_element *first = test_alloc(list.count + 1, sizeof(*first));
@@ -269,8 +252,8 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
         receiver.elements_of_point = k == 0 ? 1e-9 : 0;
         shuffle(&list, state);
     }
-    print_message("%s: %lld elements, %u sums, tables too small %d times\n", at->name,
-                  (long long)list.count, expected.starts[expected.num_rows], misfits);
+    print_message("%s: %lld elements, %u sums, tables too small %d times\n", at->name, (long long)list.count,
+                  expected.starts[expected.num_rows], misfits);
     lr_receiver_close(&receiver);
     lr_merge_finish(&merge);
     free(first);
@@ -284,8 +267,7 @@ static void check_lists(struct gl_context *ctx, bool repeats)
 {
     const struct list_case cases[] = {
         {"rows of a point", 7000000, 1, 90, 0, 600, 0, repeats},
-        {"most LORs, points that are numbered from others on", 4294967294, 8, 160, 1000, 90, 0,
-         repeats},
+        {"most LORs, points that are numbered from others on", 4294967294, 8, 160, 1000, 90, 0, repeats},
         {"many points a row", 3000, 27, 27 * 12, 27, 60, 0, repeats},
         {"rows that are empty", 500000, 2, 600, 0, 40, 7, repeats},
         {"no elements", 100, 3, 9, 0, 0, 0, repeats},
@@ -298,9 +280,8 @@ static void check_lists(struct gl_context *ctx, bool repeats)
     uint64_t state = test_seed();
     struct lr_merge_programs programs = {0};
     int misfits = 0;
-    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++)
         misfits += check_list(ctx, &programs, &cases[k], &state);
-    }
     assert_true(misfits > 2);
     lr_merge_programs_finish(&programs);
     assert_false(gl_context_saw_error(ctx));
@@ -376,9 +357,7 @@ static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
                 const struct lr_packed_element *elements)
 {
     assert_int_equal(lr_deliverer_reserve(deliverer, part->count), LR_OK);
-    for (int64_t k = 0; k < part->count; k++) {
-        deliverer->elements[deliverer->num_elements++] = elements[k];
-    }
+    for (int64_t k = 0; k < part->count; k++) deliverer->elements[deliverer->num_elements++] = elements[k];
     assert_int_equal(lr_deliverer_add(deliverer, part), LR_OK);
 }
 
@@ -391,8 +370,7 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
 /* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
 static void check_deliver(bool by_blocks)
 {
-    static const struct lr_packed_element a[] = {{3, 0.5f}, {9, 0.25f}},
-                                          b[] = {{1, 1.0f}, {9, 0.125f}};
+    static const struct lr_packed_element a[] = {{3, 0.5f}, {9, 0.25f}}, b[] = {{1, 1.0f}, {9, 0.125f}};
     struct test_log log;
     struct taken taken = {.next_row = 5};
     test_log_init(&log);
@@ -481,9 +459,7 @@ static void check_deliver_many(bool by_blocks)
             const int64_t n = deliverer.num_elements++;
             deliverer.elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
         }
-        assert_int_equal(
-            lr_deliverer_add(&deliverer, &(struct lr_row_part){row, counts[row], true, true}),
-            LR_OK);
+        assert_int_equal(lr_deliverer_add(&deliverer, &(struct lr_row_part){row, counts[row], true, true}), LR_OK);
     }
     assert_int_equal(lr_deliverer_deliver(&deliverer), LR_OK);
     assert_int_equal(many.num_elements, 5400006);
@@ -501,14 +477,11 @@ static void test_deliver_many(void **context)
 int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_merge, ctx),
                                        cmocka_unit_test_prestate(test_merge_repeats, ctx),
-                                       cmocka_unit_test_prestate(test_long_list, ctx),
-                                       cmocka_unit_test(test_deliver),
+                                       cmocka_unit_test_prestate(test_long_list, ctx), cmocka_unit_test(test_deliver),
                                        cmocka_unit_test(test_deliver_many)};
     const int failed = cmocka_run_group_tests_name("render_alone_merge", tests, NULL, NULL);
     stage_leave(ctx);

@@ -45,19 +45,18 @@ static bool counts(const struct orders *orders, int64_t value)
 {
     const struct alone *alone = &orders->alone;
     return orders->places[value] >= 0 &&
-           (alone->at->mode != LR_MODE_EXACT ||
-            lr_lors_in_coincidence(alone->lors, alone->window.first_value + value));
+           (alone->at->mode != LR_MODE_EXACT || lr_lors_in_coincidence(alone->lors, alone->window.first_value + value));
 }
 
 static void run_order(struct orders *orders, enum lr_columns_program which, bool to_lor_order)
 {
     const struct lr_window *window = &orders->window;
     const int most = window->most_across * window->most_along;
-    const struct column_step step = {.which = which,
-                                     .groups = {gl_divide_up(most, 16 * LR_GROUP_SIZE), 1,
-                                                (int)(window->part.end - window->part.begin)},
-                                     .input = to_lor_order ? window->by_column : window->by_lor,
-                                     .output = to_lor_order ? window->by_lor : window->by_column};
+    const struct column_step step = {
+        .which = which,
+        .groups = {gl_divide_up(most, 16 * LR_GROUP_SIZE), 1, (int)(window->part.end - window->part.begin)},
+        .input = to_lor_order ? window->by_column : window->by_lor,
+        .output = to_lor_order ? window->by_lor : window->by_column};
     run_step(&orders->alone, window, &step);
 }
 
@@ -69,8 +68,7 @@ static void check_column_order(struct orders *orders, enum lr_columns_program wh
     const int64_t bytes = window->by_column->size_bytes;
     float *found = test_alloc(bytes, 1);
     gl_buffer_clear(window->by_column, 0x40e00000); /* 7 */
-    alone_check(alone,
-                gl_buffer_upload(window->by_lor, 0, alone->num_values * 4, orders->file) == LR_OK);
+    alone_check(alone, gl_buffer_upload(window->by_lor, 0, alone->num_values * 4, orders->file) == LR_OK);
     run_order(orders, which, false);
     alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, found) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
@@ -88,18 +86,12 @@ static void check_lor_order(struct orders *orders, enum lr_columns_program which
     const struct lr_window *window = &orders->window;
     float *column = test_alloc(orders->num_column, sizeof(*column));
     float *found = test_alloc(alone->num_values, sizeof(*found));
-    for (int64_t k = 0; k < orders->num_column; k++) {
-        column[k] = (float)random_between(&alone->state, 0, 2);
-    }
-    alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes,
-                                        column) == LR_OK);
+    for (int64_t k = 0; k < orders->num_column; k++) column[k] = (float)random_between(&alone->state, 0, 2);
+    alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes, column) == LR_OK);
     run_order(orders, which, true);
     alone_check(alone, gl_buffer_read(window->by_lor, 0, alone->num_values * 4, found) == LR_OK);
-    for (int64_t k = 0; k < alone->num_values; k++) {
-        if (orders->places[k] >= 0) {
-            assert_true(found[k] == (counts(orders, k) ? column[orders->places[k]] : 0.0f));
-        }
-    }
+    for (int64_t k = 0; k < alone->num_values; k++)
+        if (orders->places[k] >= 0) assert_true(found[k] == (counts(orders, k) ? column[orders->places[k]] : 0.0f));
     free(found);
     free(column);
 }
@@ -121,21 +113,15 @@ static void check_places(const struct orders *orders)
     free(taken);
 }
 
-#define ORDER_CASE(name, scanner_case, which)                                                      \
-    {                                                                                              \
-        .scanner = name, .own = scanner_case, .mode = which, .rays = 1, .samples = {1, 1, 1},      \
-        .size = {                                                                                  \
-            2,                                                                                     \
-            2,                                                                                     \
-            3                                                                                      \
-        }                                                                                          \
+#define ORDER_CASE(name, scanner_case, which)                                                                          \
+    {                                                                                                                  \
+        .scanner = name, .own = scanner_case, .mode = which, .rays = 1, .samples = {1, 1, 1}, .size = { 2, 2, 3 }      \
     }
 
 static void test_columns_order(void **context)
 {
     static const struct alone_case cases[] = {
-        ORDER_CASE("lying", &lying, LR_MODE_SAMPLED),
-        ORDER_CASE("upside down", &upside_down, LR_MODE_SAMPLED),
+        ORDER_CASE("lying", &lying, LR_MODE_SAMPLED), ORDER_CASE("upside down", &upside_down, LR_MODE_SAMPLED),
         ORDER_CASE("unequal", NULL, LR_MODE_SAMPLED), ORDER_CASE("flipped", NULL, LR_MODE_SAMPLED)};
     for (int k = 0; k < 4; k++) {
         struct orders orders;
@@ -150,10 +136,9 @@ static void test_columns_order(void **context)
 static void test_stack_order(void **context)
 {
     static const struct alone_case cases[] = {
-        ORDER_CASE("lying", &lying, LR_MODE_EXACT),
-        ORDER_CASE("upside down", &upside_down, LR_MODE_EXACT),
-        ORDER_CASE("wide rings", &wide_rings, LR_MODE_EXACT),
-        ORDER_CASE("unequal", NULL, LR_MODE_EXACT), ORDER_CASE("ruled ring", NULL, LR_MODE_EXACT)};
+        ORDER_CASE("lying", &lying, LR_MODE_EXACT), ORDER_CASE("upside down", &upside_down, LR_MODE_EXACT),
+        ORDER_CASE("wide rings", &wide_rings, LR_MODE_EXACT), ORDER_CASE("unequal", NULL, LR_MODE_EXACT),
+        ORDER_CASE("ruled ring", NULL, LR_MODE_EXACT)};
     int masks = 0, stacks = 0;
     for (int k = 0; k < 5; k++) {
         struct orders orders;
@@ -171,11 +156,8 @@ static void test_stack_order(void **context)
 
 static void test_pack(void **context)
 {
-    const struct alone_case at = {.scanner = "wide rings",
-                                  .own = &wide_rings,
-                                  .mode = LR_MODE_EXACT,
-                                  .samples = {2, 1, 2},
-                                  .size = {3, 4, 5}};
+    const struct alone_case at = {
+        .scanner = "wide rings", .own = &wide_rings, .mode = LR_MODE_EXACT, .samples = {2, 1, 2}, .size = {3, 4, 5}};
     struct orders orders;
     orders_open(&orders, *context, &at);
     struct alone *alone = &orders.alone;
@@ -183,9 +165,7 @@ static void test_pack(void **context)
     float *image = test_alloc(alone->num_voxels, sizeof(*image));
     float *packed = test_alloc(4 * alone->num_voxels, sizeof(*packed));
     assert_non_null(columns->packed);
-    for (int64_t v = 0; v < alone->num_voxels; v++) {
-        image[v] = (float)test_random(&alone->state);
-    }
+    for (int64_t v = 0; v < alone->num_voxels; v++) image[v] = (float)test_random(&alone->state);
     put_image(alone, orders.columns, image);
     gl_buffer_clear(columns->packed, 0);
     run_step(alone, &orders.window,
@@ -193,11 +173,8 @@ static void test_pack(void **context)
                                    .groups = {gl_divide_up(alone->num_voxels, LR_GROUP_SIZE), 1, 1},
                                    .output = columns->packed});
     alone_check(alone, gl_buffer_read(columns->packed, 0, 16 * alone->num_voxels, packed) == LR_OK);
-    for (int64_t v = 0; v < alone->num_voxels; v++) {
-        for (int which = 0; which < 4; which++) {
-            assert_true(packed[packed_place(columns, v, which)] == image[v]);
-        }
-    }
+    for (int64_t v = 0; v < alone->num_voxels; v++)
+        for (int which = 0; which < 4; which++) assert_true(packed[packed_place(columns, v, which)] == image[v]);
     free(packed);
     free(image);
     orders_close(&orders);
@@ -213,19 +190,15 @@ static void test_sum(void **context)
     const int64_t count = alone->num_voxels;
     float *shares = test_alloc(SHARES * count, sizeof(*shares));
     float *sums = test_alloc(SHARES * count, sizeof(*sums));
-    for (int64_t k = 0; k < SHARES * count; k++) {
-        shares[k] = (float)random_between(&alone->state, 1, 2);
-    }
+    for (int64_t k = 0; k < SHARES * count; k++) shares[k] = (float)random_between(&alone->state, 1, 2);
     assert_non_null(lr_columns_program(orders.columns, LR_COLUMNS_SUM));
     struct lr_columns with_shares = *orders.columns;
     with_shares.shares = SHARES;
     with_shares.image = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){
-                        .label = "shares", .size_bytes = SHARES * count * 4, .data = shares});
+        alone->ctx, &(struct gl_buffer_params){.label = "shares", .size_bytes = SHARES * count * 4, .data = shares});
     orders.window.columns = &with_shares;
     run_step(alone, &orders.window,
-             &(struct column_step){.which = LR_COLUMNS_SUM,
-                                   .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1}});
+             &(struct column_step){.which = LR_COLUMNS_SUM, .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1}});
     alone_check(alone, gl_buffer_read(with_shares.image, 0, SHARES * count * 4, sums) == LR_OK);
     for (int64_t v = 0; v < count; v++) {
         double want = 0;
@@ -259,13 +232,11 @@ static void test_take_sums(void **context)
     const double unit = ldexp(1, 3 - 61);
     int64_t *sums = test_alloc(count + 1, sizeof(*sums)); /* the head is the first */
     float *image = test_alloc(count, sizeof(*image));
-    for (int64_t v = 0; v < count; v++) {
+    for (int64_t v = 0; v < count; v++)
         sums[v + 1] = (int64_t)ldexp(random_between(&alone.state, -1, 1), 20 + (int)(3.5 * v));
-    }
     struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
     struct gl_buffer *buffer = gl_buffer_create(
-        alone.ctx,
-        &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8, .data = sums});
+        alone.ctx, &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8, .data = sums});
     alone_check(&alone, program != NULL && buffer != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.count[3] = (int32_t)count;
@@ -280,9 +251,7 @@ static void test_take_sums(void **context)
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     alone_check(&alone, gl_pass_run(alone.ctx, &pass) == LR_OK);
     alone_check(&alone, gl_buffer_read(columns->image, 0, count * 4, image) == LR_OK);
-    for (int64_t v = 0; v < count; v++) {
-        check_taken(image[v], sums[v + 1], unit);
-    }
+    for (int64_t v = 0; v < count; v++) check_taken(image[v], sums[v + 1], unit);
     gl_buffer_destroy(buffer);
     free(image);
     free(sums);
@@ -290,6 +259,5 @@ static void test_take_sums(void **context)
     alone_close(&alone);
 }
 
-alone_main("render_alone_orders", cmocka_unit_test(test_columns_order),
-           cmocka_unit_test(test_stack_order), cmocka_unit_test(test_pack),
-           cmocka_unit_test(test_sum), cmocka_unit_test(test_take_sums))
+alone_main("render_alone_orders", cmocka_unit_test(test_columns_order), cmocka_unit_test(test_stack_order),
+           cmocka_unit_test(test_pack), cmocka_unit_test(test_sum), cmocka_unit_test(test_take_sums))

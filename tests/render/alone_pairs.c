@@ -38,8 +38,7 @@ static void run_once(const struct run *run)
                            .uniforms = &run->uniforms,
                            .uniform_bytes = sizeof(run->uniforms),
                            .groups = {run->groups[0], run->groups[1], run->groups[2]},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_pairs_bind_scene(run->pairs, &pass);
     pass.buffers[LR_BIND_PAIR_LIST].buffer = run->list;
     pass.buffers[LR_BIND_PAIR_IMAGE].buffer = run->pairs->image;
@@ -70,9 +69,7 @@ static void run_points(struct run *run)
     const int *size = run->alone->grid.size, *samples = run->alone->at->samples;
     run->uniforms = lr_pairs_uniforms(run->pairs);
     run->uniforms.scale[1] = 1;
-    for (int k = 0; k < 3; k++) {
-        run->groups[k] = gl_divide_up(size[k], BLOCK);
-    }
+    for (int k = 0; k < 3; k++) run->groups[k] = gl_divide_up(size[k], BLOCK);
     for (int point = 0; point < samples[0] * samples[1] * samples[2]; point++) {
         run->uniforms.num_samples[3] = point;
         run_pairs(run);
@@ -98,9 +95,7 @@ static void read_values(struct alone *alone, const struct gl_buffer *buffer, dou
     }
     float *values = test_alloc(alone->num_values, sizeof(*values));
     alone_check(alone, gl_buffer_read(buffer, 0, alone->num_values * 4, values) == LR_OK);
-    for (int64_t k = 0; k < alone->num_values; k++) {
-        found[k] = (double)values[k];
-    }
+    for (int64_t k = 0; k < alone->num_values; k++) found[k] = (double)values[k];
     free(values);
 }
 
@@ -109,8 +104,7 @@ static void check_forward(struct alone *alone, struct lr_pairs *pairs)
     double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
     struct gl_buffer *list = upload_list(alone, pairs);
     struct gl_buffer *values = gl_buffer_create(
-        alone->ctx,
-        &(struct gl_buffer_params){.label = "values", .size_bytes = 8 * (alone->num_values + 1)});
+        alone->ctx, &(struct gl_buffer_params){.label = "values", .size_bytes = 8 * (alone->num_values + 1)});
     alone_check(alone, values != NULL);
     for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
         struct run run = {alone, pairs, LR_PAIRS_FORWARD, .list = list, .output = values};
@@ -133,16 +127,13 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
     float *sums = test_alloc(alone->num_voxels, sizeof(*sums));
     struct gl_buffer *list = upload_list(alone, pairs);
     struct gl_buffer *buffer = gl_buffer_create(
-        alone->ctx, &(struct gl_buffer_params){
-                        .label = "values", .size_bytes = 4 * alone->num_values, .data = values});
+        alone->ctx, &(struct gl_buffer_params){.label = "values", .size_bytes = 4 * alone->num_values, .data = values});
     alone_check(alone, buffer != NULL);
     struct run run = {alone, pairs, LR_PAIRS_BACK, .list = list, .output = buffer};
     gl_buffer_clear(pairs->image, 0);
     run_points(&run);
     alone_check(alone, gl_buffer_read(pairs->image, 0, alone->num_voxels * 4, sums) == LR_OK);
-    for (int64_t v = 0; v < alone->num_voxels; v++) {
-        image[v] = (double)sums[v];
-    }
+    for (int64_t v = 0; v < alone->num_voxels; v++) image[v] = (double)sums[v];
     gl_buffer_destroy(buffer);
     gl_buffer_destroy(list);
     free(sums);
@@ -161,12 +152,9 @@ static struct gl_buffer *upload_points(struct alone *alone)
     const int per_row = lr_rows_per_row(&rows);
     const int64_t count = alone->num_voxels * per_row;
     double(*points)[4] = test_alloc(count, sizeof(*points));
-    for (int64_t n = 0; n < count; n++) {
-        lr_rows_point(&rows, n / per_row, (int)(n % per_row), points[n]);
-    }
+    for (int64_t n = 0; n < count; n++) lr_rows_point(&rows, n / per_row, (int)(n % per_row), points[n]);
     struct gl_buffer *buffer = gl_buffer_create(
-        alone->ctx,
-        &(struct gl_buffer_params){.label = "points", .size_bytes = count * 32, .data = points});
+        alone->ctx, &(struct gl_buffer_params){.label = "points", .size_bytes = count * 32, .data = points});
     alone_check(alone, buffer != NULL);
     free(points);
     return buffer;
@@ -216,11 +204,7 @@ static const struct alone_case cases[] = {
      .off_centre = true,
      .size = {2, 2, 3},
      .pairs = 3},
-    {.scanner = "tilted",
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .deterministic = true,
-     .size = {2, 2, 2}},
+    {.scanner = "tilted", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .deterministic = true, .size = {2, 2, 2}},
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -248,8 +232,8 @@ static void each_case(struct gl_context *ctx, check_pairs *check)
         lr_pairs_destroy(pairs);
         alone_close(&alone);
     }
-    print_message("%d with masks, %d near, %d with a horizon, %d plain\n", variants.masks,
-                  variants.near, variants.horizon, variants.plain);
+    print_message("%d with masks, %d near, %d with a horizon, %d plain\n", variants.masks, variants.near,
+                  variants.horizon, variants.plain);
     assert_true(variants.masks > 0 && variants.near > 0 && variants.horizon > 0);
     assert_true(variants.plain > 0);
 }

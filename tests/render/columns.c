@@ -30,9 +30,7 @@ static const char *const large[] = {"opposed", "oblique", "large ring", NULL};
 
 static bool is_among(const char *const *names, const char *name)
 {
-    while (*names != NULL && strcmp(*names, name) != 0) {
-        names++;
-    }
+    while (*names != NULL && strcmp(*names, name) != 0) names++;
     return *names != NULL;
 }
 
@@ -80,13 +78,10 @@ static bool ask(const struct question *question, const char *backend, struct spa
                                                                .samples = {1, 1, 1},
                                                                .store = LR_STORE_NO,
                                                                .log = &log.log});
-    if (op == NULL && log.status == LR_NO_DEVICE) {
-        return false;
-    }
-    if (op == NULL || lr_operator_point_rows(op, question->points, question->num_points,
-                                             &(lr_row_sink){take, rows}) != LR_OK) {
+    if (op == NULL && log.status == LR_NO_DEVICE) return false;
+    if (op == NULL ||
+        lr_operator_point_rows(op, question->points, question->num_points, &(lr_row_sink){take, rows}) != LR_OK)
         fail_msg("%s: %s", backend, log.error);
-    }
     lr_operator_destroy(op);
     return true;
 }
@@ -143,14 +138,12 @@ static struct size largest_row(const struct sparse *rows, int count)
     return largest;
 }
 
-static void check_row(const char *what, const struct size *size, const struct size *distance,
-                      double most_l2)
+static void check_row(const char *what, const struct size *size, const struct size *distance, double most_l2)
 {
     const double l2 = distance->norm / size->norm, worst = distance->largest / size->largest;
     print_message("%s: L2 %.1e, worst %.1e of the largest\n", what, l2, worst);
-    if (!(l2 <= most_l2 && worst <= row_worst)) {
+    if (!(l2 <= most_l2 && worst <= row_worst))
         fail_msg("%s: L2 %.2g, an element %.2g of the largest", what, l2, worst);
-    }
 }
 
 /* False where no point sees anything. */
@@ -160,9 +153,7 @@ static bool compare(const char *name, const struct question *question)
     assert_true(ask(question, "cpu", expected) && ask(question, "compute", found));
     const struct size largest = largest_row(expected, question->num_points);
     const bool sees = largest.norm > 0;
-    for (int k = 0; !sees && k < question->num_points; k++) {
-        assert_int_equal(found[k].count, 0);
-    }
+    for (int k = 0; !sees && k < question->num_points; k++) assert_int_equal(found[k].count, 0);
     for (int k = 0; sees && k < question->num_points; k++) {
         const double *at = question->points[k];
         struct size size = size_of(&expected[k]);
@@ -170,26 +161,22 @@ static bool compare(const char *name, const struct question *question)
         char what[128];
         size.norm = fmax(size.norm, least_row * largest.norm);
         size.largest = fmax(size.largest, least_row * largest.largest);
-        snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g), %lld elements", name, at[0], at[1],
-                 at[2], (long long)expected[k].count);
-        check_row(what, &size, &distance,
-                  k < question->num_points - question->num_near ? row_l2 : near_row_l2);
+        snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g), %lld elements", name, at[0], at[1], at[2],
+                 (long long)expected[k].count);
+        check_row(what, &size, &distance, k < question->num_points - question->num_near ? row_l2 : near_row_l2);
     }
     finish(expected, question->num_points);
     finish(found, question->num_points);
     return sees;
 }
 
-static void draw_points(const struct scanner_case *at, const lr_scanner *scanner, uint64_t *state,
-                        double (*points)[3])
+static void draw_points(const struct scanner_case *at, const lr_scanner *scanner, uint64_t *state, double (*points)[3])
 {
     int num_points = 0;
     for (int k = 0; k < NUM_TEST_POINTS; k++) {
         double point[3];
         test_point(scanner, at->reach_mm, k, state, point);
-        if (!is_too_close(at->name, k)) {
-            memcpy(points[num_points++], point, sizeof(point));
-        }
+        if (!is_too_close(at->name, k)) memcpy(points[num_points++], point, sizeof(point));
     }
 }
 
@@ -198,9 +185,7 @@ static void test_every_kind_of_scanner(void **unused)
     (void)unused;
     uint64_t state = test_seed();
     for (int n = 0; n < NUM_SCANNER_CASES; n++) {
-        if (is_among(others, scanner_cases[n].name)) {
-            continue;
-        }
+        if (is_among(others, scanner_cases[n].name)) continue;
         const struct scanner_case *at = &scanner_cases[n];
         double points[NUM_TEST_POINTS][3];
         int draws = 0;
@@ -223,10 +208,8 @@ static void test_more_elements_than_expected(void **unused)
 {
     (void)unused;
     double points[NUM_TEST_POINTS][3];
-    const lr_module wide = {
-        .crystals = {24, 1}, .pitch_mm = {2, 48}, .face_mm = {1.9, 48}, .depth_mm = 10};
-    const lr_module tall = {
-        .crystals = {1, 24}, .pitch_mm = {48, 2}, .face_mm = {48, 1.9}, .depth_mm = 10};
+    const lr_module wide = {.crystals = {24, 1}, .pitch_mm = {2, 48}, .face_mm = {1.9, 48}, .depth_mm = 10};
+    const lr_module tall = {.crystals = {1, 24}, .pitch_mm = {48, 2}, .face_mm = {48, 1.9}, .depth_mm = 10};
     const lr_module modules[2] = {place_module(&wide, &(struct placement){0, 60, 0, 0, 0, 0}),
                                   place_module(&tall, &(struct placement){180, 60, 0, 0, 0, 0})};
     lr_scanner *scanner = scanner_of(modules, 2, 0);
@@ -236,8 +219,7 @@ static void test_more_elements_than_expected(void **unused)
         points[k][1] = 0.2 * k - 0.3;
         points[k][2] = 0.5 - 0.1 * k;
     }
-    assert_true(compare("crossed",
-                        &(struct question){lors, (const double(*)[3])points, NUM_TEST_POINTS, 0}));
+    assert_true(compare("crossed", &(struct question){lors, (const double(*)[3])points, NUM_TEST_POINTS, 0}));
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
@@ -247,9 +229,7 @@ static void check_preset(const char *name, const struct question *wanted)
     struct test_log log;
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read(name, &log.log);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", log.error);
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     assert_non_null(lors);
     struct question question = *wanted;
@@ -262,24 +242,19 @@ static void check_preset(const char *name, const struct question *wanted)
 static void test_real_scanners(void **unused)
 {
     (void)unused;
-    static const double whole_body[][3] = {
-        {0, 0, 0},        {150, 0, 0},           {-83.1, 211.7, 47.3},
-        {0, -260, 110},   {120.3, -77.7, -63.1}, {325.5, 3, 10},
-        {228.5, 229, -60}}; /* the last ones close to faces */
+    static const double whole_body[][3] = {{0, 0, 0},        {150, 0, 0},           {-83.1, 211.7, 47.3},
+                                           {0, -260, 110},   {120.3, -77.7, -63.1}, {325.5, 3, 10},
+                                           {228.5, 229, -60}}; /* the last ones close to faces */
     static const double small_animal[][3] = {
         {0, 0, 0}, {0, 17.3, 0}, {-21.3, 9.7, 13.1}, {30, 0, -18}, {11.1, -23.7, 7.9}};
-    check_preset("siemens-mmr",
-                 &(struct question){.points = whole_body, .num_points = 7, .num_near = 2});
-    check_preset("ge-explore-vista-dr",
-                 &(struct question){.points = small_animal, .num_points = 5});
+    check_preset("siemens-mmr", &(struct question){.points = whole_body, .num_points = 7, .num_near = 2});
+    check_preset("ge-explore-vista-dr", &(struct question){.points = small_animal, .num_points = 5});
 }
 
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_scanner),

@@ -25,9 +25,8 @@ struct dense {
 static lr_status take(void *user, const lr_row *row)
 {
     struct dense *dense = user;
-    for (int64_t k = 0; k < row->count; k++) {
+    for (int64_t k = 0; k < row->count; k++)
         dense->values[row->row * dense->num_lors + row->lor[k]] = row->probability[k];
-    }
     return LR_OK;
 }
 
@@ -55,17 +54,11 @@ static bool ask(const struct question *question, const char *backend, struct den
                                                                .mu_steps = 40,
                                                                .store = LR_STORE_NO,
                                                                .log = &log.log});
-    if (op == NULL && log.status == LR_NO_DEVICE) {
-        return false;
-    }
-    if (op == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (op == NULL && log.status == LR_NO_DEVICE) return false;
+    if (op == NULL) fail_msg("%s", log.error);
     dense->num_lors = question->lors->count;
     dense->values = test_alloc(NUM_POINTS * dense->num_lors, sizeof(double));
-    assert_int_equal(
-        lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}),
-        LR_OK);
+    assert_int_equal(lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}), LR_OK);
     lr_operator_destroy(op);
     return true;
 }
@@ -85,16 +78,14 @@ static struct distance distance_of(const struct dense *a, const struct dense *b)
     return distance;
 }
 
-static double sampled_distance(const struct question *question, const struct dense *a,
-                               const struct dense *b)
+static double sampled_distance(const struct question *question, const struct dense *a, const struct dense *b)
 {
     struct eye *eye = eye_create(question->lors->scanner, question->rays);
     const int64_t num_lors = a->num_lors;
     double squared = 0;
     for (int n = 0; n < NUM_POINTS; n++) {
         const double weight = eye_borderline_weight(eye, question->points[n]);
-        squared +=
-            sure_distance(a->values + n * num_lors, b->values + n * num_lors, num_lors, weight);
+        squared += sure_distance(a->values + n * num_lors, b->values + n * num_lors, num_lors, weight);
     }
     eye_destroy(eye);
     return squared;
@@ -104,18 +95,14 @@ static double sampled_distance(const struct question *question, const struct den
 static double squared_norm(const struct dense *dense)
 {
     double sum = 0;
-    for (int64_t k = 0; k < NUM_POINTS * dense->num_lors; k++) {
-        sum += dense->values[k] * dense->values[k];
-    }
+    for (int64_t k = 0; k < NUM_POINTS * dense->num_lors; k++) sum += dense->values[k] * dense->values[k];
     return sum;
 }
 
 static double largest_of(const struct dense *dense)
 {
     double largest = 0;
-    for (int64_t k = 0; k < NUM_POINTS * dense->num_lors; k++) {
-        largest = fmax(largest, dense->values[k]);
-    }
+    for (int64_t k = 0; k < NUM_POINTS * dense->num_lors; k++) largest = fmax(largest, dense->values[k]);
     return largest;
 }
 
@@ -123,14 +110,12 @@ static void compare(const char *name, const struct question *question, const str
 {
     struct dense found;
     const bool exact = question->mode == LR_MODE_EXACT;
-    if (!ask(question, "compute", &found)) {
-        skip();
-    }
+    if (!ask(question, "compute", &found)) skip();
     const double norm = squared_norm(expected), largest = largest_of(expected);
     const struct distance distance = distance_of(expected, &found);
     double l2 = sqrt(distance.squared / norm);
-    print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest\n", name,
-                  exact ? "exact" : "sampled", question->rays, l2, distance.worst / largest);
+    print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest\n", name, exact ? "exact" : "sampled",
+                  question->rays, l2, distance.worst / largest);
     assert_true(norm > 0);
     if (!exact && l2 > sampled_l2) {
         l2 = sqrt(sampled_distance(question, expected, &found) / norm);
@@ -143,11 +128,8 @@ static void compare(const char *name, const struct question *question, const str
 
 static void draw_points(double (*points)[3], double reach_mm, uint64_t *state)
 {
-    for (int n = 0; n < NUM_POINTS; n++) {
-        for (int k = 0; k < 3; k++) {
-            points[n][k] = n == 0 ? 0.0 : random_between(state, -reach_mm, reach_mm);
-        }
-    }
+    for (int n = 0; n < NUM_POINTS; n++)
+        for (int k = 0; k < 3; k++) points[n][k] = n == 0 ? 0.0 : random_between(state, -reach_mm, reach_mm);
 }
 
 /* expected: the cpu backend's, sampled with 1 to MOST_RAYS rays and exact. */
@@ -172,9 +154,8 @@ static void check_scanner(const struct scanner_case *at, const lr_image *mu, uin
     int draws = 0;
     for (int k = 0; k <= MOST_RAYS; k++) {
         const bool exact = k == MOST_RAYS;
-        questions[k] =
-            (struct question){lors, (const double(*)[3])points,
-                              exact ? LR_MODE_EXACT : LR_MODE_SAMPLED, exact ? 0 : k + 1, mu};
+        questions[k] = (struct question){lors, (const double(*)[3])points, exact ? LR_MODE_EXACT : LR_MODE_SAMPLED,
+                                         exact ? 0 : k + 1, mu};
     }
     do {
         assert_true(draws++ < MOST_DRAWS);
@@ -192,9 +173,7 @@ static void test_every_kind_of_scanner(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        check_scanner(&scanner_cases[k], NULL, &state);
-    }
+    for (int k = 0; k < NUM_SCANNER_CASES; k++) check_scanner(&scanner_cases[k], NULL, &state);
 }
 
 static void test_absorption(void **unused)
@@ -203,9 +182,7 @@ static void test_absorption(void **unused)
     uint64_t state = test_seed();
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 5, 6});
     lr_image *mu = lr_image_create(&grid, NULL);
-    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
-        mu->values[k] = (float)random_between(&state, 0, 0.02);
-    }
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = (float)random_between(&state, 0, 0.02);
     check_scanner(&scanner_cases[1], mu, &state);
     check_scanner(&scanner_cases[2], mu, &state);
     lr_image_destroy(mu);
@@ -227,14 +204,14 @@ static void test_deterministic(void **unused)
     }
     float *data[ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
-        lr_operator *op = lr_operator_create(
-            &(lr_operator_params){.lors = lors,
-                                  .grid = &grid,
-                                  .backend = "compute",
-                                  .mu = mu,
-                                  .samples = {1, 1, 1},
-                                  .deterministic = round > 0, /* the first in any order */
-                                  .store = LR_STORE_NO});
+        lr_operator *op =
+            lr_operator_create(&(lr_operator_params){.lors = lors,
+                                                     .grid = &grid,
+                                                     .backend = "compute",
+                                                     .mu = mu,
+                                                     .samples = {1, 1, 1},
+                                                     .deterministic = round > 0, /* the first in any order */
+                                                     .store = LR_STORE_NO});
         assert_non_null(op);
         data[round] = test_alloc(lors->count, sizeof(**data));
         assert_int_equal(array_forward(op, image->values, data[round]), LR_OK);
@@ -246,12 +223,9 @@ static void test_deterministic(void **unused)
         assert_true(fabs((double)data[1][l] - (double)data[0][l]) <= 2e-6 * (double)data[0][l]);
     }
     assert_true(largest > 0);
-    for (int round = 2; round < ROUNDS; round++) {
+    for (int round = 2; round < ROUNDS; round++)
         assert_memory_equal(data[round], data[1], (size_t)lors->count * sizeof(**data));
-    }
-    for (int round = 0; round < ROUNDS; round++) {
-        free(data[round]);
-    }
+    for (int round = 0; round < ROUNDS; round++) free(data[round]);
     lr_image_destroy(image);
     lr_image_destroy(mu);
     lr_lors_destroy(lors);
@@ -261,9 +235,7 @@ static void test_deterministic(void **unused)
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_scanner),

@@ -30,20 +30,18 @@ static double relative(double a, double b)
     return a == b ? 0 : fabs(a - b) / fmax(fabs(a), fabs(b));
 }
 
-static void note(struct tally *tally, const struct stage *stage, const struct pixel_place *at,
-                 const char *what)
+static void note(struct tally *tally, const struct stage *stage, const struct pixel_place *at, const char *what)
 {
     const double *w = stage->eye->point_mm;
     tally->wrong++;
     if (tally->first[0] == '\0') {
-        snprintf(tally->first, sizeof(tally->first),
-                 "%s at point (%.17g, %.17g, %.17g) primary %d pixel (%d, %d)", what, w[0], w[1],
-                 w[2], at->primary, at->X, at->Y);
+        snprintf(tally->first, sizeof(tally->first), "%s at point (%.17g, %.17g, %.17g) primary %d pixel (%d, %d)",
+                 what, w[0], w[1], w[2], at->primary, at->X, at->Y);
     }
 }
 
-static void compare_pixel(struct tally *tally, const struct stage *stage,
-                          const struct pixel_place *at, const lr_pixel pixels[2])
+static void compare_pixel(struct tally *tally, const struct stage *stage, const struct pixel_place *at,
+                          const lr_pixel pixels[2])
 {
     const lr_pixel got = pixels[0], want = pixels[1];
     double ray[3], edge;
@@ -57,8 +55,8 @@ static void compare_pixel(struct tally *tally, const struct stage *stage,
         tally->differing++;
         tally->farthest = fmax(tally->farthest, edge);
         if (edge > BORDERLINE_PITCHES) {
-            snprintf(what, sizeof(what), "%g:(%g, %g) for %g:(%g, %g), %.3g pitches from an edge",
-                     got.module, got.r, got.s, want.module, want.r, want.s, edge);
+            snprintf(what, sizeof(what), "%g:(%g, %g) for %g:(%g, %g), %.3g pitches from an edge", got.module, got.r,
+                     got.s, want.module, want.r, want.s, edge);
             note(tally, stage, at, what);
         }
         return;
@@ -68,8 +66,8 @@ static void compare_pixel(struct tally *tally, const struct stage *stage,
     tally->worst_weight = fmax(tally->worst_weight, weight);
     tally->worst_path = fmax(tally->worst_path, path);
     if (!(weight <= weight_tolerance) || !(path <= weight_tolerance)) {
-        snprintf(what, sizeof(what), "weight %.9g for %.9g, path %.9g for %.9g", got.weight,
-                 want.weight, got.path_mm, want.path_mm);
+        snprintf(what, sizeof(what), "weight %.9g for %.9g, path %.9g for %.9g", got.weight, want.weight, got.path_mm,
+                 want.path_mm);
         note(tally, stage, at, what);
     }
 }
@@ -90,23 +88,17 @@ static void fill_batch(const struct stage *stage, struct hand_batch *hand, uint6
     hand->batch = (struct lr_batch){.images = hand->images, .draws = hand->draws};
     hand->batch.atlas_rows = stage->plan->rows;
     for (int i = 0; i < modules; i++) {
-        if (stage->eye->modules[i].height <= 0) {
-            continue;
-        }
+        if (stage->eye->modules[i].height <= 0) continue;
         for (int j = 0; j < modules; j++) {
             const bool pairs = eye_pairs(stage->eye, i, j), stops = stage->eye->hiding && i != j;
             const uint32_t image = (uint32_t)hand->batch.num_images, module = (uint32_t)j;
-            if (stops) {
-                hand->draws[hand->batch.num_draws++] =
-                    (struct lr_plan_draw){image, module | LR_BEFORE_PRIMARY};
-            }
+            if (stops) hand->draws[hand->batch.num_draws++] = (struct lr_plan_draw){image, module | LR_BEFORE_PRIMARY};
             if (pairs || stops) {
                 hand->draws[hand->batch.num_draws++] =
                     (struct lr_plan_draw){image, pairs ? module : module | LR_ONLY_STOPS};
             }
         }
-        hand->images[hand->batch.num_images++] =
-            stage_image(stage, stage->eye->point_mm, i, (i + turn) % modules);
+        hand->images[hand->batch.num_images++] = stage_image(stage, stage->eye->point_mm, i, (i + turn) % modules);
     }
 }
 
@@ -126,9 +118,7 @@ static void read_atlas(const struct stage *stage, struct atlas *atlas)
 static lr_pixel pixel_of(const struct stage *stage, const struct atlas *atlas, int64_t texel)
 {
     const struct texel *hit = &atlas->hits[texel];
-    if (hit->crystal == 0) {
-        return (lr_pixel){.module = -1, .r = -1, .s = -1};
-    }
+    if (hit->crystal == 0) return (lr_pixel){.module = -1, .r = -1, .s = -1};
     const int crystal = (int)hit->crystal - 1;
     const int module = lr_scanner_module_of(stage->scanner, crystal);
     const int within = crystal - stage->scanner->first_crystal[module];
@@ -140,19 +130,16 @@ static lr_pixel pixel_of(const struct stage *stage, const struct atlas *atlas, i
                       .path_mm = atlas->path_mm[texel]};
 }
 
-static void compare_image(struct tally *tally, const struct stage *stage,
-                          const struct lr_backend *cpu, const struct lr_plan_image *image,
-                          const struct atlas *atlas)
+static void compare_image(struct tally *tally, const struct stage *stage, const struct lr_backend *cpu,
+                          const struct lr_plan_image *image, const struct atlas *atlas)
 {
     const int *crystals = stage->scanner->modules[image->primary].crystals;
     const int width = crystals[0] * stage->plan->rays, height = crystals[1] * stage->plan->rays;
     lr_pixel *want = test_alloc((int64_t)width * height, sizeof(*want));
-    stage_check(stage,
-                cpu->fns->picture(cpu->self, stage->eye->point_mm, image->primary, want) == LR_OK);
+    stage_check(stage, cpu->fns->picture(cpu->self, stage->eye->point_mm, image->primary, want) == LR_OK);
     for (int y = 0; y < stage->plan->tile[1]; y++) {
         for (int x = 0; x < stage->plan->tile[0]; x++) {
-            const int64_t texel =
-                (int64_t)(image->tile_y + y) * stage->images.atlas->size[0] + image->tile_x + x;
+            const int64_t texel = (int64_t)(image->tile_y + y) * stage->images.atlas->size[0] + image->tile_x + x;
             const struct pixel_place at = {image->primary, x, y};
             if (stage_in_window(stage, image, x, y)) {
                 const lr_pixel got = pixel_of(stage, atlas, texel);
@@ -174,9 +161,7 @@ static void compare_point(struct tally *tally, struct stage *stage, const struct
     fill_batch(stage, hand, state);
     stage_check(stage, lr_correspondence_render(&stage->images, &hand->batch) == LR_OK);
     read_atlas(stage, &atlas);
-    for (int k = 0; k < hand->batch.num_images; k++) {
-        compare_image(tally, stage, cpu, &hand->images[k], &atlas);
-    }
+    for (int k = 0; k < hand->batch.num_images; k++) compare_image(tally, stage, cpu, &hand->images[k], &atlas);
     free(atlas.hits);
     free(atlas.path_mm);
 }
@@ -185,13 +170,10 @@ static void report(const struct tally *tally, const char *name, int rays)
 {
     print_message("%-14s R = %d: %8lld lines, %7lld hits, %3lld borderline, %3lld differ (at most "
                   "%.1e pitches from an edge), weights to %.1e, paths to %.1e\n",
-                  name, rays, (long long)tally->lines, (long long)tally->hits,
-                  (long long)tally->borderline, (long long)tally->differing, tally->farthest,
-                  tally->worst_weight, tally->worst_path);
-    if (tally->wrong > 0) {
-        print_error("%s, R = %d: %lld wrong, first %s\n", name, rays, (long long)tally->wrong,
-                    tally->first);
-    }
+                  name, rays, (long long)tally->lines, (long long)tally->hits, (long long)tally->borderline,
+                  (long long)tally->differing, tally->farthest, tally->worst_weight, tally->worst_path);
+    if (tally->wrong > 0)
+        print_error("%s, R = %d: %lld wrong, first %s\n", name, rays, (long long)tally->wrong, tally->first);
 }
 
 /* One scanner at a number of points; returns how many pixels are wrong. */
@@ -223,9 +205,7 @@ static int64_t compare_scanner(const struct run *run, lr_scanner *scanner, uint6
         double point_mm[3];
         test_point(scanner, run->reach_mm, k, state, point_mm);
         eye_place(stage.eye, point_mm);
-        if (!stage.eye->hiding || eye_least_height(stage.eye) >= 0.5) {
-            compare_point(&tally, &stage, &cpu, &hand, state);
-        }
+        if (!stage.eye->hiding || eye_least_height(stage.eye) >= 0.5) compare_point(&tally, &stage, &cpu, &hand, state);
     }
     report(&tally, run->name, run->rays);
     free(hand.images);
@@ -244,15 +224,10 @@ static void test_scanners(void **context)
         const struct scanner_case *at = &scanner_cases[k];
         for (int r = 0; r < 5; r++) {
             /* R = 4 on all scanners, the others on every other one; few large images. */
-            if (r > 0 && (k + r) % 2 == 1) {
-                continue;
-            }
+            if (r > 0 && (k + r) % 2 == 1) continue;
             const int num_points = rays[r] < 4 ? NUM_TEST_POINTS : rays[r] == 4 ? 8 : 4;
-            const struct run run = {.ctx = *context,
-                                    .name = at->name,
-                                    .reach_mm = at->reach_mm,
-                                    .rays = rays[r],
-                                    .num_points = num_points};
+            const struct run run = {
+                .ctx = *context, .name = at->name, .reach_mm = at->reach_mm, .rays = rays[r], .num_points = num_points};
             wrong += compare_scanner(&run, at->create(), &state);
         }
     }
@@ -266,11 +241,8 @@ static void test_preset(void **context)
     uint64_t state = test_seed();
     test_log_init(&log);
     lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", &log.log);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
-    const struct run run = {
-        .ctx = *context, .name = "Vista DR", .reach_mm = 20, .rays = 2, .num_points = 3};
+    if (scanner == NULL) fail_msg("%s", log.error);
+    const struct run run = {.ctx = *context, .name = "Vista DR", .reach_mm = 20, .rays = 2, .num_points = 3};
     assert_int_equal(compare_scanner(&run, scanner, &state), 0);
 }
 
@@ -281,11 +253,8 @@ static void test_random_scanners(void **context)
     for (int k = 0; k < 25; k++) {
         char name[32];
         snprintf(name, sizeof(name), "random %d", k);
-        const struct run run = {.ctx = *context,
-                                .name = name,
-                                .reach_mm = 20,
-                                .rays = 1 + k % 5,
-                                .num_points = NUM_TEST_POINTS + 6};
+        const struct run run = {
+            .ctx = *context, .name = name, .reach_mm = 20, .rays = 1 + k % 5, .num_points = NUM_TEST_POINTS + 6};
         wrong += compare_scanner(&run, create_random(&state), &state);
     }
     assert_int_equal(wrong, 0);
@@ -299,11 +268,8 @@ static void test_crowded_scanners(void **context)
     for (int k = 0; k < 25; k++) {
         char name[32];
         snprintf(name, sizeof(name), "crowded %d", k);
-        const struct run run = {.ctx = *context,
-                                .name = name,
-                                .reach_mm = 60,
-                                .rays = 1 + k % 4,
-                                .num_points = NUM_TEST_POINTS + 4};
+        const struct run run = {
+            .ctx = *context, .name = name, .reach_mm = 60, .rays = 1 + k % 4, .num_points = NUM_TEST_POINTS + 4};
         wrong += compare_scanner(&run, create_crowded(&state), &state);
     }
     assert_int_equal(wrong, 0);
@@ -319,16 +285,14 @@ static lr_image *random_mu(uint64_t *state, double reach_mm)
     }
     lr_image *mu = lr_image_create(&grid, NULL);
     assert_non_null(mu);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
+    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++)
         mu->values[v] = (float)(0.3 / reach_mm * test_random(state));
-    }
     return mu;
 }
 
 static void test_absorption(void **context)
 {
-    static const char *const names[] = {"oblique", "tilted", "two rings", "ruled tilted",
-                                        "large ring"};
+    static const char *const names[] = {"oblique", "tilted", "two rings", "ruled tilted", "large ring"};
     static const int steps[] = {1, 7, 40, 16, 25};
     uint64_t state = test_seed();
     int64_t wrong = 0;
@@ -355,8 +319,7 @@ static void test_window_of_lors(void **context)
     struct lr_backend cpu;
     uint64_t state = test_seed();
     stage_open(&stage,
-               &(struct stage_params){
-                   .ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
+               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
     struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
     const int64_t third = stage.lors->count / 3;
     assert_true(lr_pair_window_next(&window, third));
@@ -376,25 +339,21 @@ static void test_window_of_lors(void **context)
         const struct lr_plan_image *image = &hand.images[k];
         const int *crystals = stage.scanner->modules[image->primary].crystals;
         lr_pixel want[64 * 64];
-        stage_check(&stage,
-                    cpu.fns->picture(cpu.self, stage.eye->point_mm, image->primary, want) == LR_OK);
+        stage_check(&stage, cpu.fns->picture(cpu.self, stage.eye->point_mm, image->primary, want) == LR_OK);
         for (int pixel = 0; pixel < crystals[0] * crystals[1] * 4; pixel++) {
             const int x = pixel % (2 * crystals[0]), y = pixel / (2 * crystals[0]);
             const struct texel *got =
-                &atlas[(int64_t)(image->tile_y + y) * stage.images.atlas->size[0] + image->tile_x +
-                       x];
+                &atlas[(int64_t)(image->tile_y + y) * stage.images.atlas->size[0] + image->tile_x + x];
             const int module = (int)want[pixel].module;
-            const int pair =
-                module < 0 ? -1 : (int)lr_lors_pair(stage.lors, (int)image->primary, module);
+            const int pair = module < 0 ? -1 : (int)lr_lors_pair(stage.lors, (int)image->primary, module);
             const bool wanted = pair >= window.begin && pair < window.end;
             inside += wanted;
             outside += module >= 0 && !wanted;
             /* Outside the window a pixel carries nothing; inside it is as ever. */
-            if (!wanted) {
+            if (!wanted)
                 assert_true(got->weight == 0.0f);
-            } else {
+            else
                 assert_close(got->weight, want[pixel].weight, weight_tolerance);
-            }
         }
     }
     assert_true(inside > 100 && outside > 100);
@@ -409,14 +368,11 @@ static void test_window_of_lors(void **context)
  * the device's own count, and none without draws. */
 static void test_fragments_are_counted(void **context)
 {
-    if (!GLEW_ARB_pipeline_statistics_query && !GLEW_VERSION_4_6) {
-        skip();
-    }
+    if (!GLEW_ARB_pipeline_statistics_query && !GLEW_VERSION_4_6) skip();
     struct stage stage;
     uint64_t state = test_seed();
     stage_open(&stage,
-               &(struct stage_params){
-                   .ctx = *context, .scanner = create_two_rings(), .rays = 4, .path_length = true});
+               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 4, .path_length = true});
     const int modules = stage.scanner->num_modules;
     struct hand_batch hand = {.images = test_alloc(modules, sizeof(*hand.images)),
                               .draws = test_alloc(modules * modules, sizeof(*hand.draws))};
@@ -434,9 +390,7 @@ static void test_fragments_are_counted(void **context)
         glGetQueryObjectuiv(query, GL_QUERY_RESULT, &shaded);
         glDeleteQueries(1, &query);
         stage_check(&stage, gl_texture_read(stage.images.atlas->colours[0], NULL, atlas) == LR_OK);
-        for (int64_t k = 0; k < stage_atlas_texels(&stage); k++) {
-            hits += atlas[k].crystal != 0;
-        }
+        for (int64_t k = 0; k < stage_atlas_texels(&stage); k++) hits += atlas[k].crystal != 0;
         print_message("%u fragments shaded, %lld pixels with a hit\n", shaded, (long long)hits);
         assert_true(draws == 0 ? shaded == 0 && hits == 0 : hits > 1000 && shaded >= hits);
     }
@@ -449,9 +403,7 @@ static void test_fragments_are_counted(void **context)
 int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_scanners, ctx),

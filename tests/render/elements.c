@@ -33,17 +33,15 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static void matrix_init(struct matrix *matrix, lr_operator_params params, const char *backend,
-                        struct test_log *log)
+static void matrix_init(struct matrix *matrix, lr_operator_params params, const char *backend, struct test_log *log)
 {
     const int64_t num_voxels = lr_grid_num_voxels(params.grid);
     *matrix = (struct matrix){.starts = test_alloc(num_voxels + 1, sizeof(int64_t))};
     params.backend = backend;
     params.log = &log->log;
     lr_operator *op = lr_operator_create(&params);
-    if (op == NULL || lr_operator_rows(op, 0, num_voxels, &(lr_row_sink){take, matrix}) != LR_OK) {
+    if (op == NULL || lr_operator_rows(op, 0, num_voxels, &(lr_row_sink){take, matrix}) != LR_OK)
         fail_msg("%s: %s", backend, log->error);
-    }
     assert_int_equal(matrix->num_rows, num_voxels);
     lr_operator_destroy(op);
 }
@@ -56,8 +54,7 @@ static void matrix_finish(struct matrix *matrix)
 }
 
 /* What the lines of one voxel that may fall on either side of an edge carry. */
-static double borderline_weight(struct eye *eye, const struct lr_rows *rows, int64_t row,
-                                int *num_lines)
+static double borderline_weight(struct eye *eye, const struct lr_rows *rows, int64_t row, int *num_lines)
 {
     double sum = 0;
     const int rays = eye->rays;
@@ -112,8 +109,8 @@ static struct excess compare_row(const struct matrix *a, const struct matrix *b,
     return excess;
 }
 
-static void compare(const struct matrix *raster, const struct matrix *cpu,
-                    const struct lr_rows *rows, struct eye *eye, struct comparison *comparison)
+static void compare(const struct matrix *raster, const struct matrix *cpu, const struct lr_rows *rows, struct eye *eye,
+                    struct comparison *comparison)
 {
     for (int64_t row = 0; row < rows->end; row++) {
         const struct excess excess = compare_row(raster, cpu, row);
@@ -124,13 +121,13 @@ static void compare(const struct matrix *raster, const struct matrix *cpu,
         const double weight = borderline_weight(eye, rows, row, &comparison->borderline_lines);
         comparison->differing_rows++;
         if (excess.largest > weight * (1 + element_tolerance)) {
-            fail_msg("row %lld: an element differs by %.3g, lines near edges carry %.3g",
-                     (long long)row, excess.largest, weight);
+            fail_msg("row %lld: an element differs by %.3g, lines near edges carry %.3g", (long long)row,
+                     excess.largest, weight);
         }
         /* A line that changes sides leaves one element and joins another. */
         if (excess.sum > 2 * weight * (1 + element_tolerance)) {
-            fail_msg("row %lld: elements differ by %.3g in all, lines near edges carry %.3g",
-                     (long long)row, excess.sum, weight);
+            fail_msg("row %lld: elements differ by %.3g in all, lines near edges carry %.3g", (long long)row,
+                     excess.sum, weight);
         }
     }
 }
@@ -142,18 +139,16 @@ static int check_elements(const struct scanner_case *at, int rays, int samples, 
     test_log_init(&log);
     lr_scanner *scanner = at->create();
     lr_lors *lors = lr_lors_create(scanner, &log.log);
-    const lr_grid grid = lr_grid_centred((const int[3]){5, 5, 3},
-                                         (const double[3]){edge_mm, edge_mm, 0.6 * edge_mm});
+    const lr_grid grid = lr_grid_centred((const int[3]){5, 5, 3}, (const double[3]){edge_mm, edge_mm, 0.6 * edge_mm});
     lr_operator_params params = {
         .lors = lors, .grid = &grid, .mode = LR_MODE_SAMPLED, .rays = rays, .store = LR_STORE_NO};
     struct matrix raster, cpu;
     lr_grid_split_samples(&grid, samples, params.samples);
     matrix_init(&raster, params, "raster", &log);
     matrix_init(&cpu, params, "cpu", &log);
-    const struct lr_rows rows = {
-        .grid = &grid,
-        .samples = {params.samples[0], params.samples[1], params.samples[2]},
-        .end = lr_grid_num_voxels(&grid)};
+    const struct lr_rows rows = {.grid = &grid,
+                                 .samples = {params.samples[0], params.samples[1], params.samples[2]},
+                                 .end = lr_grid_num_voxels(&grid)};
     struct eye *eye = eye_create(scanner, rays);
     struct comparison comparison = {0};
     compare(&raster, &cpu, &rows, eye, &comparison);
@@ -201,16 +196,13 @@ static void test_lines_onto_edges(void **unused)
 
 /* --- pictures: the same lines one by one, those that carry nothing too --- */
 
-static lr_operator *make_operator(const lr_operator_params *params, const char *backend,
-                                  struct test_log *log)
+static lr_operator *make_operator(const lr_operator_params *params, const char *backend, struct test_log *log)
 {
     lr_operator_params own = *params;
     own.backend = backend;
     own.log = &log->log;
     lr_operator *op = lr_operator_create(&own);
-    if (op == NULL) {
-        fail_msg("%s: %s", backend, log->error);
-    }
+    if (op == NULL) fail_msg("%s: %s", backend, log->error);
     return op;
 }
 
@@ -248,14 +240,11 @@ static void test_pictures(void **unused)
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 2}, (const double[3]){3, 3, 3});
     const lr_operator_params params = {
         .lors = lors, .grid = &grid, .mode = LR_MODE_SAMPLED, .rays = 3, .store = LR_STORE_NO};
-    lr_operator *ops[2] = {make_operator(&params, "raster", &log),
-                           make_operator(&params, "cpu", &log)};
+    lr_operator *ops[2] = {make_operator(&params, "raster", &log), make_operator(&params, "cpu", &log)};
     struct eye *eye = eye_create(scanner, 3);
     int shown[2] = {0};
     eye_place(eye, (const double[3]){3.1, -1.7, 2.2});
-    for (int module = 0; module < scanner->num_modules; module++) {
-        compare_pictures(ops, eye, module, shown);
-    }
+    for (int module = 0; module < scanner->num_modules; module++) compare_pictures(ops, eye, module, shown);
     assert_true(shown[0] > 100 && shown[1] > 100);
     eye_destroy(eye);
     lr_operator_destroy(ops[0]);
@@ -267,9 +256,7 @@ static void test_pictures(void **unused)
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_single_samples),

@@ -15,18 +15,14 @@ static const double step_tolerance = 3e-7;
 /* --- gather, halvings --- */
 
 /* weight * value of one pixel of an image, in double. */
-static double pixel_product(const struct stage *stage, const struct lr_plan_image *image,
-                            const int at[2], const struct texel *atlas,
-                            const struct lr_pair_window *window, const float *values)
+static double pixel_product(const struct stage *stage, const struct lr_plan_image *image, const int at[2],
+                            const struct texel *atlas, const struct lr_pair_window *window, const float *values)
 {
     const struct texel *texel =
-        &atlas[(int64_t)(image->tile_y + at[1]) * stage->images.atlas->size[0] + image->tile_x +
-               at[0]];
+        &atlas[(int64_t)(image->tile_y + at[1]) * stage->images.atlas->size[0] + image->tile_x + at[0]];
     const int64_t lor = stage_lor(stage, image, at, texel->crystal) - window->first_value;
-    if (!stage_in_window(stage, image, at[0], at[1]) || texel->crystal == 0 || lor < 0 ||
-        lor >= window->num_values) {
+    if (!stage_in_window(stage, image, at[0], at[1]) || texel->crystal == 0 || lor < 0 || lor >= window->num_values)
         return 0;
-    }
     return (double)texel->weight * (double)values[lor];
 }
 
@@ -51,8 +47,7 @@ static void gathering_init(struct gathering *gathering, struct stage *stage, uin
     gathering->rows = test_alloc(num_images, sizeof(*gathering->rows));
     gathering->values = test_alloc(stage->lors->count, sizeof(float));
     for (int k = 0; k < num_images; k++) {
-        gathering->images[k] =
-            stage_image(stage, (const double[3]){0}, k % stage->scanner->num_modules, k);
+        gathering->images[k] = stage_image(stage, (const double[3]){0}, k % stage->scanner->num_modules, k);
         stage_fill_tile(stage, &gathering->images[k], 0.8, gathering->atlas, state);
         /* Rows of one, two, three images, in voxels far apart. */
         if (k == 0 || test_random(state) < 0.5) {
@@ -63,9 +58,8 @@ static void gathering_init(struct gathering *gathering, struct stage *stage, uin
         }
         gathering->rows[gathering->batch.num_rows - 1].end_image = (uint32_t)k + 1;
     }
-    for (int64_t lor = 0; lor < stage->lors->count; lor++) {
+    for (int64_t lor = 0; lor < stage->lors->count; lor++)
         gathering->values[lor] = (float)random_between(state, 0.5, 2);
-    }
     gathering->batch.images = gathering->images;
     gathering->batch.rows = gathering->rows;
     gathering->batch.num_images = num_images;
@@ -88,21 +82,19 @@ static float *read_target(const struct stage *stage, const struct gl_target *tar
 }
 
 /* Four texels of a tile in the pass before, those that there are: products of pixels, or its sums. */
-static double four(const struct gathering *gathering, const struct lr_gather *gather, int k,
-                   const float *before, const int slot_at[3])
+static double four(const struct gathering *gathering, const struct lr_gather *gather, int k, const float *before,
+                   const int slot_at[3])
 {
     const int columns = gathering->stage->plan->columns, slot = slot_at[0];
     const int *tile = k == 0 ? gathering->stage->plan->tile : gather->tiles[k - 1];
     double sum = 0;
     for (int y = 2 * slot_at[2]; y < 2 * slot_at[2] + 2 && y < tile[1]; y++) {
         for (int x = 2 * slot_at[1]; x < 2 * slot_at[1] + 2 && x < tile[0]; x++) {
-            sum +=
-                k == 0
-                    ? pixel_product(gathering->stage, &gathering->images[slot],
-                                    (const int[2]){x, y}, gathering->atlas, &gathering->window,
-                                    gathering->values + gathering->window.first_value)
-                    : (double)before[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] +
-                                     slot % columns * tile[0] + x];
+            sum += k == 0 ? pixel_product(gathering->stage, &gathering->images[slot], (const int[2]){x, y},
+                                          gathering->atlas, &gathering->window,
+                                          gathering->values + gathering->window.first_value)
+                          : (double)before[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] +
+                                           slot % columns * tile[0] + x];
         }
     }
     return sum;
@@ -125,10 +117,9 @@ static double check_halvings(const struct gathering *gathering, const struct lr_
         for (int slot = 0; slot < gathering->batch.num_images; slot++) {
             for (int pixel = 0; pixel < tile[0] * tile[1]; pixel++) {
                 const int x = pixel % tile[0], y = pixel / tile[0];
-                const float got = sums[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] +
-                                       slot % columns * tile[0] + x];
-                assert_close((double)got,
-                             four(gathering, gather, k, before, (const int[3]){slot, x, y}),
+                const float got =
+                    sums[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] + slot % columns * tile[0] + x];
+                assert_close((double)got, four(gathering, gather, k, before, (const int[3]){slot, x, y}),
                              step_tolerance);
                 total += k + 1 == gather->num_halvings ? (double)got : 0;
             }
@@ -142,8 +133,7 @@ static double check_halvings(const struct gathering *gathering, const struct lr_
 }
 
 /* The voxel image after `times` runs of the same batch: rows collect their images. */
-static void check_collected(const struct gathering *gathering, const struct lr_gather *gather,
-                            int times)
+static void check_collected(const struct gathering *gathering, const struct lr_gather *gather, int times)
 {
     float *sums = read_target(gathering->stage, gather->sums[gather->num_halvings - 1]);
     const int64_t num_voxels = gather->image.count;
@@ -155,9 +145,7 @@ static void check_collected(const struct gathering *gathering, const struct lr_g
         const struct lr_plan_row *row = &gathering->rows[next];
         double want = 0;
         if (next < gathering->batch.num_rows && row->row == voxel) {
-            for (uint32_t slot = row->first_image; slot < row->end_image; slot++) {
-                want += (double)sums[slot];
-            }
+            for (uint32_t slot = row->first_image; slot < row->end_image; slot++) want += (double)sums[slot];
             want *= times * (double)row->factor;
             next++;
         }
@@ -174,29 +162,24 @@ static void check_gather(struct gathering *gathering, int times)
     struct lr_gather gather;
     const struct lr_pair_window *window = &gathering->window;
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
-    const lr_vector values =
-        lr_vector_of_floats(gathering->values + window->first_value, window->num_values);
+    const lr_vector values = lr_vector_of_floats(gathering->values + window->first_value, window->num_values);
     const int64_t image_bytes = gathering->batch.num_images * (int64_t)sizeof(struct lr_plan_image);
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
     stage_check(stage, lr_texels_put(&lors, &values) == LR_OK);
-    stage_check(stage,
-                gl_texture_upload(stage->images.atlas->colours[0], gathering->atlas) == LR_OK);
-    stage_check(stage,
-                gl_buffer_upload(stage->images.images, 0, image_bytes, gathering->images) == LR_OK);
+    stage_check(stage, gl_texture_upload(stage->images.atlas->colours[0], gathering->atlas) == LR_OK);
+    stage_check(stage, gl_buffer_upload(stage->images.images, 0, image_bytes, gathering->images) == LR_OK);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
     lr_gather_clear(&gather);
-    for (int k = 0; k < times; k++) {
-        stage_check(stage,
-                    lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) == LR_OK);
-    }
+    for (int k = 0; k < times; k++)
+        stage_check(stage, lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) == LR_OK);
     assert_true(check_halvings(gathering, &gather) > 0);
     check_collected(gathering, &gather, times);
     lr_gather_clear(&gather);
     float first;
-    stage_check(stage, gl_texture_read(gather.image.target->colours[0],
-                                       &(struct gl_box){.width = 1, .height = 1}, &first) == LR_OK);
+    stage_check(stage, gl_texture_read(gather.image.target->colours[0], &(struct gl_box){.width = 1, .height = 1},
+                                       &first) == LR_OK);
     assert_true(first == 0.0f);
     lr_gather_finish(&gather);
     lr_texels_destroy(&lors);
@@ -208,10 +191,9 @@ static void test_gather_all_scanners(void **context)
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
         struct stage stage;
         struct gathering gathering;
-        stage_open(&stage, &(struct stage_params){.ctx = *context,
-                                                  .scanner = scanner_cases[k].create(),
-                                                  .rays = 1 + k % 5,
-                                                  .min_tiles = 11});
+        stage_open(&stage,
+                   &(struct stage_params){
+                       .ctx = *context, .scanner = scanner_cases[k].create(), .rays = 1 + k % 5, .min_tiles = 11});
         gathering_init(&gathering, &stage, &state);
         check_gather(&gathering, 1 + k % 3);
         gathering_finish(&gathering);
@@ -225,8 +207,7 @@ static void test_gather_windows(void **context)
     uint64_t state = test_seed();
     struct stage stage;
     struct gathering gathering;
-    stage_open(&stage,
-               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
+    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
     gathering_init(&gathering, &stage, &state);
     struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
     while (lr_pair_window_next(&window, stage.lors->count / 4)) {
@@ -245,11 +226,8 @@ static void test_gather_single_pixels(void **context)
     struct gathering gathering;
     const lr_module shape = shape_of(1, 1, 4, 3.5);
     lr_module modules[5];
-    for (int m = 0; m < 5; m++) {
-        modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
-    }
-    stage_open(&stage, &(struct stage_params){
-                           .ctx = *context, .scanner = scanner_of(modules, 5, 0), .rays = 1});
+    for (int m = 0; m < 5; m++) modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
+    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = scanner_of(modules, 5, 0), .rays = 1});
     assert_int_equal(stage.plan->tile[0] * stage.plan->tile[1], 1);
     gathering_init(&gathering, &stage, &state);
     for (int k = 0; k < gathering.batch.num_images; k++) {
@@ -267,8 +245,7 @@ static void test_collect_alone(void **context)
 {
     enum { COLUMNS = 5, ROWS = 4, WIDTH = 16, HEIGHT = 3 };
     /* Voxel 20 gets two rows, as when two batches share it; voxel 0 and the last are corners. */
-    const struct lr_plan_row rows[] = {
-        {0, 1, 0, 1.0f}, {1, 7, 20, 0.5f}, {7, 12, 47, 0.125f}, {12, 20, 20, 2.0f}};
+    const struct lr_plan_row rows[] = {{0, 1, 0, 1.0f}, {1, 7, 20, 0.5f}, {7, 12, 47, 0.125f}, {12, 20, 20, 2.0f}};
     const struct {
         int32_t image_size[2], columns, unused;
     } block = {{WIDTH, HEIGHT}, COLUMNS, 0};
@@ -276,26 +253,20 @@ static void test_collect_alone(void **context)
     uint64_t state = test_seed();
     float sums[COLUMNS * ROWS], voxels[WIDTH * HEIGHT];
     double want[WIDTH * HEIGHT] = {0};
-    for (int k = 0; k < COLUMNS * ROWS; k++) {
-        sums[k] = (float)random_between(&state, 1, 2);
-    }
-    for (int k = 0; k < 4; k++) {
-        for (uint32_t image = rows[k].first_image; image < rows[k].end_image; image++) {
+    for (int k = 0; k < COLUMNS * ROWS; k++) sums[k] = (float)random_between(&state, 1, 2);
+    for (int k = 0; k < 4; k++)
+        for (uint32_t image = rows[k].first_image; image < rows[k].end_image; image++)
             want[rows[k].row] += (double)sums[image] * (double)rows[k].factor;
-        }
-    }
-    struct gl_program *program =
-        gl_program_create(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
-                                                           .fragment = "raster/value.frag",
-                                                           .label = "collect alone"});
+    struct gl_program *program = gl_program_create(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
+                                                                                    .fragment = "raster/value.frag",
+                                                                                    .label = "collect alone"});
     struct gl_texture *source = gl_texture_create(
-        ctx, &(struct gl_texture_params){
-                 .label = "sums", .format = GL_R32F, .width = COLUMNS, .height = ROWS});
+        ctx, &(struct gl_texture_params){.label = "sums", .format = GL_R32F, .width = COLUMNS, .height = ROWS});
     struct gl_target *target = gl_target_create(
-        ctx, &(struct gl_target_params){
-                 .label = "voxels", .width = WIDTH, .height = HEIGHT, .colour_formats = {GL_R32F}});
-    struct gl_buffer *buffer = gl_buffer_create(
-        ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
+        ctx,
+        &(struct gl_target_params){.label = "voxels", .width = WIDTH, .height = HEIGHT, .colour_formats = {GL_R32F}});
+    struct gl_buffer *buffer =
+        gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
     assert_true(program && source && target && buffer);
     assert_int_equal(gl_texture_upload(source, sums), LR_OK);
     struct gl_pass pass = {.label = "collect alone",
@@ -324,9 +295,7 @@ static void test_collect_alone(void **context)
 int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_gather_all_scanners, ctx),

@@ -15,8 +15,7 @@ static const double sum_tolerance = 3e-6;
 
 /* --- arrangements --- */
 
-static lr_module panel(double x_mm, const double at_mm[2], const int crystals[2], double pitch_mm,
-                       double face_mm)
+static lr_module panel(double x_mm, const double at_mm[2], const int crystals[2], double pitch_mm, double face_mm)
 {
     lr_module module = shape_of(crystals[0], crystals[1], pitch_mm, face_mm);
     module.depth_mm = 1;
@@ -77,8 +76,7 @@ static lr_scanner *create_layers(void)
         lr_module small = shape_of(1 + k % 2, 2, 2.6, 2.2);
         small.depth_mm = 0.5;
         lr_module *module = &modules[2 + k];
-        *module = place_module(
-            &small, &(struct placement){0, 1, 0, 7.0 * (k % 5) - 14, 9.0 * (k % 3) - 8, 29.0 * k});
+        *module = place_module(&small, &(struct placement){0, 1, 0, 7.0 * (k % 5) - 14, 9.0 * (k % 3) - 8, 29.0 * k});
         module->centre_mm[0] = places[layer] + 0.3 * within;
         module->centre_mm[1] = 9.0 * (within % 3 - 1) + 1.7 * layer - 4;
         module->centre_mm[2] = 10.0 * (within / 3) - 5 + 1.1 * layer - 3;
@@ -97,54 +95,19 @@ struct arrangement {
 static const struct arrangement arrangements[] = {
     {"parallel panels",
      create_parallel,
-     {{0, 0.4, -0.3},
-      {-25, 6, -4},
-      {-54, 20, 2},
-      {28, -9, 5},
-      {-41.5, 3, 1},
-      {-69, 5, 5},
-      {-38.5, -9, 8},
-      {50, 0, 0}}},
+     {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}, {-41.5, 3, 1}, {-69, 5, 5}, {-38.5, -9, 8}, {50, 0, 0}}},
     {"ring in ring",
      create_ring_in_ring,
-     {{0.1, 0.2, 0},
-      {1, 0.5, 0},
-      {-9, 7, 3},
-      {31, 6, -2},
-      {-3, 35, 1},
-      {20, -10, -5},
-      {0, -33, 9},
-      {12, 12, 2}}},
+     {{0.1, 0.2, 0}, {1, 0.5, 0}, {-9, 7, 3}, {31, 6, -2}, {-3, 35, 1}, {20, -10, -5}, {0, -33, 9}, {12, 12, 2}}},
     {"tilted before",
      create_tilted_before,
-     {{-8, 1, 0},
-      {4, -6, 5},
-      {-45, -8, -3},
-      {-50, 20, 1},
-      {20, 10, 4},
-      {-20, 30, -6},
-      {-52, -25, 0},
-      {45, -3, 2}}},
+     {{-8, 1, 0}, {4, -6, 5}, {-45, -8, -3}, {-50, 20, 1}, {20, 10, 4}, {-20, 30, -6}, {-52, -25, 0}, {45, -3, 2}}},
     {"seven layers",
      create_layers,
-     {{0, 0.3, -0.2},
-      {5, 2, 1},
-      {-5, -3, 2},
-      {12, 1, -4},
-      {-39, 2, 1},
-      {-59, 0, 0},
-      {36, -2, 3},
-      {20, 4, 4}}},
+     {{0, 0.3, -0.2}, {5, 2, 1}, {-5, -3, 2}, {12, 1, -4}, {-39, 2, 1}, {-59, 0, 0}, {36, -2, 3}, {20, 4, 4}}},
     {"stacked",
      create_stacked,
-     {{0, 0, 0},
-      {5, 2, 1},
-      {-5, -3, 2},
-      {-30, 1, 1},
-      {-50, 3, 0},
-      {-62, 2, -4},
-      {40, -2, 3},
-      {70, 4, 4}}},
+     {{0, 0, 0}, {5, 2, 1}, {-5, -3, 2}, {-30, 1, 1}, {-50, 3, 0}, {-62, 2, -4}, {40, -2, 3}, {70, 4, 4}}},
 };
 enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
 
@@ -191,9 +154,7 @@ static void open_random(struct question *question, uint64_t *state)
     struct eye *eye = eye_create(question->scanner, 1);
     for (int n = 0; n < NUM_POINTS; n++) {
         do {
-            for (int k = 0; k < 3; k++) {
-                question->points_mm[n][k] = random_between(state, -1, 1) * (k == 2 ? 15 : 45);
-            }
+            for (int k = 0; k < 3; k++) question->points_mm[n][k] = random_between(state, -1, 1) * (k == 2 ? 15 : 45);
             eye_place(eye, question->points_mm[n]);
         } while (eye_least_height(eye) < 0.5);
     }
@@ -220,9 +181,7 @@ static lr_operator *make_operator(struct question *question, const char *backend
 static lr_status take(void *user, const lr_row *row)
 {
     double *values = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        values[row->lor[k]] = row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) values[row->lor[k]] = row->probability[k];
     return LR_OK;
 }
 
@@ -231,8 +190,7 @@ static double *point_row(const struct question *question, lr_operator *op, int p
 {
     double *row = test_alloc(question->lors->count, sizeof(*row));
     const lr_row_sink sink = {take, row};
-    stage_check(question,
-                lr_operator_point_rows(op, &question->points_mm[point], 1, &sink) == LR_OK);
+    stage_check(question, lr_operator_point_rows(op, &question->points_mm[point], 1, &sink) == LR_OK);
     return row;
 }
 
@@ -257,9 +215,7 @@ static void check_exact(struct question *question)
     struct size error = {0}, size = {0};
     for (int n = 0; n < NUM_POINTS; n++) {
         double *rows[2];
-        for (int k = 0; k < 2; k++) {
-            rows[k] = point_row(question, ops[k], n);
-        }
+        for (int k = 0; k < 2; k++) rows[k] = point_row(question, ops[k], n);
         measure(rows[0], rows[1], question->lors->count, &error);
         measure(rows[1], NULL, question->lors->count, &size);
         free(rows[0]);
@@ -274,13 +230,12 @@ static void check_exact(struct question *question)
 }
 
 /* A line that changes sides leaves one element and joins another. */
-static void compare_sampled(const struct question *question, int point, const double *got,
-                            const double *want, double borderline)
+static void compare_sampled(const struct question *question, int point, const double *got, const double *want,
+                            double borderline)
 {
     double largest = 0, sum = 0;
     for (int64_t lor = 0; lor < question->lors->count; lor++) {
-        const double over =
-            fabs(got[lor] - want[lor]) - element_tolerance * fmax(got[lor], want[lor]);
+        const double over = fabs(got[lor] - want[lor]) - element_tolerance * fmax(got[lor], want[lor]);
         largest = fmax(largest, over);
         sum += fmax(0, over);
     }
@@ -314,11 +269,10 @@ static void check_sampled(struct question *question, const char *backend)
 /* The arrangements, then random ones. */
 static void open_question(struct question *question, int which, uint64_t *state)
 {
-    if (which < NUM_ARRANGEMENTS) {
+    if (which < NUM_ARRANGEMENTS)
         open_arrangement(question, which);
-    } else {
+    else
         open_random(question, state);
-    }
 }
 
 static void test_exact(void **unused)
@@ -355,9 +309,7 @@ static void test_absorption(void **unused)
     uint64_t state = test_seed();
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){14, 8, 8});
     lr_image *mu = lr_image_create(&grid, NULL);
-    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
-        mu->values[k] = (float)random_between(&state, 0, 0.02);
-    }
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = (float)random_between(&state, 0, 0.02);
     for (int k = 0; k < 3; k++) {
         struct question question;
         open_arrangement(&question, k);
@@ -372,8 +324,8 @@ static void test_absorption(void **unused)
 
 /* --- pictures --- */
 
-static void compare_pictures(const struct question *question, lr_operator *const ops[2],
-                             struct eye *eye, int64_t counts[3])
+static void compare_pictures(const struct question *question, lr_operator *const ops[2], struct eye *eye,
+                             int64_t counts[3])
 {
     for (int m = 0; m < question->scanner->num_modules; m++) {
         const int *crystals = question->scanner->modules[m].crystals;
@@ -490,14 +442,10 @@ static void bench_open(struct bench *bench, int which, const struct way *way, ui
     bench->values = test_alloc(bench->num_lors, sizeof(float));
     bench->forward = test_alloc(bench->num_lors, sizeof(double));
     bench->backward = test_alloc(bench->num_voxels, sizeof(double));
-    for (int64_t k = 0; k < bench->num_voxels; k++) {
-        bench->image[k] = (float)random_between(state, 0.5, 2);
-    }
-    for (int64_t k = 0; k < bench->num_lors; k++) {
-        bench->values[k] = (float)random_between(state, 0.5, 2);
-    }
-    stage_check(&bench->question, lr_operator_rows(bench->op, 0, bench->num_voxels,
-                                                   &(lr_row_sink){add_row, bench}) == LR_OK);
+    for (int64_t k = 0; k < bench->num_voxels; k++) bench->image[k] = (float)random_between(state, 0.5, 2);
+    for (int64_t k = 0; k < bench->num_lors; k++) bench->values[k] = (float)random_between(state, 0.5, 2);
+    stage_check(&bench->question,
+                lr_operator_rows(bench->op, 0, bench->num_voxels, &(lr_row_sink){add_row, bench}) == LR_OK);
 }
 
 static void bench_close(struct bench *bench)
@@ -510,17 +458,15 @@ static void bench_close(struct bench *bench)
     question_close(&bench->question);
 }
 
-static void check_near(const struct bench *bench, const char *what, const float *got,
-                       const double *want, int64_t count)
+static void check_near(const struct bench *bench, const char *what, const float *got, const double *want, int64_t count)
 {
     double worst = 0, largest = 0;
     for (int64_t k = 0; k < count; k++) {
         worst = fmax(worst, fabs((double)got[k] - want[k]));
         largest = fmax(largest, want[k]);
     }
-    if (!(largest > 0) || worst > sum_tolerance * largest) {
+    if (!(largest > 0) || worst > sum_tolerance * largest)
         fail_msg("%s, %s: off by %.3g of the largest", bench->question.name, what, worst / largest);
-    }
 }
 
 static void check_whole(struct bench *bench, lr_operator *op, const char *what)
@@ -532,12 +478,8 @@ static void check_whole(struct bench *bench, lr_operator *op, const char *what)
     check_near(bench, what, data, bench->forward, bench->num_lors);
     check_near(bench, what, image, bench->backward, bench->num_voxels);
     double left = 0, right = 0;
-    for (int64_t k = 0; k < bench->num_lors; k++) {
-        left += (double)data[k] * (double)bench->values[k];
-    }
-    for (int64_t k = 0; k < bench->num_voxels; k++) {
-        right += (double)image[k] * (double)bench->image[k];
-    }
+    for (int64_t k = 0; k < bench->num_lors; k++) left += (double)data[k] * (double)bench->values[k];
+    for (int64_t k = 0; k < bench->num_voxels; k++) right += (double)image[k] * (double)bench->image[k];
     assert_close(left, right, sum_tolerance);
     free(data);
     free(image);
@@ -550,11 +492,10 @@ static lr_selection part_of(struct bench *bench, bool by_pairs, int parity, void
     int64_t count = 0;
     for (int64_t k = 0; k < end; k++) {
         if (k % 2 == parity) {
-            if (by_pairs) {
+            if (by_pairs)
                 ((int32_t *)list)[count++] = (int32_t)k;
-            } else {
+            else
                 ((int64_t *)list)[count++] = k;
-            }
         }
     }
     return by_pairs ? (lr_selection){.pairs = list, .num_pairs = count}
@@ -563,14 +504,10 @@ static lr_selection part_of(struct bench *bench, bool by_pairs, int parity, void
 
 static int64_t lor_at(const lr_lors *lors, const lr_selection *part, int64_t position)
 {
-    if (part->lors != NULL) {
-        return part->lors[position];
-    }
+    if (part->lors != NULL) return part->lors[position];
     for (int64_t k = 0;; k++) {
         const int64_t *offsets = &lors->offsets[part->pairs[k]];
-        if (position < offsets[1] - offsets[0]) {
-            return offsets[0] + position;
-        }
+        if (position < offsets[1] - offsets[0]) return offsets[0] + position;
         position -= offsets[1] - offsets[0];
     }
 }
@@ -587,21 +524,16 @@ static void check_parts(struct bench *bench, bool by_pairs)
     for (int parity = 0; parity < 2; parity++) {
         const lr_selection part = part_of(bench, by_pairs, parity, list);
         const int64_t count = lr_selection_count(lors, &part);
-        stage_check(&bench->question,
-                    array_forward_part(bench->op, &part, bench->image, part_data) == LR_OK);
+        stage_check(&bench->question, array_forward_part(bench->op, &part, bench->image, part_data) == LR_OK);
         for (int64_t k = 0; k < count; k++) {
             data[lor_at(lors, &part, k)] = part_data[k];
             part_data[k] = bench->values[lor_at(lors, &part, k)];
         }
         stage_check(&bench->question, array_back_part(bench->op, &part, part_data, image) == LR_OK);
-        for (int64_t k = 0; k < bench->num_voxels; k++) {
-            sum[k] += image[k];
-        }
+        for (int64_t k = 0; k < bench->num_voxels; k++) sum[k] += image[k];
     }
-    check_near(bench, by_pairs ? "parts by pairs" : "parts by LORs", data, bench->forward,
-               bench->num_lors);
-    check_near(bench, by_pairs ? "parts by pairs" : "parts by LORs", sum, bench->backward,
-               bench->num_voxels);
+    check_near(bench, by_pairs ? "parts by pairs" : "parts by LORs", data, bench->forward, bench->num_lors);
+    check_near(bench, by_pairs ? "parts by pairs" : "parts by LORs", sum, bench->backward, bench->num_voxels);
     free(list);
     free(data);
     free(part_data);
@@ -613,19 +545,15 @@ static void test_projections(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    const bool is_full =
-        test_takes_all("two of four ways to project in three of four arrangements");
+    const bool is_full = test_takes_all("two of four ways to project in three of four arrangements");
     for (int which = 0; which < 4; which++) {
         for (int k = 0; k < NUM_WAYS; k++) {
             struct bench bench;
-            if (is_left_out(which, k, is_full)) {
-                continue;
-            }
+            if (is_left_out(which, k, is_full)) continue;
             bench_open(&bench, which, &ways[k], &state);
             check_whole(&bench, bench.op, "all at once");
             if (which == 0) {
-                lr_operator *windows =
-                    way_operator(&bench.question, &ways[k], bench.num_lors * 8 / 3);
+                lr_operator *windows = way_operator(&bench.question, &ways[k], bench.num_lors * 8 / 3);
                 check_whole(&bench, windows, "window by window");
                 lr_operator_destroy(windows);
                 check_parts(&bench, true);
@@ -655,8 +583,7 @@ static void test_too_many_are_refused(void **unused)
     static const double point[3] = {20, 0, 0};
     question.points_mm[0][0] = 20;
     for (int exact = 0; exact < 2; exact++) {
-        lr_operator *op =
-            make_operator(&question, "compute", exact ? LR_MODE_EXACT : LR_MODE_SAMPLED);
+        lr_operator *op = make_operator(&question, "compute", exact ? LR_MODE_EXACT : LR_MODE_SAMPLED);
         double *row = test_alloc(question.lors->count, sizeof(*row));
         const lr_row_sink sink = {take, row};
         assert_int_equal(lr_operator_point_rows(op, &point, 1, &sink), LR_USAGE);
@@ -691,9 +618,7 @@ static void test_no_loop_ends_early(void **unused)
 int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact),

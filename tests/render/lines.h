@@ -55,9 +55,7 @@ static inline void eye_place(struct eye *eye, const double point_mm[3])
         module->height = -vec_dot(eye->scanner->modules[m].normal, module->offset);
         module->distance_squared = vec_dot(module->offset, module->offset);
     }
-    for (int k = 0; k < 3; k++) {
-        eye->point_mm[k] = point_mm[k];
-    }
+    for (int k = 0; k < 3; k++) eye->point_mm[k] = point_mm[k];
 }
 
 /* Whether module i is the primary of the pair (i, j). */
@@ -70,8 +68,7 @@ static inline bool eye_is_primary(const struct eye *eye, int i, int j)
 /* Whether j can stop lines that start at primary i. */
 static inline bool eye_pairs(const struct eye *eye, int i, int j)
 {
-    return i != j && eye->modules[i].height > 0 && eye->modules[j].height > 0 &&
-           eye_is_primary(eye, i, j);
+    return i != j && eye->modules[i].height > 0 && eye->modules[j].height > 0 && eye_is_primary(eye, i, j);
 }
 
 /* From the point to sample (X, Y) of the primary. */
@@ -85,9 +82,7 @@ static inline void eye_line(const struct eye *eye, int primary, int X, int Y, do
         at[k] = (cell - (module->crystals[k] - 1) / 2.0) * module->pitch_mm[k] +
                 ((within + 0.5) / eye->rays - 0.5) * module->face_mm[k];
     }
-    for (int k = 0; k < 3; k++) {
-        ray[k] = eye->modules[primary].offset[k] + at[0] * module->u[k] + at[1] * module->v[k];
-    }
+    for (int k = 0; k < 3; k++) ray[k] = eye->modules[primary].offset[k] + at[0] * module->u[k] + at[1] * module->v[k];
 }
 
 /* From the point to the plane that is nearest to it. A float knows it to some 1e-6 mm, and weights
@@ -95,9 +90,7 @@ static inline void eye_line(const struct eye *eye, int primary, int X, int Y, do
 static inline double eye_least_height(const struct eye *eye)
 {
     double least = INFINITY;
-    for (int m = 0; m < eye->scanner->num_modules; m++) {
-        least = fmin(least, fabs(eye->modules[m].height));
-    }
+    for (int m = 0; m < eye->scanner->num_modules; m++) least = fmin(least, fabs(eye->modules[m].height));
     return least;
 }
 
@@ -106,26 +99,20 @@ static inline double eye_weight(const struct eye *eye, int primary, const double
 {
     const lr_module *module = &eye->scanner->modules[primary];
     const double length = vec_length(ray);
-    return module->face_mm[0] * module->face_mm[1] / eye->rays / eye->rays *
-           (eye->modules[primary].height / length) / (length * length) /
-           (2 * 3.14159265358979323846);
+    return module->face_mm[0] * module->face_mm[1] / eye->rays / eye->rays * (eye->modules[primary].height / length) /
+           (length * length) / (2 * 3.14159265358979323846);
 }
 
 /* Where a line meets a module's plane on the other side, in cells from its lower left corner;
  * false when it does not. */
-static inline bool eye_meet(const struct eye *eye, int module, const double ray[3], double *t,
-                            double cell[2])
+static inline bool eye_meet(const struct eye *eye, int module, const double ray[3], double *t, double cell[2])
 {
     const lr_module *m = &eye->scanner->modules[module];
     const double approach = vec_dot(m->normal, ray);
-    if (approach <= 0) {
-        return false;
-    }
+    if (approach <= 0) return false;
     *t = eye->modules[module].height / approach;
     double hit[3]; /* from the module's centre */
-    for (int k = 0; k < 3; k++) {
-        hit[k] = -eye->modules[module].offset[k] - *t * ray[k];
-    }
+    for (int k = 0; k < 3; k++) hit[k] = -eye->modules[module].offset[k] - *t * ray[k];
     cell[0] = vec_dot(m->u, hit) / m->pitch_mm[0] + m->crystals[0] / 2.0;
     cell[1] = vec_dot(m->v, hit) / m->pitch_mm[1] + m->crystals[1] / 2.0;
     return true;
@@ -157,16 +144,13 @@ struct eye_line {
 };
 
 /* Where a line meets a module's plane, from either side: at the point + s ray. */
-static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s,
-                             double cell[2])
+static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s, double cell[2])
 {
     const lr_module *m = &eye->scanner->modules[module];
     const double approach = vec_dot(m->normal, ray);
     double hit[3]; /* from the module's centre */
     *s = -eye->modules[module].height / approach;
-    for (int k = 0; k < 3; k++) {
-        hit[k] = *s * ray[k] - eye->modules[module].offset[k];
-    }
+    for (int k = 0; k < 3; k++) hit[k] = *s * ray[k] - eye->modules[module].offset[k];
     cell[0] = vec_dot(m->u, hit) / m->pitch_mm[0] + m->crystals[0] / 2.0;
     cell[1] = vec_dot(m->v, hit) / m->pitch_mm[1] + m->crystals[1] / 2.0;
     return approach != 0 && *s != 0;
@@ -194,9 +178,8 @@ static inline struct eye_line eye_follow(const struct eye *eye, int primary, con
             double s, cell[2];
             if (k == primary || !eye_cross(eye, k, ray, &s, cell) || s >= 1 ||
                 !eye_on_module(module, cell, 2 * BORDERLINE_PITCHES) ||
-                (listed && !(listed[k] & (s > 0 ? EYE_BEFORE : EYE_ACROSS)))) {
+                (listed && !(listed[k] & (s > 0 ? EYE_BEFORE : EYE_ACROSS))))
                 continue;
-            }
             const bool on = eye_on_module(module, cell, 0);
             if (s > 0) {
                 line.stopped = line.stopped || on;
@@ -206,9 +189,8 @@ static inline struct eye_line eye_follow(const struct eye *eye, int primary, con
                 line.first = k;
                 line.from_front = eye->modules[k].height > 0;
             } else if (pass == 1 && -s <= first_t * (1 + 1e-6)) {
-                line.borderline =
-                    fmin(line.borderline, fmin(eye_edge_distance(module, 0, cell[0]),
-                                               eye_edge_distance(module, 1, cell[1])));
+                line.borderline = fmin(line.borderline, fmin(eye_edge_distance(module, 0, cell[0]),
+                                                             eye_edge_distance(module, 1, cell[1])));
             }
         }
     }
@@ -218,8 +200,7 @@ static inline struct eye_line eye_follow(const struct eye *eye, int primary, con
 /* The module that the line from a primary meets first, or -1 where it is stopped or meets one from
  * behind; *borderline: distance in pitches of that hit, and of those on modules that it misses by a
  * hair, from the nearest edge. */
-static inline int eye_first_hit(const struct eye *eye, int primary, const double ray[3],
-                                double *borderline)
+static inline int eye_first_hit(const struct eye *eye, int primary, const double ray[3], double *borderline)
 {
     const double margin = 2 * BORDERLINE_PITCHES;
     double first_t = INFINITY;
@@ -234,17 +215,15 @@ static inline int eye_first_hit(const struct eye *eye, int primary, const double
         for (int j = 0; j < eye->scanner->num_modules; j++) {
             const lr_module *module = &eye->scanner->modules[j];
             double t, cell[2];
-            if (!eye_pairs(eye, primary, j) || !eye_meet(eye, j, ray, &t, cell) ||
-                !eye_on_module(module, cell, margin)) {
+            if (!eye_pairs(eye, primary, j) || !eye_meet(eye, j, ray, &t, cell) || !eye_on_module(module, cell, margin))
                 continue;
-            }
             if (pass == 0 && t < first_t && eye_on_module(module, cell, 0)) {
                 first = j;
                 first_t = t;
             }
             if (pass == 1 && t <= first_t * (1 + 1e-6)) {
-                *borderline = fmin(*borderline, fmin(eye_edge_distance(module, 0, cell[0]),
-                                                     eye_edge_distance(module, 1, cell[1])));
+                *borderline = fmin(*borderline,
+                                   fmin(eye_edge_distance(module, 0, cell[0]), eye_edge_distance(module, 1, cell[1])));
             }
         }
     }
@@ -272,9 +251,7 @@ static inline double eye_borderline_weight(struct eye *eye, const double point_m
 {
     double sum = 0;
     eye_place(eye, point_mm);
-    for (int i = 0; i < eye->scanner->num_modules; i++) {
-        sum += eye_borderline_of_module(eye, i);
-    }
+    for (int i = 0; i < eye->scanner->num_modules; i++) sum += eye_borderline_of_module(eye, i);
     return sum;
 }
 
@@ -284,8 +261,7 @@ static inline double eye_borderline_weight(struct eye *eye, const double point_m
 /* The squared distance of a row without what its lines near edges account for: no element differs by
  * more than they carry, and all by no more than twice that, for a line that changes sides leaves one
  * element and joins another. */
-static inline double sure_distance(const double *a, const double *b, int64_t num_lors,
-                                   double weight)
+static inline double sure_distance(const double *a, const double *b, int64_t num_lors, double weight)
 {
     double squared = 0, largest = 0, sum = 0;
     for (int64_t lor = 0; lor < num_lors; lor++) {
@@ -296,11 +272,8 @@ static inline double sure_distance(const double *a, const double *b, int64_t num
         largest = fmax(largest, over);
         sum += over;
     }
-    if (weight > 0 && (largest > weight * (1 + ELEMENT_TOLERANCE) ||
-                       sum > 2 * weight * (1 + ELEMENT_TOLERANCE))) {
-        fail_msg("an element differs by %.3g and all by %.3g, lines near edges carry %.3g", largest,
-                 sum, weight);
-    }
+    if (weight > 0 && (largest > weight * (1 + ELEMENT_TOLERANCE) || sum > 2 * weight * (1 + ELEMENT_TOLERANCE)))
+        fail_msg("an element differs by %.3g and all by %.3g, lines near edges carry %.3g", largest, sum, weight);
     return squared;
 }
 

@@ -36,20 +36,18 @@ static bool bench_open(struct bench *bench, const struct question *question)
     assert_non_null(bench->lors);
     bench->num_voxels = lr_grid_num_voxels(&bench->grid);
     test_log_init(&bench->log);
-    bench->op = lr_operator_create(&(lr_operator_params){
-        .lors = bench->lors,
-        .grid = &bench->grid,
-        .backend = "compute",
-        .mode = question->mode,
-        .rays = question->rays,
-        .samples = {question->samples[0], question->samples[1], question->samples[2]},
-        .deterministic = question->deterministic,
-        .store = LR_STORE_NO,
-        .max_memory_bytes = question->max_memory_bytes,
-        .log = &bench->log.log});
-    if (bench->op == NULL && bench->log.status != LR_NO_DEVICE) {
-        fail_msg("%s", bench->log.error);
-    }
+    bench->op = lr_operator_create(
+        &(lr_operator_params){.lors = bench->lors,
+                              .grid = &bench->grid,
+                              .backend = "compute",
+                              .mode = question->mode,
+                              .rays = question->rays,
+                              .samples = {question->samples[0], question->samples[1], question->samples[2]},
+                              .deterministic = question->deterministic,
+                              .store = LR_STORE_NO,
+                              .max_memory_bytes = question->max_memory_bytes,
+                              .log = &bench->log.log});
+    if (bench->op == NULL && bench->log.status != LR_NO_DEVICE) fail_msg("%s", bench->log.error);
     return bench->op != NULL;
 }
 
@@ -78,18 +76,14 @@ static void bench_init(struct bench *bench, const struct question *question, uin
 static float *random_floats(uint64_t *state, int64_t count)
 {
     float *values = test_alloc(count, sizeof(*values));
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)random_between(state, -0.5, 1.5);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, -0.5, 1.5);
     return values;
 }
 
 static double largest_of(const float *values, int64_t count)
 {
     double largest = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmax(largest, fabs((double)values[k]));
-    }
+    for (int64_t k = 0; k < count; k++) largest = fmax(largest, fabs((double)values[k]));
     return largest;
 }
 
@@ -109,8 +103,8 @@ static void assert_same(const struct compared *c, double rounding)
     for (int64_t k = 0; k < count; k++) {
         const double gap = fabs((double)found[k] - (double)expected[k]);
         if (!(gap <= rounding * largest)) {
-            fail_msg("%s: value %lld is %.9g, expected %.9g, the largest %.9g", what, (long long)k,
-                     (double)found[k], (double)expected[k], largest);
+            fail_msg("%s: value %lld is %.9g, expected %.9g, the largest %.9g", what, (long long)k, (double)found[k],
+                     (double)expected[k], largest);
         }
     }
 }
@@ -118,9 +112,7 @@ static void assert_same(const struct compared *c, double rounding)
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * (double)b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
     return sum;
 }
 
@@ -130,11 +122,8 @@ static lr_selection choose(const struct bench *bench, double share)
     const int64_t count = bench->lors->count;
     int64_t *lors = test_alloc(count, sizeof(*lors));
     lr_selection part = {.lors = lors};
-    for (int64_t lor = 0; lor < count; lor++) {
-        if (lor == 0 || lor == count - 1 || test_random(bench->state) < share) {
-            lors[part.num_lors++] = lor;
-        }
-    }
+    for (int64_t lor = 0; lor < count; lor++)
+        if (lor == 0 || lor == count - 1 || test_random(bench->state) < share) lors[part.num_lors++] = lor;
     return part;
 }
 
@@ -153,9 +142,7 @@ static void check_forward(const struct bench *bench, const char *name, const lr_
     float *found = random_floats(bench->state, part->num_lors);
     assert_int_equal(array_forward(bench->op, image, all), LR_OK);
     assert_true(largest_of(all, bench->lors->count) > 0.0);
-    for (int64_t k = 0; k < part->num_lors; k++) {
-        expected[k] = all[part->lors[k]];
-    }
+    for (int64_t k = 0; k < part->num_lors; k++) expected[k] = all[part->lors[k]];
     assert_int_equal(array_forward_part(bench->op, part, image, found), LR_OK);
     assert_true(lr_operator_device_seconds(bench->op) > 0.0); /* columns serve: this is no pick */
     assert_same(&(struct compared){name, found, expected, part->num_lors}, forward_rounding);
@@ -168,15 +155,12 @@ static void check_forward(const struct bench *bench, const char *name, const lr_
 }
 
 /* values NULL: the sensitivity. */
-static void check_back(const struct bench *bench, const char *name, const lr_selection *part,
-                       const float *values)
+static void check_back(const struct bench *bench, const char *name, const lr_selection *part, const float *values)
 {
     float *all = test_alloc(bench->lors->count, sizeof(*all));
     float *expected = test_alloc(bench->num_voxels, sizeof(*all));
     float *found = random_floats(bench->state, bench->num_voxels);
-    for (int64_t k = 0; k < part->num_lors; k++) {
-        all[part->lors[k]] = values != NULL ? values[k] : 1.0f;
-    }
+    for (int64_t k = 0; k < part->num_lors; k++) all[part->lors[k]] = values != NULL ? values[k] : 1.0f;
     assert_int_equal(array_back(bench->op, all, expected), LR_OK);
     assert_true(largest_of(expected, bench->num_voxels) > 0.0);
     for (int turn = 0; turn < 2; turn++) {
@@ -184,8 +168,7 @@ static void check_back(const struct bench *bench, const char *name, const lr_sel
                                                 : array_sensitivity_part(bench->op, part, found);
         assert_int_equal(status, LR_OK);
         if (turn == 0) {
-            assert_same(&(struct compared){name, found, expected, bench->num_voxels},
-                        back_rounding);
+            assert_same(&(struct compared){name, found, expected, bench->num_voxels}, back_rounding);
             memcpy(expected, found, (size_t)bench->num_voxels * sizeof(*found));
         }
     }
@@ -225,8 +208,7 @@ static void check_list(const struct bench *bench, const char *name, double share
 static void test_lists_are_picks(void **unused)
 {
     (void)unused;
-    static const char *const scanners[] = {"opposed", "oblique", "gapped",
-                                           "flipped", "blocks",  "ruled ring"};
+    static const char *const scanners[] = {"opposed", "oblique", "gapped", "flipped", "blocks", "ruled ring"};
     enum { NUM_MODES = 4 };
     static const struct question modes[NUM_MODES] = {
         {.mode = LR_MODE_EXACT, .samples = {1, 1, 1}},
@@ -255,10 +237,8 @@ static void test_lists_go_by_windows(void **unused)
     uint64_t state = test_seed();
     struct bench bench; /* a window holds 1023 of 6561 LORs */
     bench_init(&bench,
-               &(struct question){.scanner = "opposed",
-                                  .mode = LR_MODE_EXACT,
-                                  .samples = {1, 1, 1},
-                                  .max_memory_bytes = 16384},
+               &(struct question){
+                   .scanner = "opposed", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .max_memory_bytes = 16384},
                &state);
     check_list(&bench, "opposed", 0.7);
     bench_finish(&bench);
@@ -274,8 +254,7 @@ static void test_long_tubes(void **unused)
                                   place_module(&shape, &(struct placement){180, 70, 2, 0, 0, 90})};
     struct bench bench = {.scanner = scanner_of(modules, 2, 0), .state = &state};
     bench.grid = lr_grid_centred((const int[3]){60, 8, 20}, (const double[3]){2, 1.1, 0.7});
-    if (!bench_open(&bench,
-                    &(struct question){.mode = LR_MODE_SAMPLED, .rays = 4, .samples = {2, 2, 2}})) {
+    if (!bench_open(&bench, &(struct question){.mode = LR_MODE_SAMPLED, .rays = 4, .samples = {2, 2, 2}})) {
         bench_finish(&bench);
         skip();
     }
@@ -290,15 +269,11 @@ static void test_out_of_coincidence_is_zero(void **unused)
     (void)unused;
     uint64_t state = test_seed();
     struct bench bench;
-    bench_init(&bench, &(struct question){"ruled ring", LR_MODE_EXACT, 0, {1, 1, 1}, 0, false},
-               &state);
+    bench_init(&bench, &(struct question){"ruled ring", LR_MODE_EXACT, 0, {1, 1, 1}, 0, false}, &state);
     lr_selection part = choose(&bench, 0.05);
     int64_t *lors = (int64_t *)(uintptr_t)part.lors, kept = 0;
-    for (int64_t k = 0; k < part.num_lors; k++) {
-        if (!lr_lors_in_coincidence(bench.lors, lors[k])) {
-            lors[kept++] = lors[k];
-        }
-    }
+    for (int64_t k = 0; k < part.num_lors; k++)
+        if (!lr_lors_in_coincidence(bench.lors, lors[k])) lors[kept++] = lors[k];
     part.num_lors = kept;
     assert_true(kept > 10);
     float *image = random_floats(&state, bench.num_voxels), *values = random_floats(&state, kept);
@@ -317,8 +292,7 @@ static void test_one_and_none(void **unused)
     (void)unused;
     uint64_t state = test_seed();
     struct bench bench;
-    bench_init(&bench, &(struct question){"opposed", LR_MODE_EXACT, 0, {1, 1, 1}, 0, false},
-               &state);
+    bench_init(&bench, &(struct question){"opposed", LR_MODE_EXACT, 0, {1, 1, 1}, 0, false}, &state);
     int64_t lor = bench.lors->count / 2; /* of the two middle crystals */
     const lr_selection one = {.lors = &lor, .num_lors = 1}, none = {.lors = &lor};
     const float value = -3.0f;
@@ -335,16 +309,13 @@ static void test_one_and_none(void **unused)
 /* --- fixed point --- */
 
 /* Adds what each LOR alone gives, in double. */
-static void sum_singles(const struct bench *bench, const lr_selection *part, const float *values,
-                        double *sums)
+static void sum_singles(const struct bench *bench, const lr_selection *part, const float *values, double *sums)
 {
     float *image = test_alloc(bench->num_voxels, sizeof(*image));
     for (int64_t k = 0; k < part->num_lors; k++) {
         const lr_selection one = {.lors = part->lors + k, .num_lors = 1};
         assert_int_equal(array_sensitivity_part(bench->op, &one, image), LR_OK);
-        for (int64_t v = 0; v < bench->num_voxels; v++) {
-            sums[v] += (double)values[k] * (double)image[v];
-        }
+        for (int64_t v = 0; v < bench->num_voxels; v++) sums[v] += (double)values[k] * (double)image[v];
     }
     free(image);
 }
@@ -359,22 +330,18 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
     (void)unused;
     uint64_t state = test_seed();
     struct bench bench;
-    bench_init(&bench, &(struct question){"opposed", LR_MODE_EXACT, 0, {1, 1, 1}, 0, false},
-               &state);
+    bench_init(&bench, &(struct question){"opposed", LR_MODE_EXACT, 0, {1, 1, 1}, 0, false}, &state);
     const lr_selection part = choose(&bench, 100.0 / (double)bench.lors->count);
     float *values = test_alloc(part.num_lors, sizeof(*values));
     float *image = test_alloc(bench.num_voxels, sizeof(*image));
     double *sums = test_alloc(bench.num_voxels, sizeof(*sums));
-    for (int64_t k = 0; k < part.num_lors; k++) {
-        values[k] = (float)pow(10.0, random_between(&state, -6, 0));
-    }
+    for (int64_t k = 0; k < part.num_lors; k++) values[k] = (float)pow(10.0, random_between(&state, -6, 0));
     assert_int_equal(array_back_part(bench.op, &part, values, image), LR_OK);
     sum_singles(&bench, &part, values, sums);
     int seen = 0;
     for (int64_t v = 0; v < bench.num_voxels; v++) {
         seen += sums[v] > 0.0;
-        assert_true(fabs((double)image[v] - sums[v]) <=
-                    3e-7 * sums[v] + (double)part.num_lors * FIXED_STEP);
+        assert_true(fabs((double)image[v] - sums[v]) <= 3e-7 * sums[v] + (double)part.num_lors * FIXED_STEP);
     }
     assert_true(seen > 10);
     free(values);
@@ -398,8 +365,7 @@ static void test_overflow_is_worked_out_anew(void **unused)
     bench.grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1, 1, 1});
     bench.grid.origin_mm[0] = 9.5;
     bench.grid.origin_mm[1] = 40;
-    if (!bench_open(&bench,
-                    &(struct question){.mode = LR_MODE_SAMPLED, .rays = 1, .samples = {1, 1, 1}})) {
+    if (!bench_open(&bench, &(struct question){.mode = LR_MODE_SAMPLED, .rays = 1, .samples = {1, 1, 1}})) {
         bench_finish(&bench);
         skip();
     }
@@ -459,9 +425,7 @@ static void test_exponents(void **unused)
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists_are_picks),

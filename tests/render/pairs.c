@@ -26,14 +26,12 @@ static lr_scanner *create_bench(void)
 /* A ring whose modules lean out of the axis, like the staves of a barrel, with gaps. */
 static lr_scanner *create_barrel(void)
 {
-    const lr_module shape = {
-        .crystals = {6, 7}, .pitch_mm = {2.2, 2.4}, .face_mm = {1.9, 2.1}, .depth_mm = 10};
+    const lr_module shape = {.crystals = {6, 7}, .pitch_mm = {2.2, 2.4}, .face_mm = {1.9, 2.1}, .depth_mm = 10};
     lr_module modules[12];
     for (int m = 0; m < 12; m++) {
         const bool upper = m >= 6;
-        modules[m] = place_module(&shape, &(struct placement){60 * m + (upper ? 30 : 0), 24,
-                                                              upper ? 9.5 : -9.5, upper ? -14 : 14,
-                                                              0, upper ? 180 : 0});
+        modules[m] = place_module(&shape, &(struct placement){60 * m + (upper ? 30 : 0), 24, upper ? 9.5 : -9.5,
+                                                              upper ? -14 : 14, 0, upper ? 180 : 0});
     }
     return scanner_of(modules, 12, 0);
 }
@@ -44,8 +42,7 @@ static lr_scanner *create_box(void)
     const lr_module shape = shape_of(12, 10, 1.7, 1.6);
     lr_module modules[4];
     for (int m = 0; m < 4; m++) {
-        modules[m] =
-            place_module(&shape, &(struct placement){90 * m, 13, 0.4 * m, 0, 0, m % 2 ? 90 : 0});
+        modules[m] = place_module(&shape, &(struct placement){90 * m, 13, 0.4 * m, 0, 0, m % 2 ? 90 : 0});
         modules[m].centre_mm[2] += 0.1 * m;
     }
     lr_scanner *scanner = scanner_of(modules, 4, 0);
@@ -53,11 +50,8 @@ static lr_scanner *create_box(void)
 }
 
 static const struct scanner_case cases[] = {
-    {"bench", create_bench, 30},
-    {"tilted", create_tilted, 12},
-    {"ruled tilted", create_ruled_tilted, 10},
-    {"barrel", create_barrel, 10},
-    {"box", create_box, 9},
+    {"bench", create_bench, 30},   {"tilted", create_tilted, 12}, {"ruled tilted", create_ruled_tilted, 10},
+    {"barrel", create_barrel, 10}, {"box", create_box, 9},
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -69,23 +63,20 @@ struct question {
     int64_t max_memory_bytes;
 };
 
-static lr_operator *open_operator(const struct question *question, const char *backend,
-                                  struct test_log *log)
+static lr_operator *open_operator(const struct question *question, const char *backend, struct test_log *log)
 {
     test_log_init(log);
-    lr_operator *op = lr_operator_create(&(lr_operator_params){
-        .lors = question->lors,
-        .grid = question->grid,
-        .backend = backend,
-        .mode = LR_MODE_EXACT,
-        .samples = {question->samples[0], question->samples[1], question->samples[2]},
-        .deterministic = question->deterministic,
-        .max_memory_bytes = question->max_memory_bytes,
-        .store = LR_STORE_NO,
-        .log = &log->log});
-    if (op == NULL) {
-        fail_msg("%s: %s", backend, log->error);
-    }
+    lr_operator *op = lr_operator_create(
+        &(lr_operator_params){.lors = question->lors,
+                              .grid = question->grid,
+                              .backend = backend,
+                              .mode = LR_MODE_EXACT,
+                              .samples = {question->samples[0], question->samples[1], question->samples[2]},
+                              .deterministic = question->deterministic,
+                              .max_memory_bytes = question->max_memory_bytes,
+                              .store = LR_STORE_NO,
+                              .log = &log->log});
+    if (op == NULL) fail_msg("%s: %s", backend, log->error);
     return op;
 }
 
@@ -94,9 +85,7 @@ static float *forward(const struct question *question, const char *backend, cons
     struct test_log log;
     lr_operator *op = open_operator(question, backend, &log);
     float *data = test_alloc(question->lors->count, sizeof(*data));
-    if (array_forward(op, image, data) != LR_OK) {
-        fail_msg("%s: %s", backend, log.error);
-    }
+    if (array_forward(op, image, data) != LR_OK) fail_msg("%s: %s", backend, log.error);
     lr_operator_destroy(op);
     return data;
 }
@@ -106,9 +95,7 @@ static float *back(const struct question *question, const char *backend, const f
     struct test_log log;
     lr_operator *op = open_operator(question, backend, &log);
     float *image = test_alloc(lr_grid_num_voxels(question->grid), sizeof(*image));
-    if (array_back(op, data, image) != LR_OK) {
-        fail_msg("%s: %s", backend, log.error);
-    }
+    if (array_back(op, data, image) != LR_OK) fail_msg("%s: %s", backend, log.error);
     lr_operator_destroy(op);
     return image;
 }
@@ -134,9 +121,7 @@ static void check_distance(const char *what, const struct size *size, const stru
 {
     const double l2 = distance->norm / size->norm, worst = distance->largest / size->largest;
     print_message("%s: L2 %.1e, worst %.1e of the largest\n", what, l2, worst);
-    if (!(l2 <= row_l2 && worst <= row_worst)) {
-        fail_msg("%s: L2 %.2g, an element %.2g of the largest", what, l2, worst);
-    }
+    if (!(l2 <= row_l2 && worst <= row_worst)) fail_msg("%s: L2 %.2g, an element %.2g of the largest", what, l2, worst);
 }
 
 /* Two voxels along each axis, one of them around the point, the other one towards the centre: grids
@@ -145,9 +130,7 @@ static int grid_around(const double point_mm[3], lr_grid *grid)
 {
     int voxel = 0;
     double edges[3];
-    for (int a = 0; a < 3; a++) {
-        edges[a] = fmax(1, fabs(point_mm[a]));
-    }
+    for (int a = 0; a < 3; a++) edges[a] = fmax(1, fabs(point_mm[a]));
     *grid = lr_grid_centred((const int[3]){2, 2, 2}, edges);
     for (int a = 0; a < 3; a++) {
         const int mine = point_mm[a] > 0 ? 1 : 0;
@@ -158,8 +141,7 @@ static int grid_around(const double point_mm[3], lr_grid *grid)
 }
 
 /* A row is the projection of an image of one voxel. Returns whether any point sees anything. */
-static bool compare_rows(const char *name, const lr_lors *lors, const double (*points)[3],
-                         int num_points)
+static bool compare_rows(const char *name, const lr_lors *lors, const double (*points)[3], int num_points)
 {
     static const int one_sample[3] = {1, 1, 1};
     float *expected[NUM_TEST_POINTS], *found[NUM_TEST_POINTS];
@@ -180,13 +162,11 @@ static bool compare_rows(const char *name, const lr_lors *lors, const double (*p
         const struct size size = {fmax(sizes[k].norm, least_row * largest.norm),
                                   fmax(sizes[k].largest, least_row * largest.largest)};
         char what[128];
-        snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g)", name, points[k][0], points[k][1],
-                 points[k][2]);
-        if (largest.norm > 0) {
+        snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g)", name, points[k][0], points[k][1], points[k][2]);
+        if (largest.norm > 0)
             check_distance(what, &size, &distance);
-        } else {
+        else
             assert_true(distance.norm == 0);
-        }
         free(expected[k]);
         free(found[k]);
     }
@@ -199,9 +179,7 @@ static bool check_rows(const struct scanner_case *at, lr_scanner *scanner, uint6
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_false(lr_modules_may_hide(scanner));
     assert_true(lr_lors_axial_axis(lors) < 0);
-    for (int k = 0; k < NUM_TEST_POINTS; k++) {
-        test_point(scanner, at->reach_mm, k, state, points[k]);
-    }
+    for (int k = 0; k < NUM_TEST_POINTS; k++) test_point(scanner, at->reach_mm, k, state, points[k]);
     const bool sees = compare_rows(at->name, lors, (const double(*)[3])points, NUM_TEST_POINTS);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
@@ -212,9 +190,7 @@ static void test_rows(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    for (int n = 0; n < NUM_CASES; n++) {
-        assert_true(check_rows(&cases[n], cases[n].create(), &state));
-    }
+    for (int n = 0; n < NUM_CASES; n++) assert_true(check_rows(&cases[n], cases[n].create(), &state));
 }
 
 /* Random modules, none of which hides another. */
@@ -222,9 +198,7 @@ static lr_scanner *create_open(uint64_t *state)
 {
     for (int attempt = 0; attempt < 10000; attempt++) {
         lr_scanner *scanner = create_random(state);
-        if (!lr_modules_may_hide(scanner)) {
-            return scanner;
-        }
+        if (!lr_modules_may_hide(scanner)) return scanner;
         lr_scanner_destroy(scanner);
     }
     fail_msg("every random scanner has modules that hide others");
@@ -245,17 +219,13 @@ static void test_random_modules(void **unused)
 
 static void fill(float *values, int64_t count, uint64_t *state)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)random_between(state, 0, 2);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, 0, 2);
 }
 
 static double inner_product(const float *a, const float *b, int64_t count)
 {
     double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * (double)b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
     return sum;
 }
 
@@ -305,9 +275,7 @@ static void test_projections(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    for (int n = 0; n < NUM_CASES; n++) {
-        check_projections(&cases[n], &state);
-    }
+    for (int n = 0; n < NUM_CASES; n++) check_projections(&cases[n], &state);
 }
 
 static void test_deterministic(void **unused)
@@ -327,18 +295,14 @@ static void test_deterministic(void **unused)
         sums[k] = forward(&question, "compute", image);
     }
     double largest = 0;
-    for (int64_t l = 0; l < lors->count; l++) {
-        largest = fmax(largest, (double)sums[0][l]);
-    }
+    for (int64_t l = 0; l < lors->count; l++) largest = fmax(largest, (double)sums[0][l]);
     for (int64_t l = 0; l < lors->count; l++) { /* 1e-7 of a face: overlaps of rounding */
         const double bound = 2e-6 * (double)sums[0][l] + 1e-7 * largest;
         assert_true(fabs((double)sums[1][l] - (double)sums[0][l]) <= bound);
     }
     assert_true(largest > 0);
     assert_memory_equal(sums[1], sums[2], (size_t)lors->count * sizeof(**sums));
-    for (int k = 0; k < ROUNDS; k++) {
-        free(sums[k]);
-    }
+    for (int k = 0; k < ROUNDS; k++) free(sums[k]);
     free(image);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
@@ -362,10 +326,8 @@ static void choose(const lr_lors *lors, bool by_pairs, struct part *part)
     int64_t num_pairs = 0;
     for (int64_t pair = 1; pair < lors->num_pairs; pair += 3) {
         part->pairs[num_pairs++] = (int32_t)pair;
-        for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1];
-             lor += by_pairs ? 1 : 5) {
+        for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor += by_pairs ? 1 : 5)
             part->lors[part->count++] = lor;
-        }
     }
     part->selection = by_pairs ? (lr_selection){.pairs = part->pairs, .num_pairs = num_pairs}
                                : (lr_selection){.lors = part->lors, .num_lors = part->count};
@@ -386,15 +348,12 @@ static void check_part(const struct question *question, const struct part *part,
     const int64_t num_voxels = lr_grid_num_voxels(question->grid), count = part->count;
     const struct question whole = {question->lors, question->grid, question->samples, false, 0};
     lr_operator *op = open_operator(question, "compute", &log);
-    float *image = test_alloc(num_voxels, sizeof(*image)),
-          *values = test_alloc(count, sizeof(*values));
+    float *image = test_alloc(num_voxels, sizeof(*image)), *values = test_alloc(count, sizeof(*values));
     float *picked = test_alloc(count, sizeof(*picked)), *sum = test_alloc(num_voxels, sizeof(*sum));
     float *among = test_alloc(question->lors->count, sizeof(*among));
     fill(image, num_voxels, state);
     float *all = forward(&whole, "compute", image);
-    for (int64_t k = 0; k < count; k++) {
-        picked[k] = all[part->lors[k]];
-    }
+    for (int64_t k = 0; k < count; k++) picked[k] = all[part->lors[k]];
     assert_int_equal(array_forward_part(op, &part->selection, image, values), LR_OK);
     check_near(values, picked, count);
     for (int ones = 0; ones < 2; ones++) {
@@ -410,9 +369,7 @@ static void check_part(const struct question *question, const struct part *part,
         free(expected);
     }
     float *owned[] = {image, values, picked, sum, among, all};
-    for (int k = 0; k < 6; k++) {
-        free(owned[k]);
-    }
+    for (int k = 0; k < 6; k++) free(owned[k]);
     lr_operator_destroy(op);
 }
 
@@ -442,14 +399,11 @@ static void test_parts(void **unused)
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),           cmocka_unit_test(test_projections),
-        cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_random_modules),
+        cmocka_unit_test(test_rows),  cmocka_unit_test(test_projections),    cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_parts), cmocka_unit_test(test_random_modules),
     };
     return cmocka_run_group_tests_name("render_pairs", tests, NULL, NULL);
 }

@@ -19,9 +19,8 @@ struct dense {
 static lr_status take(void *user, const lr_row *row)
 {
     struct dense *dense = user;
-    for (int64_t k = 0; k < row->count; k++) {
+    for (int64_t k = 0; k < row->count; k++)
         dense->values[row->row * dense->num_lors + row->lor[k]] = row->probability[k];
-    }
     return LR_OK;
 }
 
@@ -41,29 +40,25 @@ struct question {
     int64_t max_memory_bytes;
 };
 
-typedef lr_status create_backend(const struct lr_backend_params *params,
-                                 struct lr_backend *backend);
+typedef lr_status create_backend(const struct lr_backend_params *params, struct lr_backend *backend);
 
 static void side_open(struct side *side, create_backend *create, const struct question *question)
 {
     test_log_init(&side->log);
-    const lr_status status =
-        create(&(struct lr_backend_params){.scanner = question->scanner,
-                                           .lors = question->lors,
-                                           .grid = question->grid,
-                                           .mode = LR_MODE_SAMPLED,
-                                           .rays = question->rays,
-                                           .samples = {1, 1, 1},
-                                           .mu = question->mu,
-                                           .mu_steps = 40,
-                                           .max_memory_bytes = question->max_memory_bytes,
-                                           .threads = 2,
-                                           .penetration = true,
-                                           .log = &side->log.log},
-               &side->backend);
-    if (status != LR_OK) {
-        fail_msg("%s", side->log.error);
-    }
+    const lr_status status = create(&(struct lr_backend_params){.scanner = question->scanner,
+                                                                .lors = question->lors,
+                                                                .grid = question->grid,
+                                                                .mode = LR_MODE_SAMPLED,
+                                                                .rays = question->rays,
+                                                                .samples = {1, 1, 1},
+                                                                .mu = question->mu,
+                                                                .mu_steps = 40,
+                                                                .max_memory_bytes = question->max_memory_bytes,
+                                                                .threads = 2,
+                                                                .penetration = true,
+                                                                .log = &side->log.log},
+                                    &side->backend);
+    if (status != LR_OK) fail_msg("%s", side->log.error);
 }
 
 static void side_close(struct side *side)
@@ -76,9 +71,8 @@ static double *rows_of(struct side *side, const struct question *question)
     struct dense dense = {.num_lors = question->lors->count};
     dense.values = test_alloc(NUM_POINTS * dense.num_lors, sizeof(double));
     const struct lr_rows rows = {.points_mm = question->points, .end = NUM_POINTS};
-    if (side->backend.fns->rows(side->backend.self, &rows, &(lr_row_sink){take, &dense}) != LR_OK) {
+    if (side->backend.fns->rows(side->backend.self, &rows, &(lr_row_sink){take, &dense}) != LR_OK)
         fail_msg("%s", side->log.error);
-    }
     return dense.values;
 }
 
@@ -99,8 +93,7 @@ static void compare(const char *name, const struct question *question)
         worst = fmax(worst, error);
     }
     const double l2 = sqrt(difference / norm);
-    print_message("%-14s R = %d: L2 %.1e, worst %.1e of the largest\n", name, question->rays, l2,
-                  worst / largest);
+    print_message("%-14s R = %d: L2 %.1e, worst %.1e of the largest\n", name, question->rays, l2, worst / largest);
     assert_true(norm > 0);
     /* With one line a crystal an element is one length. */
     assert_true(l2 <= (question->rays == 1 ? 3 : 1) * rows_l2);
@@ -114,16 +107,13 @@ static void compare(const char *name, const struct question *question)
 }
 
 /* Takes over the scanner. */
-static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, const lr_image *mu,
-                       uint64_t *state)
+static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, const lr_image *mu, uint64_t *state)
 {
     double points[NUM_TEST_POINTS][3]; /* NUM_POINTS of them */
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
     scanner->crystal_mu_per_mm = 0.08;
     lr_lors *lors = lr_lors_create(scanner, NULL);
-    for (int n = 0; n < NUM_POINTS; n++) {
-        test_point(scanner, reach_mm, n, state, points[n]);
-    }
+    for (int n = 0; n < NUM_POINTS; n++) test_point(scanner, reach_mm, n, state, points[n]);
     for (int rays = 1; rays <= 3; rays++) {
         compare(name, &(struct question){.scanner = scanner,
                                          .lors = lors,
@@ -145,18 +135,14 @@ static void test_every_kind_of_scanner(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        check_scanner(&scanner_cases[k], NULL, &state);
-    }
+    for (int k = 0; k < NUM_SCANNER_CASES; k++) check_scanner(&scanner_cases[k], NULL, &state);
 }
 
 static void test_random_scanners(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    for (int k = 0; k < 5; k++) {
-        check_rows("random", create_random(&state), 15, NULL, &state);
-    }
+    for (int k = 0; k < 5; k++) check_rows("random", create_random(&state), 15, NULL, &state);
 }
 
 /* A wide module stands before the second one, and its centre is farther than the first one's: in
@@ -186,8 +172,7 @@ static double distance(const float *found, const double *expected, int64_t count
 
 /* Both projections of both backends; in windows of a few pairs of modules too, where modules out of
  * the window still stop photons. Sums of floats are good to some 1e-6. */
-static void check_projections(const struct question *question, int64_t max_memory_bytes,
-                              uint64_t *state)
+static void check_projections(const struct question *question, int64_t max_memory_bytes, uint64_t *state)
 {
     struct question limited = *question;
     limited.max_memory_bytes = max_memory_bytes;
@@ -221,8 +206,7 @@ static void check_projections(const struct question *question, int64_t max_memor
     assert_int_equal(backend_back(b, floats[0][1], floats[1][0]), LR_OK);
     const double back = distance(out_float[0], out[0], num[0]);
     const double forward = distance(out_float[1], out[1], num[1]);
-    print_message("limit %lld: forward %.1e, back %.1e\n", (long long)max_memory_bytes, forward,
-                  back);
+    print_message("limit %lld: forward %.1e, back %.1e\n", (long long)max_memory_bytes, forward, back);
     assert_true(forward <= rows_l2 && back <= rows_l2);
     for (int k = 0; k < 2; k++) {
         free(in[k]);
@@ -284,9 +268,7 @@ static void test_absorption(void **unused)
     uint64_t state = test_seed();
     const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 5, 6});
     lr_image *mu = lr_image_create(&grid, NULL);
-    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
-        mu->values[k] = (float)random_between(&state, 0, 0.02);
-    }
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) mu->values[k] = (float)random_between(&state, 0, 0.02);
     check_scanner(&scanner_cases[2], mu, &state);
     check_scanner(&scanner_cases[9], mu, &state);
     lr_image_destroy(mu);
@@ -295,9 +277,7 @@ static void test_absorption(void **unused)
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_scanner),

@@ -22,11 +22,9 @@ static void setting_open(struct setting *setting, lr_scanner *scanner, int rays,
     setting->scanner = scanner;
     setting->lors = lr_lors_create(scanner, &log.log);
     assert_non_null(setting->lors);
-    setting->plan = lr_plan_create(&(struct lr_plan_params){
-        .lors = setting->lors, .rays = rays, .atlas_size = atlas_size, .log = &log.log});
-    if (setting->plan == NULL) {
-        fail_msg("no plan: %s", log.error);
-    }
+    setting->plan = lr_plan_create(
+        &(struct lr_plan_params){.lors = setting->lors, .rays = rays, .atlas_size = atlas_size, .log = &log.log});
+    if (setting->plan == NULL) fail_msg("no plan: %s", log.error);
     setting->eye = eye_create(scanner, rays);
 }
 
@@ -47,21 +45,15 @@ static int pairs_with(const struct lr_plan_draw *draw)
 
 static bool draws(const struct lr_batch *batch, int image, int secondary)
 {
-    for (int k = 0; k < batch->num_draws; k++) {
-        if ((int)batch->draws[k].image == image && pairs_with(&batch->draws[k]) == secondary) {
-            return true;
-        }
-    }
+    for (int k = 0; k < batch->num_draws; k++)
+        if ((int)batch->draws[k].image == image && pairs_with(&batch->draws[k]) == secondary) return true;
     return false;
 }
 
 static int image_of(const struct lr_batch *batch, int primary)
 {
-    for (int k = 0; k < batch->num_images; k++) {
-        if (batch->images[k].primary == primary) {
-            return k;
-        }
-    }
+    for (int k = 0; k < batch->num_images; k++)
+        if (batch->images[k].primary == primary) return k;
     return -1;
 }
 
@@ -89,9 +81,7 @@ static void check_roles(struct setting *setting, const double point_mm[3], int *
         const int i = batch.images[batch.draws[k].image].primary;
         const int j = pairs_with(&batch.draws[k]);
         assert_true(setting->plan->hiding || batch.draws[k].secondary == (uint32_t)j);
-        if (j < 0) {
-            continue;
-        }
+        if (j < 0) continue;
         const double a = setting->eye->modules[i].distance_squared;
         const double b = setting->eye->modules[j].distance_squared;
         const int other = image_of(&batch, j);
@@ -161,13 +151,10 @@ static int check_visible(struct setting *setting, const double point_mm[3])
     for (int i = 0; i < setting->scanner->num_modules; i++) {
         const int *crystals = setting->scanner->modules[i].crystals;
         const int image = image_of(&batch, i);
-        if (setting->eye->modules[i].height <= 0) {
-            continue;
-        }
+        if (setting->eye->modules[i].height <= 0) continue;
         for (int pixel = 0; pixel < crystals[0] * crystals[1] * rays * rays; pixel++) {
             double ray[3], edge;
-            eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays),
-                     ray);
+            eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays), ray);
             const int j = eye_first_hit(setting->eye, i, ray, &edge);
             if (j >= 0 && eye_pairs(setting->eye, i, j) && lr_lors_pair(setting->lors, i, j) >= 0) {
                 assert_true(image >= 0);
@@ -190,8 +177,7 @@ static void test_nothing_visible_is_culled(void **unused)
         setting_open(&setting, random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
         for (int point = 0; point < NUM_TEST_POINTS + (random ? 10 : 0); point++) {
             double point_mm[3];
-            test_point(setting.scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state,
-                       point_mm);
+            test_point(setting.scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state, point_mm);
             met += check_visible(&setting, point_mm);
         }
         setting_close(&setting);
@@ -208,10 +194,8 @@ static void find_listed(const struct lr_batch *batch, int image, unsigned char l
     memset(listed, 0, 16);
     for (int k = 0; k < batch->num_draws; k++) {
         const struct lr_plan_draw *draw = &batch->draws[k];
-        if ((int)draw->image == image) {
-            listed[draw->secondary & LR_DRAW_MODULE] |=
-                draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
-        }
+        if ((int)draw->image == image)
+            listed[draw->secondary & LR_DRAW_MODULE] |= draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
     }
 }
 
@@ -219,16 +203,14 @@ static void find_listed(const struct lr_batch *batch, int image, unsigned char l
 static int counted(const struct setting *setting, int primary, const struct eye_line *line)
 {
     const int j = line->first;
-    const bool counts = j >= 0 && !line->stopped && line->from_front &&
-                        eye_pairs(setting->eye, primary, j) &&
+    const bool counts = j >= 0 && !line->stopped && line->from_front && eye_pairs(setting->eye, primary, j) &&
                         lr_lors_pair(setting->lors, primary, j) >= 0;
     return counts ? j : -1;
 }
 
 /* Lines of a primary come out the same among the modules that its image lists as among all;
  * counts[0]: lines stopped on the primary's side, counts[1]: by modules that only stop. */
-static void check_listed(const struct setting *setting, const struct lr_batch *batch, int image,
-                         int counts[3])
+static void check_listed(const struct setting *setting, const struct lr_batch *batch, int image, int counts[3])
 {
     const int i = batch->images[image].primary, rays = setting->eye->rays;
     const int *crystals = setting->scanner->modules[i].crystals;
@@ -261,14 +243,12 @@ static void test_what_hides_is_listed(void **unused)
             test_point(scanner, 60, point, &state, at[0]);
             const struct lr_batch batch = plan_point(&setting, (const double(*)[3])at);
             eye_place(setting.eye, at[0]);
-            for (int image = 0; image < batch.num_images; image++) {
-                check_listed(&setting, &batch, image, counts);
-            }
+            for (int image = 0; image < batch.num_images; image++) check_listed(&setting, &batch, image, counts);
         }
         setting_close(&setting);
     }
-    print_message("%d lines stopped before the primary, %d by modules that only stop, %d counted\n",
-                  counts[0], counts[1], counts[2]);
+    print_message("%d lines stopped before the primary, %d by modules that only stop, %d counted\n", counts[0],
+                  counts[1], counts[2]);
     assert_true(counts[0] > 10000 && counts[1] > 300 && counts[2] > 10000);
 }
 
@@ -358,14 +338,12 @@ static void check_rows(const struct lr_batch *batch, int per_row)
         next = batch->rows[k].end_image;
     }
     assert_int_equal(next, batch->num_images);
-    for (int k = 0; k < batch->num_draws; k++) {
-        assert_true(batch->draws[k].image < (uint32_t)batch->num_images);
-    }
+    for (int k = 0; k < batch->num_draws; k++) assert_true(batch->draws[k].image < (uint32_t)batch->num_images);
 }
 
 /* Goes through all rows and counts each row's images. */
-static void count_batches(struct setting *setting, const struct lr_plan_work *work, int atlas_size,
-                          int *images_of_row, int *num_batches, int *num_split)
+static void count_batches(struct setting *setting, const struct lr_plan_work *work, int atlas_size, int *images_of_row,
+                          int *num_batches, int *num_split)
 {
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
@@ -373,10 +351,8 @@ static void count_batches(struct setting *setting, const struct lr_plan_work *wo
     while (lr_plan_next(setting->plan, work, &cursor, &batch)) {
         check_tiles(setting->plan, &batch, atlas_size);
         check_rows(&batch, lr_rows_per_row(work->rows));
-        for (int k = 0; k < batch.num_rows; k++) {
-            images_of_row[batch.rows[k].row] +=
-                (int)(batch.rows[k].end_image - batch.rows[k].first_image);
-        }
+        for (int k = 0; k < batch.num_rows; k++)
+            images_of_row[batch.rows[k].row] += (int)(batch.rows[k].end_image - batch.rows[k].first_image);
         *num_split += cursor.point > 0;
         ++*num_batches;
         assert_true(*num_batches < 10000);
@@ -396,16 +372,13 @@ static void test_batches_cover_rows(void **unused)
         int images_of_row[24] = {0}, num_batches, num_split;
         setting_open(&setting, create_two_rings(), 2, sizes[k]);
         setting_open(&single, create_two_rings(), 2, 512);
-        const struct lr_plan_work work = {.rows = &rows,
-                                          .window = lr_pair_window_all(setting.lors)};
+        const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting.lors)};
         count_batches(&setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
-        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k],
-                      setting.plan->max_images, num_batches, num_split);
+        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k], setting.plan->max_images,
+                      num_batches, num_split);
         for (int row = 0; row < 21; row++) {
             int expected = 0;
-            for (int point = 0; point < 6; point++) {
-                expected += count_images(&single, &rows, rows.begin + row, point);
-            }
+            for (int point = 0; point < 6; point++) expected += count_images(&single, &rows, rows.begin + row, point);
             assert_int_equal(images_of_row[row], expected);
         }
         assert_true(k > 0 || num_split > 5);
@@ -424,10 +397,8 @@ static void test_points_keep_their_precision(void **unused)
     setting_open(&setting, create_ring_of_8(), 1, 512);
     const struct lr_batch batch = plan_point(&setting, point);
     assert_true(batch.num_images > 0);
-    for (int k = 0; k < 3; k++) {
-        assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k],
-                     point[0][k], 1e-13);
-    }
+    for (int k = 0; k < 3; k++)
+        assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k], point[0][k], 1e-13);
     setting_close(&setting);
 }
 
@@ -445,8 +416,7 @@ static void test_zero_emission_is_left_out(void **unused)
     emission[4] = 1.0f;
     emission[10] = 0.125f;
     setting_open(&setting, create_ring_of_8(), 1, 512);
-    const struct lr_plan_work work = {
-        .rows = &rows, .window = lr_pair_window_all(setting.lors), .emission = emission};
+    const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting.lors), .emission = emission};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     int seen = 0;
@@ -454,18 +424,14 @@ static void test_zero_emission_is_left_out(void **unused)
         for (int k = 0; k < batch.num_rows; k++, seen++) {
             assert_true(seen < 3);
             assert_int_equal(batch.rows[k].row, emitting[seen]);
-            for (uint32_t i = batch.rows[k].first_image; i < batch.rows[k].end_image; i++) {
-                assert_close((double)batch.images[i].scale, emission[batch.rows[k].row] / 2.0,
-                             1e-7);
-            }
+            for (uint32_t i = batch.rows[k].first_image; i < batch.rows[k].end_image; i++)
+                assert_close((double)batch.images[i].scale, emission[batch.rows[k].row] / 2.0, 1e-7);
         }
     }
     assert_int_equal(seen, 3);
     emission[3] = emission[4] = emission[10] = 0;
     cursor = (struct lr_plan_cursor){0};
-    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
-        assert_int_equal(batch.num_images, 0);
-    }
+    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) assert_int_equal(batch.num_images, 0);
     setting_close(&setting);
 }
 
@@ -477,8 +443,7 @@ static void test_windows_partition_the_pairs(void **unused)
     lr_scanner *scanner = create_unequal();
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
-    const int64_t sizes[] = {
-        1, 40, 200, 2199, 2200, 2201, lors->count - 1, lors->count, 4 * lors->count};
+    const int64_t sizes[] = {1, 40, 200, 2199, 2200, 2201, lors->count - 1, lors->count, 4 * lors->count};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
         struct lr_pair_window window = lr_pair_window_begin(lors, NULL, 0);
         int64_t pair = 0, lor = 0;
@@ -489,8 +454,7 @@ static void test_windows_partition_the_pairs(void **unused)
             assert_int_equal(window.num_values, lors->offsets[window.end] - lor);
             assert_true(window.num_values <= sizes[k] || window.end == window.begin + 1);
             /* One pair more would not have fitted. */
-            assert_true(window.end == lors->num_pairs ||
-                        lors->offsets[window.end + 1] - lor > sizes[k]);
+            assert_true(window.end == lors->num_pairs || lors->offsets[window.end + 1] - lor > sizes[k]);
             pair = window.end;
             lor += window.num_values;
         }
@@ -509,8 +473,7 @@ static void test_windows_plan_their_pairs(void **unused)
     const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};
     const struct lr_rows rows = {.points_mm = points, .end = 2};
     setting_open(&setting, create_two_rings(), 1, 512);
-    struct lr_plan_work work = {.rows = &rows,
-                                .window = lr_pair_window_begin(setting.lors, NULL, 0)};
+    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(setting.lors, NULL, 0)};
     while (lr_pair_window_next(&work.window, setting.lors->count / 5)) {
         struct lr_plan_cursor cursor = {0};
         struct lr_batch batch;
@@ -522,9 +485,7 @@ static void test_windows_plan_their_pairs(void **unused)
                 const int64_t pair = lr_lors_pair(setting.lors, i, (int)batch.draws[k].secondary);
                 shows[batch.draws[k].image] |= pair >= work.window.begin && pair < work.window.end;
             }
-            for (int k = 0; k < batch.num_images; k++) {
-                assert_true(shows[k]);
-            }
+            for (int k = 0; k < batch.num_images; k++) assert_true(shows[k]);
             free(shows);
         }
     }
@@ -541,19 +502,18 @@ static void test_small_atlas_is_refused(void **unused)
     lr_scanner *scanner = create_ring_of_8();
     lr_lors *lors = lr_lors_create(scanner, NULL);
     /* 8 modules need 3 x 3 tiles of 12. */
-    assert_null(lr_plan_create(
-        &(struct lr_plan_params){.lors = lors, .rays = 2, .atlas_size = 35, .log = &log.log}));
+    assert_null(lr_plan_create(&(struct lr_plan_params){.lors = lors, .rays = 2, .atlas_size = 35, .log = &log.log}));
     assert_int_equal(log.status, LR_USAGE);
     assert_non_null(strstr(log.error, "8 modules"));
-    struct lr_plan *plan = lr_plan_create(
-        &(struct lr_plan_params){.lors = lors, .rays = 2, .atlas_size = 36, .log = &log.log});
+    struct lr_plan *plan =
+        lr_plan_create(&(struct lr_plan_params){.lors = lors, .rays = 2, .atlas_size = 36, .log = &log.log});
     assert_non_null(plan);
     assert_int_equal(plan->tile[0], 12);
     assert_int_equal(plan->max_images, 9);
     lr_plan_destroy(plan);
     lr_plan_destroy(NULL);
-    assert_null(lr_plan_create(
-        &(struct lr_plan_params){.lors = lors, .rays = 100, .atlas_size = 512, .log = &log.log}));
+    assert_null(
+        lr_plan_create(&(struct lr_plan_params){.lors = lors, .rays = 100, .atlas_size = 512, .log = &log.log}));
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }

@@ -36,12 +36,10 @@ static lr_status take_row(void *user, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         if (bench->num_elements == bench->capacity) {
             bench->capacity = 2 * bench->capacity + 1024;
-            bench->elements =
-                realloc(bench->elements, (size_t)bench->capacity * sizeof(*bench->elements));
+            bench->elements = realloc(bench->elements, (size_t)bench->capacity * sizeof(*bench->elements));
             assert_non_null(bench->elements);
         }
-        bench->elements[bench->num_elements++] =
-            (struct element){row->row, row->lor[k], row->probability[k]};
+        bench->elements[bench->num_elements++] = (struct element){row->row, row->lor[k], row->probability[k]};
     }
     return LR_OK;
 }
@@ -52,14 +50,13 @@ static void read_matrix(struct bench *bench)
         .grid = &bench->grid,
         .samples = {bench->params.samples[0], bench->params.samples[1], bench->params.samples[2]},
         .end = bench->num_voxels};
-    stage_check(bench, bench->backend.fns->rows(bench->backend.self, &rows,
-                                                &(lr_row_sink){take_row, bench}) == LR_OK);
+    stage_check(bench, bench->backend.fns->rows(bench->backend.self, &rows, &(lr_row_sink){take_row, bench}) == LR_OK);
     assert_true(bench->num_elements > 30);
 }
 
 /* memory: max_memory_bytes of the backend. */
-static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm, int rays,
-                       const int samples[3], int64_t memory)
+static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm, int rays, const int samples[3],
+                       int64_t memory)
 {
     *bench = (struct bench){.scanner = scanner, .deterministic = bench->deterministic};
     test_log_init(&bench->log);
@@ -94,18 +91,14 @@ static void bench_close(struct bench *bench)
 static float *random_values(int64_t count, uint64_t *state)
 {
     float *values = test_alloc(count, sizeof(*values));
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)random_between(state, 0.5, 2);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)random_between(state, 0.5, 2);
     return values;
 }
 
 static double dot(const float *a, const float *b, int64_t count)
 {
     double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += (double)a[k] * (double)b[k];
-    }
+    for (int64_t k = 0; k < count; k++) sum += (double)a[k] * (double)b[k];
     return sum;
 }
 
@@ -153,8 +146,8 @@ static double adjoint_error(const struct bench *bench, const struct vectors *vec
     const int64_t num_lors = bench->lors->count;
     const double left = dot(vectors->projected, vectors->data, num_lors);
     const double right = dot(vectors->image, vectors->gathered, bench->num_voxels);
-    return fabs(left - right) / sqrt(dot(vectors->projected, vectors->projected, num_lors) *
-                                     dot(vectors->data, vectors->data, num_lors));
+    return fabs(left - right) /
+           sqrt(dot(vectors->projected, vectors->projected, num_lors) * dot(vectors->data, vectors->data, num_lors));
 }
 
 /* Largest relative difference of forward and back from the rows. */
@@ -167,18 +160,16 @@ static void compare_with_rows(const struct bench *bench, const struct vectors *v
         data[element->lor] += element->probability * (double)vectors->image[element->voxel];
         image[element->voxel] += element->probability * (double)vectors->data[element->lor];
     }
-    for (int64_t lor = 0; lor < bench->lors->count; lor++) {
+    for (int64_t lor = 0; lor < bench->lors->count; lor++)
         assert_close((double)vectors->projected[lor], data[lor], sum_tolerance);
-    }
-    for (int64_t voxel = 0; voxel < bench->num_voxels; voxel++) {
+    for (int64_t voxel = 0; voxel < bench->num_voxels; voxel++)
         assert_close((double)vectors->gathered[voxel], image[voxel], sum_tolerance);
-    }
     free(data);
     free(image);
 }
 
-static void check_projections(lr_scanner *scanner, const char *name, double reach_mm, int rays,
-                              const int samples[3], uint64_t *state)
+static void check_projections(lr_scanner *scanner, const char *name, double reach_mm, int rays, const int samples[3],
+                              uint64_t *state)
 {
     struct bench bench = {0};
     struct vectors vectors;
@@ -200,8 +191,7 @@ static void test_projections_meet_rows(void **unused)
     uint64_t state = test_seed();
     for (int k = 0; k < NUM_SCANNER_CASES - 1; k++) {
         const struct scanner_case *at = &scanner_cases[k];
-        check_projections(at->create(), at->name, at->reach_mm, 1 + k % 4, (const int[3]){1, 1, 1},
-                          &state);
+        check_projections(at->create(), at->name, at->reach_mm, 1 + k % 4, (const int[3]){1, 1, 1}, &state);
     }
     check_projections(create_two_rings(), "two rings", 10, 2, (const int[3]){2, 2, 2}, &state);
     check_projections(create_unequal(), "unequal", 8, 5, (const int[3]){1, 3, 2}, &state);
@@ -247,12 +237,9 @@ static void test_windows_make_no_difference(void **unused)
         assert_true(parts.lors->count > 20 * 4096);
         project(&parts, &vectors, &state);
         /* Each LOR lies in one window and adds up the same points in the same order. */
-        assert_memory_equal(vectors.projected, expected.projected,
-                            (size_t)parts.lors->count * sizeof(float));
-        for (int64_t voxel = 0; voxel < parts.num_voxels; voxel++) {
-            assert_close((double)vectors.gathered[voxel], (double)expected.gathered[voxel],
-                         sum_tolerance);
-        }
+        assert_memory_equal(vectors.projected, expected.projected, (size_t)parts.lors->count * sizeof(float));
+        for (int64_t voxel = 0; voxel < parts.num_voxels; voxel++)
+            assert_close((double)vectors.gathered[voxel], (double)expected.gathered[voxel], sum_tolerance);
         assert_true(adjoint_error(&parts, &vectors) <= adjoint_tolerance);
         vectors_finish(&vectors);
         vectors_finish(&expected);
@@ -304,8 +291,7 @@ static void test_rows_after_windows(void **unused)
     read_matrix(&whole);
     read_matrix(&parts);
     assert_int_equal(whole.num_elements, parts.num_elements);
-    assert_memory_equal(whole.elements, parts.elements,
-                        (size_t)whole.num_elements * sizeof(*whole.elements));
+    assert_memory_equal(whole.elements, parts.elements, (size_t)whole.num_elements * sizeof(*whole.elements));
     vectors_finish(&vectors);
     bench_close(&parts);
     bench_close(&whole);
@@ -316,8 +302,7 @@ static void test_rows_after_windows(void **unused)
 /* One projection at the backend's place, and what the device ran for it. false: it does not count. */
 static bool count_projection(struct bench *bench, bool is_forward, struct stage_counts *counts)
 {
-    lr_vector_params params = {
-        .place = bench->backend.place, .count = bench->num_voxels, .log = &bench->log.log};
+    lr_vector_params params = {.place = bench->backend.place, .count = bench->num_voxels, .log = &bench->log.log};
     lr_vector image, data;
     stage_check(bench, lr_vector_create(&params, &image) == LR_OK);
     params.count = bench->lors->count;
@@ -354,8 +339,7 @@ static void test_points_and_fragments(void **unused)
     struct stage_counts forward_counts, back_counts;
     bench_open(&bench, create_opposed(), 8, 3, (const int[3]){1, 1, 1}, 0);
     read_matrix(&bench);
-    if (!count_projection(&bench, true, &forward_counts) ||
-        !count_projection(&bench, false, &back_counts)) {
+    if (!count_projection(&bench, true, &forward_counts) || !count_projection(&bench, false, &back_counts)) {
         bench_close(&bench);
         skip();
     }
@@ -366,8 +350,7 @@ static void test_points_and_fragments(void **unused)
     const uint64_t voxels = (uint64_t)bench.num_voxels, points = (uint64_t)bench.num_elements;
     const uint64_t *counts = forward_counts.counts;
     print_message("forward: %llu vertices, %llu fragments, %llu samples for %llu elements\n",
-                  (unsigned long long)counts[STAGE_VERTICES],
-                  (unsigned long long)counts[STAGE_FRAGMENTS],
+                  (unsigned long long)counts[STAGE_VERTICES], (unsigned long long)counts[STAGE_FRAGMENTS],
                   (unsigned long long)counts[STAGE_SAMPLES], (unsigned long long)points);
     assert_int_equal(counts[STAGE_COMPUTE], 0);
     assert_int_equal(counts[STAGE_VERTICES], voxels * (4 + pixels));
@@ -377,16 +360,13 @@ static void test_points_and_fragments(void **unused)
     /* Back: a quad for each halving, each of which leaves its tiles' texels, and a point a voxel. */
     counts = back_counts.counts;
     uint64_t halvings = 0, texels = 0;
-    for (int edge[2] = {tile[0], tile[1]}; halvings == 0 || edge[0] > 1 || edge[1] > 1;
-         halvings++) {
+    for (int edge[2] = {tile[0], tile[1]}; halvings == 0 || edge[0] > 1 || edge[1] > 1; halvings++) {
         edge[0] = (edge[0] + 1) / 2;
         edge[1] = (edge[1] + 1) / 2;
         texels += (uint64_t)edge[0] * (uint64_t)edge[1];
     }
-    print_message("back: %llu vertices, %llu fragments, %llu samples\n",
-                  (unsigned long long)counts[STAGE_VERTICES],
-                  (unsigned long long)counts[STAGE_FRAGMENTS],
-                  (unsigned long long)counts[STAGE_SAMPLES]);
+    print_message("back: %llu vertices, %llu fragments, %llu samples\n", (unsigned long long)counts[STAGE_VERTICES],
+                  (unsigned long long)counts[STAGE_FRAGMENTS], (unsigned long long)counts[STAGE_SAMPLES]);
     assert_int_equal(counts[STAGE_COMPUTE], 0);
     assert_int_equal(counts[STAGE_VERTICES], voxels * (4 + 1) + 4 * halvings);
     assert_true(counts[STAGE_SAMPLES] >= voxels * (texels + 1) + points);
@@ -404,14 +384,10 @@ static void test_zeros(void **unused)
     float *data = test_alloc(bench.lors->count, sizeof(*data));
     data[17] = 5;
     stage_check(&bench, forward(&bench, image, data) == LR_OK);
-    for (int64_t lor = 0; lor < bench.lors->count; lor++) {
-        assert_true(data[lor] == 0.0f);
-    }
+    for (int64_t lor = 0; lor < bench.lors->count; lor++) assert_true(data[lor] == 0.0f);
     image[3] = 5;
     stage_check(&bench, back(&bench, data, image) == LR_OK);
-    for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) {
-        assert_true(image[voxel] == 0.0f);
-    }
+    for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) assert_true(image[voxel] == 0.0f);
     free(image);
     free(data);
     bench_close(&bench);
@@ -464,9 +440,7 @@ static void test_progress_and_cancel(void **unused)
 int main(void)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_projections_meet_rows),

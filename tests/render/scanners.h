@@ -30,9 +30,7 @@ static inline void rotate(double a[3], const double axis[3], double degrees)
     const double along = vec_dot(axis, a) * (1 - c);
     double across[3];
     vec_cross(axis, a, across);
-    for (int k = 0; k < 3; k++) {
-        a[k] = a[k] * c + across[k] * s + axis[k] * along;
-    }
+    for (int k = 0; k < 3; k++) a[k] = a[k] * c + across[k] * s + axis[k] * along;
 }
 
 /* shape: everything of a module but its place. */
@@ -59,24 +57,17 @@ static inline lr_module place_module(const lr_module *shape, const struct placem
 
 static inline lr_module shape_of(int nu, int nv, double pitch_mm, double face_mm)
 {
-    return (lr_module){.crystals = {nu, nv},
-                       .pitch_mm = {pitch_mm, pitch_mm},
-                       .face_mm = {face_mm, face_mm},
-                       .depth_mm = 10};
+    return (lr_module){
+        .crystals = {nu, nv}, .pitch_mm = {pitch_mm, pitch_mm}, .face_mm = {face_mm, face_mm}, .depth_mm = 10};
 }
 
 static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules, double fov_mm)
 {
     struct test_log log;
     test_log_init(&log);
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules,
-                                               .num_modules = num_modules,
-                                               .coincidence = {.field_of_view_mm = fov_mm},
-                                               .log = &log.log});
-    if (scanner == NULL) {
-        fail_msg("the test's scanner is refused: %s", log.error);
-    }
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
+        .modules = modules, .num_modules = num_modules, .coincidence = {.field_of_view_mm = fov_mm}, .log = &log.log});
+    if (scanner == NULL) fail_msg("the test's scanner is refused: %s", log.error);
     return scanner;
 }
 
@@ -87,9 +78,7 @@ static inline lr_scanner *scanner_ring(const lr_ring *ring, const lr_scanner_par
     lr_scanner_params params = *rules;
     params.log = &log.log;
     lr_scanner *scanner = lr_scanner_create_ring(&params, ring);
-    if (scanner == NULL) {
-        fail_msg("the test's ring is refused: %s", log.error);
-    }
+    if (scanner == NULL) fail_msg("the test's ring is refused: %s", log.error);
     return scanner;
 }
 
@@ -112,21 +101,17 @@ static inline lr_scanner *create_oblique(void)
 static inline lr_scanner *create_tilted(void)
 {
     const lr_module shape = shape_of(8, 10, 2.2, 2.1);
-    const lr_module modules[3] = {
-        place_module(&shape, &(struct placement){0, 60, 3, 20, 5, 0}),
-        place_module(&shape, &(struct placement){185, 55, -4, -15, 8, 30}),
-        place_module(&shape, &(struct placement){120, 62, 0, 30, -12, 45})};
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 60, 3, 20, 5, 0}),
+                                  place_module(&shape, &(struct placement){185, 55, -4, -15, 8, 30}),
+                                  place_module(&shape, &(struct placement){120, 62, 0, 30, -12, 45})};
     return scanner_of(modules, 3, 0);
 }
 
 static inline lr_scanner *create_unequal(void)
 {
-    const lr_module a = {
-        .crystals = {8, 5}, .pitch_mm = {2.0, 2.4}, .face_mm = {1.8, 2.2}, .depth_mm = 8};
-    const lr_module b = {
-        .crystals = {5, 11}, .pitch_mm = {3.1, 1.3}, .face_mm = {2.9, 1.2}, .depth_mm = 12};
-    const lr_module c = {
-        .crystals = {1, 1}, .pitch_mm = {9.0, 7.0}, .face_mm = {8.0, 7.0}, .depth_mm = 12};
+    const lr_module a = {.crystals = {8, 5}, .pitch_mm = {2.0, 2.4}, .face_mm = {1.8, 2.2}, .depth_mm = 8};
+    const lr_module b = {.crystals = {5, 11}, .pitch_mm = {3.1, 1.3}, .face_mm = {2.9, 1.2}, .depth_mm = 12};
+    const lr_module c = {.crystals = {1, 1}, .pitch_mm = {9.0, 7.0}, .face_mm = {8.0, 7.0}, .depth_mm = 12};
     const lr_module modules[3] = {place_module(&a, &(struct placement){30, 50, 0, 0, 0, 0}),
                                   place_module(&b, &(struct placement){200, 65, 2, 0, 0, 0}),
                                   place_module(&c, &(struct placement){250, 40, -3, 0, 0, 0})};
@@ -151,12 +136,10 @@ static inline lr_scanner *create_flipped(void)
     lr_module modules[4];
     for (int m = 0; m < 4; m++) {
         modules[m] = place_module(&shape, &(struct placement){90 * m, 40, 0, 0, 0, 0});
-        for (int k = 0; k < 3; k++) {
-            modules[m].u[k] *= m == 1 ? 1 : -1;
-        }
+        for (int k = 0; k < 3; k++) modules[m].u[k] *= m == 1 ? 1 : -1;
     }
-    return lr_scanner_create(&(lr_scanner_params){
-        .modules = modules, .num_modules = 4, .detection_depth_mm = 3, .log = &log.log});
+    return lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = 4, .detection_depth_mm = 3, .log = &log.log});
 }
 
 static inline lr_scanner *create_ring_of_8(void)
@@ -208,11 +191,10 @@ static inline lr_scanner *create_stacked(void)
 {
     const lr_module wide = shape_of(9, 9, 2.5, 2.4);
     const lr_module sparse = shape_of(4, 4, 2.8, 1.4);
-    const lr_module modules[4] = {
-        place_module(&wide, &(struct placement){5, 90, 0, 0, 0, 0}),
-        place_module(&wide, &(struct placement){180, 70, 0, 0, 0, 0}),
-        place_module(&sparse, &(struct placement){184, 45, 2, 0, 10, 0}),
-        place_module(&sparse, &(struct placement){172, 55, -3, 20, 0, 30})};
+    const lr_module modules[4] = {place_module(&wide, &(struct placement){5, 90, 0, 0, 0, 0}),
+                                  place_module(&wide, &(struct placement){180, 70, 0, 0, 0, 0}),
+                                  place_module(&sparse, &(struct placement){184, 45, 2, 0, 10, 0}),
+                                  place_module(&sparse, &(struct placement){172, 55, -3, 20, 0, 30})};
     return scanner_of(modules, 4, 0);
 }
 
@@ -240,10 +222,8 @@ static inline lr_scanner *create_ruled_tilted(void)
 {
     const lr_module shape = shape_of(7, 6, 2.2, 2.0);
     lr_module modules[4];
-    for (int m = 0; m < 4; m++) {
-        modules[m] = place_module(
-            &shape, &(struct placement){90 * m + 7, 30 + m, m - 1.5, 10 * m - 15, 0, 20 * m});
-    }
+    for (int m = 0; m < 4; m++)
+        modules[m] = place_module(&shape, &(struct placement){90 * m + 7, 30 + m, m - 1.5, 10 * m - 15, 0, 20 * m});
     return scanner_of(modules, 4, 12);
 }
 
@@ -273,11 +253,8 @@ enum { NUM_SCANNER_CASES = sizeof(scanner_cases) / sizeof(scanner_cases[0]) };
 
 static inline const struct scanner_case *scanner_case_named(const char *name)
 {
-    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
-        if (strcmp(scanner_cases[k].name, name) == 0) {
-            return &scanner_cases[k];
-        }
-    }
+    for (int k = 0; k < NUM_SCANNER_CASES; k++)
+        if (strcmp(scanner_cases[k].name, name) == 0) return &scanner_cases[k];
     fail_msg("no test scanner is called %s", name);
     return NULL;
 }
@@ -295,11 +272,10 @@ static inline lr_module random_module(uint64_t *state, double angle)
         shape.pitch_mm[k] = random_between(state, 1.2, 3.5);
         shape.face_mm[k] = shape.pitch_mm[k] * random_between(state, 0.6, 1.0);
     }
-    return place_module(
-        &shape,
-        &(struct placement){angle + random_between(state, -15, 15), random_between(state, 35, 80),
-                            random_between(state, -8, 8), random_between(state, -25, 25),
-                            random_between(state, -20, 20), random_between(state, 0, 360)});
+    return place_module(&shape,
+                        &(struct placement){angle + random_between(state, -15, 15), random_between(state, 35, 80),
+                                            random_between(state, -8, 8), random_between(state, -25, 25),
+                                            random_between(state, -20, 20), random_between(state, 0, 360)});
 }
 
 /* Three to six modules of any size and orientation around the axis. */
@@ -309,11 +285,8 @@ static inline lr_scanner *create_random(uint64_t *state)
     lr_module modules[6];
     lr_scanner *scanner = NULL;
     for (int attempt = 0; attempt < 100 && scanner == NULL; attempt++) {
-        for (int m = 0; m < num_modules; m++) {
-            modules[m] = random_module(state, 360.0 * m / num_modules);
-        }
-        scanner =
-            lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
+        for (int m = 0; m < num_modules; m++) modules[m] = random_module(state, 360.0 * m / num_modules);
+        scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = num_modules});
     }
     assert_non_null(scanner);
     return scanner;
@@ -327,10 +300,9 @@ static inline lr_module crowded_module(uint64_t *state)
         shape.pitch_mm[k] = random_between(state, 1.5, 7);
         shape.face_mm[k] = shape.pitch_mm[k] * random_between(state, 0.6, 1.0);
     }
-    return place_module(
-        &shape, &(struct placement){random_between(state, 0, 360), random_between(state, 25, 80),
-                                    random_between(state, -20, 20), random_between(state, -60, 60),
-                                    random_between(state, -40, 40), random_between(state, 0, 360)});
+    return place_module(&shape, &(struct placement){random_between(state, 0, 360), random_between(state, 25, 80),
+                                                    random_between(state, -20, 20), random_between(state, -60, 60),
+                                                    random_between(state, -40, 40), random_between(state, 0, 360)});
 }
 
 /* Six to twelve modules of any size, tilt and place: many stand before others. */
@@ -343,8 +315,7 @@ static inline lr_scanner *create_crowded(uint64_t *state)
     modules[0] = crowded_module(state);
     for (int placed = 1; placed < num_modules;) {
         modules[placed] = crowded_module(state);
-        lr_scanner *larger =
-            lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = placed + 1});
+        lr_scanner *larger = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = placed + 1});
         if (larger != NULL) {
             lr_scanner_destroy(scanner);
             scanner = larger;
@@ -359,8 +330,7 @@ static inline lr_scanner *create_crowded(uint64_t *state)
 enum { NUM_TEST_POINTS = 9 };
 
 /* A point h mm in front of a module's detection plane, at (x, y) half edges from its middle. */
-static inline void point_before(const lr_scanner *scanner, int module, const double at[3],
-                                double point_mm[3])
+static inline void point_before(const lr_scanner *scanner, int module, const double at[3], double point_mm[3])
 {
     const lr_module *m = &scanner->modules[module];
     lr_scanner_detection_centre(scanner, module, point_mm);
@@ -371,37 +341,26 @@ static inline void point_before(const lr_scanner *scanner, int module, const dou
 
 /* Point `index` < NUM_TEST_POINTS of a scanner: the centre, on symmetry planes, near modules,
  * outside the field of view, and random ones. */
-static inline void test_point(const lr_scanner *scanner, double reach_mm, int index,
-                              uint64_t *state, double point_mm[3])
+static inline void test_point(const lr_scanner *scanner, double reach_mm, int index, uint64_t *state,
+                              double point_mm[3])
 {
-    for (int k = 0; k < 3; k++) {
-        point_mm[k] = random_between(state, -reach_mm, reach_mm) * (k == 2 ? 0.3 : 1);
-    }
+    for (int k = 0; k < 3; k++) point_mm[k] = random_between(state, -reach_mm, reach_mm) * (k == 2 ? 0.3 : 1);
     const int last = scanner->num_modules - 1;
     switch (index) {
-    case 0: /* the centre */
-        point_mm[0] = point_mm[1] = point_mm[2] = 0;
-        break;
-    case 1: /* the plane x = 0 */
-        point_mm[0] = 0;
-        break;
-    case 2: /* the planes y = 0 and z = 0 */
-        point_mm[1] = point_mm[2] = 0;
-        break;
+    case 0: /* the centre */ point_mm[0] = point_mm[1] = point_mm[2] = 0; break;
+    case 1: /* the plane x = 0 */ point_mm[0] = 0; break;
+    case 2: /* the planes y = 0 and z = 0 */ point_mm[1] = point_mm[2] = 0; break;
     case 3: /* 1 mm before the first module */
         point_before(scanner, 0, (const double[3]){0.1, 0.2, 1}, point_mm);
         break;
     case 4: /* 1 mm before a corner of the last one */
         point_before(scanner, last, (const double[3]){0.95, -0.9, 1}, point_mm);
         break;
-    case 5: /* beyond the axial end */
-        point_mm[2] = 2.5 * reach_mm + 10;
-        break;
+    case 5: /* beyond the axial end */ point_mm[2] = 2.5 * reach_mm + 10; break;
     case 6: /* beside a module, outside the field of view */
         point_before(scanner, last, (const double[3]){1.4, 1.2, 6}, point_mm);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 

@@ -36,17 +36,14 @@ static void make_up(struct stage *stage, struct made_up *made, double density, u
     made->factor = 0.25f;
     made->num_voxels = 20000; /* several rows of texels */
     made->voxels = test_alloc(made->num_voxels, sizeof(*made->voxels));
-    for (int64_t k = 0; k < made->num_voxels; k++) {
-        made->voxels[k] = (float)random_between(state, 0.4, 12);
-    }
+    for (int64_t k = 0; k < made->num_voxels; k++) made->voxels[k] = (float)random_between(state, 0.4, 12);
     for (int k = 0; k < num_images; k++) {
         const double origin[3] = {0};
         made->images[k] = stage_image(stage, origin, k % modules, k);
         made->images[k].row = (uint32_t)(1311 * k % made->num_voxels);
         stage_fill_tile(stage, &made->images[k], density, made->atlas, state);
     }
-    made->batch = (struct lr_batch){
-        .images = made->images, .num_images = num_images, .atlas_rows = stage->plan->rows};
+    made->batch = (struct lr_batch){.images = made->images, .num_images = num_images, .atlas_rows = stage->plan->rows};
     upload_made_up(stage, made);
 }
 
@@ -64,31 +61,25 @@ static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
     for (int64_t k = window->begin; k < window->end; k++) {
         const int64_t pair = lr_pair_window_pair(window, k);
         const int64_t within = lor - window->lors->offsets[pair];
-        if (within >= 0 && within < lr_pair_size(window->lors, pair)) {
-            return first + within;
-        }
+        if (within >= 0 && within < lr_pair_size(window->lors, pair)) return first + within;
         first += lr_pair_size(window->lors, pair);
     }
     return -1;
 }
 
 /* values[window's LOR] += weight * x_v / N over all pixels of all windows. */
-static void sum_pixels(const struct stage *stage, const struct made_up *made,
-                       const struct lr_pair_window *window, double *values)
+static void sum_pixels(const struct stage *stage, const struct made_up *made, const struct lr_pair_window *window,
+                       double *values)
 {
     const int width = stage->images.atlas->size[0];
     for (int k = 0; k < made->batch.num_images; k++) {
         const struct lr_plan_image *image = &made->images[k];
         for (int y = 0; y < stage->plan->tile[1]; y++) {
             for (int x = 0; x < stage->plan->tile[0]; x++) {
-                const struct texel *texel =
-                    &made->atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
-                const int64_t lor =
-                    place_in(window, stage_lor(stage, image, (const int[2]){x, y}, texel->crystal));
-                if (stage_in_window(stage, image, x, y) && lor >= 0) {
-                    values[lor] += (double)texel->weight * (double)made->voxels[image->row] *
-                                   (double)made->factor;
-                }
+                const struct texel *texel = &made->atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
+                const int64_t lor = place_in(window, stage_lor(stage, image, (const int[2]){x, y}, texel->crystal));
+                if (stage_in_window(stage, image, x, y) && lor >= 0)
+                    values[lor] += (double)texel->weight * (double)made->voxels[image->row] * (double)made->factor;
             }
         }
     }
@@ -97,8 +88,7 @@ static void sum_pixels(const struct stage *stage, const struct made_up *made,
 static struct lr_scatter open_scatter(struct stage *stage, const struct made_up *made)
 {
     struct lr_scatter scatter;
-    stage_check(stage,
-                lr_scatter_init(&scatter, &stage->scene, stage->plan, made->num_voxels) == LR_OK);
+    stage_check(stage, lr_scatter_init(&scatter, &stage->scene, stage->plan, made->num_voxels) == LR_OK);
     scatter.factor = made->factor;
     const lr_vector voxels = lr_vector_of_floats(made->voxels, made->num_voxels);
     stage_check(stage, lr_texels_put(&scatter.voxels, &voxels) == LR_OK);
@@ -106,8 +96,8 @@ static struct lr_scatter open_scatter(struct stage *stage, const struct made_up 
 }
 
 /* Scatters the made-up batch `times` times into the window and compares every LOR. */
-static int check_scatter(struct stage *stage, const struct made_up *made,
-                         const struct lr_pair_window *window, int times)
+static int check_scatter(struct stage *stage, const struct made_up *made, const struct lr_pair_window *window,
+                         int times)
 {
     struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
     float *got = test_alloc(window->num_values, sizeof(*got));
@@ -141,15 +131,12 @@ static void test_random_contents(void **context)
         const int rays = 1 + k % 4;
         struct stage stage;
         struct made_up made;
-        stage_open(&stage, &(struct stage_params){.ctx = *context,
-                                                  .scanner = scanner_cases[k].create(),
-                                                  .rays = rays,
-                                                  .min_tiles = 13});
+        stage_open(&stage, &(struct stage_params){
+                               .ctx = *context, .scanner = scanner_cases[k].create(), .rays = rays, .min_tiles = 13});
         make_up(&stage, &made, k % 2 == 0 ? 0.9 : 0.3, &state);
         const struct lr_pair_window all = lr_pair_window_all(stage.lors);
         const int filled = check_scatter(&stage, &made, &all, 1 + k % 2);
-        print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays,
-                      made.batch.num_images, filled);
+        print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays, made.batch.num_images, filled);
         assert_true(filled > 10);
         made_up_finish(&made);
         stage_close(&stage);
@@ -164,8 +151,7 @@ static void test_windows(void **context)
     struct made_up made;
     int filled = 0, windows = 0;
     stage_open(&stage,
-               &(struct stage_params){
-                   .ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
+               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
     make_up(&stage, &made, 0.8, &state);
     struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
     while (lr_pair_window_next(&window, stage.lors->count / 4)) {
@@ -179,9 +165,7 @@ static void test_windows(void **context)
     /* A list: every third pair, one after the other. */
     int32_t *pairs = test_alloc(stage.lors->num_pairs, sizeof(*pairs));
     int64_t num_pairs = 0;
-    for (int64_t pair = 1; pair < stage.lors->num_pairs; pair += 3) {
-        pairs[num_pairs++] = (int32_t)pair;
-    }
+    for (int64_t pair = 1; pair < stage.lors->num_pairs; pair += 3) pairs[num_pairs++] = (int32_t)pair;
     window = lr_pair_window_begin(stage.lors, pairs, num_pairs);
     windows = filled = 0;
     while (lr_pair_window_next(&window, stage.lors->count / 9)) {
@@ -204,13 +188,9 @@ static void test_many_terms(void **context)
     struct made_up made;
     const lr_module shape = shape_of(1, 1, 4, 3.5);
     lr_module modules[5];
-    for (int m = 0; m < 5; m++) {
-        modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
-    }
-    stage_open(&stage, &(struct stage_params){.ctx = *context,
-                                              .scanner = scanner_of(modules, 5, 0),
-                                              .rays = 1,
-                                              .min_tiles = TILES});
+    for (int m = 0; m < 5; m++) modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
+    stage_open(&stage, &(struct stage_params){
+                           .ctx = *context, .scanner = scanner_of(modules, 5, 0), .rays = 1, .min_tiles = TILES});
     make_up(&stage, &made, 0.9, &state);
     const struct lr_pair_window all = lr_pair_window_all(stage.lors);
     assert_true((double)made.batch.num_images * TIMES > 2.5 * 1024 * (double)all.num_values);
@@ -245,8 +225,7 @@ static void test_macropixel_sums_once(void **context)
 {
     struct stage stage;
     struct made_up made = {0};
-    stage_open(&stage,
-               &(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
+    stage_open(&stage, &(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
     made.atlas = test_alloc(stage_atlas_texels(&stage), sizeof(*made.atlas));
     made.images = test_alloc(1, sizeof(*made.images));
     made.images[0] = stage_image(&stage, (const double[3]){0}, 0, 0);
@@ -266,9 +245,8 @@ static void test_macropixel_sums_once(void **context)
 
     /* Added to 2^24, a point of 8 ones counts; eight points of 1 would each round away. */
     const int64_t lor = stage_lor(&stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
-    for (int64_t k = 0; k < stage_atlas_texels(&stage); k++) {
+    for (int64_t k = 0; k < stage_atlas_texels(&stage); k++)
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
-    }
     upload_made_up(&stage, &made);
     check_rounding(&stage, &made, lor);
     made_up_finish(&made);
@@ -294,14 +272,10 @@ static void test_texels_round_trip(void **context)
         lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count);
         lr_vector there;
         assert_non_null(texels.target);
-        assert_int_equal(
-            lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE},
-                             &there),
-            LR_OK);
+        assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE}, &there),
+                         LR_OK);
         lr_vector part = lr_vector_part(&there, BEFORE, count);
-        for (int64_t lor = 0; lor < count; lor++) {
-            values[lor] = (float)test_random(&state);
-        }
+        for (int64_t lor = 0; lor < count; lor++) values[lor] = (float)test_random(&state);
         assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
         assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
         assert_int_equal(lr_texels_put(&texels, &from), LR_OK);
@@ -332,15 +306,11 @@ static void test_texels_round_trip(void **context)
 int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
-    if (ctx == NULL) {
-        return 77;
-    }
+    if (ctx == NULL) return 77;
     stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_random_contents, ctx),
-        cmocka_unit_test_prestate(test_windows, ctx),
-        cmocka_unit_test_prestate(test_macropixel_sums_once, ctx),
-        cmocka_unit_test_prestate(test_many_terms, ctx),
+        cmocka_unit_test_prestate(test_random_contents, ctx),      cmocka_unit_test_prestate(test_windows, ctx),
+        cmocka_unit_test_prestate(test_macropixel_sums_once, ctx), cmocka_unit_test_prestate(test_many_terms, ctx),
         cmocka_unit_test_prestate(test_texels_round_trip, ctx),
     };
     const int failed = cmocka_run_group_tests_name("render_scatter", tests, NULL, NULL);

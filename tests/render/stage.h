@@ -46,8 +46,7 @@ static inline struct gl_context *stage_context(void)
 {
     static struct test_log log; /* outlives the context */
     test_log_init(&log);
-    struct gl_context *ctx =
-        gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
+    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
     if (ctx == NULL) {
         print_message("skipped: %s\n", log.error);
         return NULL;
@@ -64,9 +63,7 @@ static inline struct gl_context *stage_context(void)
 /* All tests of an executable, or those that its argument names (tests/render/test_mutants.py). */
 static inline void stage_choose_tests(int argc, char **argv)
 {
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
 }
 
 static inline void stage_leave(struct gl_context *ctx)
@@ -76,11 +73,9 @@ static inline void stage_leave(struct gl_context *ctx)
 }
 
 /* Fails the test with the last sentence of the stage's log. */
-#define stage_check(stage, condition)                                                              \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fail_msg("%s: %s", #condition, (stage)->log.error);                                    \
-        }                                                                                          \
+#define stage_check(stage, condition)                                                                                  \
+    do {                                                                                                               \
+        if (!(condition)) fail_msg("%s: %s", #condition, (stage)->log.error);                                          \
     } while (0)
 
 /* Counts of what the device runs between begin and end (GL_ARB_pipeline_statistics_query); the context is current. */
@@ -95,9 +90,8 @@ struct stage_counts {
     GLuint queries[STAGE_NUM_COUNTED];
     uint64_t counts[STAGE_NUM_COUNTED]; /* after the end */
 };
-static const GLenum stage_counted[STAGE_NUM_COUNTED] = {
-    GL_VERTICES_SUBMITTED_ARB, GL_FRAGMENT_SHADER_INVOCATIONS_ARB,
-    GL_COMPUTE_SHADER_INVOCATIONS_ARB, GL_SAMPLES_PASSED};
+static const GLenum stage_counted[STAGE_NUM_COUNTED] = {GL_VERTICES_SUBMITTED_ARB, GL_FRAGMENT_SHADER_INVOCATIONS_ARB,
+                                                        GL_COMPUTE_SHADER_INVOCATIONS_ARB, GL_SAMPLES_PASSED};
 
 /* false, and said: the driver does not count. */
 static inline bool stage_counts_begin(struct stage_counts *counts)
@@ -106,18 +100,15 @@ static inline bool stage_counts_begin(struct stage_counts *counts)
     GLint num_extensions = 0;
     glGetIntegerv(GL_NUM_EXTENSIONS, &num_extensions);
     for (GLint k = 0; k < num_extensions; k++) {
-        can_count |= strcmp((const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k),
-                            "GL_ARB_pipeline_statistics_query") == 0;
+        can_count |=
+            strcmp((const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k), "GL_ARB_pipeline_statistics_query") == 0;
     }
     if (!can_count) {
         print_message("not counted: no GL_ARB_pipeline_statistics_query here\n");
         return false;
     }
-    glGenQueries(STAGE_NUM_COUNTED,
-                 counts->queries); /* glCreateQueries of Mesa 22 knows them not */
-    for (int k = 0; k < STAGE_NUM_COUNTED; k++) {
-        glBeginQuery(stage_counted[k], counts->queries[k]);
-    }
+    glGenQueries(STAGE_NUM_COUNTED, counts->queries); /* glCreateQueries of Mesa 22 knows them not */
+    for (int k = 0; k < STAGE_NUM_COUNTED; k++) glBeginQuery(stage_counted[k], counts->queries[k]);
     return true;
 }
 
@@ -136,13 +127,9 @@ static inline void stage_counts_end(struct stage_counts *counts)
 static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tiles)
 {
     int edge = 1;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        for (int k = 0; k < 2; k++) {
-            edge = scanner->modules[m].crystals[k] * rays > edge
-                       ? scanner->modules[m].crystals[k] * rays
-                       : edge;
-        }
-    }
+    for (int m = 0; m < scanner->num_modules; m++)
+        for (int k = 0; k < 2; k++)
+            edge = scanner->modules[m].crystals[k] * rays > edge ? scanner->modules[m].crystals[k] * rays : edge;
     return edge * (int)ceil(sqrt(tiles));
 }
 
@@ -156,15 +143,14 @@ static inline void stage_open(struct stage *stage, const struct stage_params *pa
     stage->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = stage->lors,
         .rays = params->rays,
-        .atlas_size = stage_atlas_size(stage->scanner, params->rays,
-                                       params->min_tiles > modules ? params->min_tiles : modules),
+        .atlas_size =
+            stage_atlas_size(stage->scanner, params->rays, params->min_tiles > modules ? params->min_tiles : modules),
         .log = &stage->log.log});
     stage_check(stage, stage->plan != NULL);
     stage_check(stage, lr_scene_init(&stage->scene, stage->ctx, stage->lors,
-                                     &(struct lr_scene_absorption){params->mu, params->mu_steps}) ==
-                           LR_OK);
-    stage_check(stage, lr_correspondence_init(&stage->images, &stage->scene, stage->plan,
-                                              params->path_length) == LR_OK);
+                                     &(struct lr_scene_absorption){params->mu, params->mu_steps}) == LR_OK);
+    stage_check(stage,
+                lr_correspondence_init(&stage->images, &stage->scene, stage->plan, params->path_length) == LR_OK);
     stage->eye = eye_create(stage->scanner, params->rays);
     stage->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
     stage->backend_params = (struct lr_backend_params){.scanner = stage->scanner,
@@ -196,16 +182,14 @@ static inline int64_t stage_atlas_texels(const struct stage *stage)
     return (int64_t)stage->images.atlas->size[0] * stage->images.atlas->size[1];
 }
 
-static inline struct lr_plan_image stage_image(const struct stage *stage, const double point_mm[3],
-                                               int primary, int slot)
+static inline struct lr_plan_image stage_image(const struct stage *stage, const double point_mm[3], int primary,
+                                               int slot)
 {
     struct lr_plan_image image = {.primary = primary,
                                   .scale = 1,
                                   .tile_x = slot % stage->plan->columns * stage->plan->tile[0],
                                   .tile_y = slot / stage->plan->columns * stage->plan->tile[1]};
-    for (int k = 0; k < 3; k++) {
-        lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
-    }
+    for (int k = 0; k < 3; k++) lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
     return image;
 }
 
@@ -219,8 +203,8 @@ static inline void *test_alloc(int64_t count, size_t size)
 /* Fills the atlas by hand: each pixel of the image's window gets a crystal of another module with
  * probability `density`; a macropixel has few different ones. Texels of the tile beyond the window
  * get crystals too, which nothing may read. */
-static inline void stage_fill_tile(const struct stage *stage, const struct lr_plan_image *image,
-                                   double density, struct texel *atlas, uint64_t *state)
+static inline void stage_fill_tile(const struct stage *stage, const struct lr_plan_image *image, double density,
+                                   struct texel *atlas, uint64_t *state)
 {
     const lr_scanner *scanner = stage->scanner;
     const int width = stage->images.atlas->size[0];
@@ -229,33 +213,28 @@ static inline void stage_fill_tile(const struct stage *stage, const struct lr_pl
     for (int y = 0; y < stage->plan->tile[1]; y++) {
         for (int x = 0; x < stage->plan->tile[0]; x++) {
             struct texel *texel = &atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
-            const uint32_t near =
-                base + (uint32_t)(x / rays * 7 + y / rays * 3) + (uint32_t)(3 * test_random(state));
+            const uint32_t near = base + (uint32_t)(x / rays * 7 + y / rays * 3) + (uint32_t)(3 * test_random(state));
             *texel = (struct texel){.crystal = near % (uint32_t)scanner->num_crystals + 1,
                                     .weight = (float)(1e-6 + 1e-5 * test_random(state))};
-            if (test_random(state) > density) {
-                *texel = (struct texel){0};
-            }
+            if (test_random(state) > density) *texel = (struct texel){0};
         }
     }
 }
 
 /* Whether a texel of an image's tile lies in the primary's window. */
-static inline bool stage_in_window(const struct stage *stage, const struct lr_plan_image *image,
-                                   int x, int y)
+static inline bool stage_in_window(const struct stage *stage, const struct lr_plan_image *image, int x, int y)
 {
     const int *crystals = stage->scanner->modules[image->primary].crystals;
     return x < crystals[0] * stage->plan->rays && y < crystals[1] * stage->plan->rays;
 }
 
 /* LOR of the pixel (x, y) of an image and the crystal that its texel names, or -1. */
-static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_image *image,
-                                const int at[2], uint32_t crystal)
+static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_image *image, const int at[2],
+                                uint32_t crystal)
 {
     const int rays = stage->plan->rays;
     const int mine = stage->scanner->first_crystal[image->primary] +
-                     at[1] / rays * stage->scanner->modules[image->primary].crystals[0] +
-                     at[0] / rays;
+                     at[1] / rays * stage->scanner->modules[image->primary].crystals[0] + at[0] / rays;
     return crystal == 0 ? -1 : lr_lors_number(stage->lors, mine, (int)crystal - 1);
 }
 

@@ -10,9 +10,7 @@
 static lr_image *map_of(const int size[3], const double voxel_mm[3], const double centre_mm[3])
 {
     lr_grid grid = lr_grid_centred(size, voxel_mm);
-    for (int k = 0; k < 3; k++) {
-        grid.origin_mm[k] += centre_mm[k];
-    }
+    for (int k = 0; k < 3; k++) grid.origin_mm[k] += centre_mm[k];
     lr_image *map = lr_image_create(&grid, NULL);
     assert_non_null(map);
     return map;
@@ -20,16 +18,15 @@ static lr_image *map_of(const int size[3], const double voxel_mm[3], const doubl
 
 static void fill(lr_image *map, double low, double high, uint64_t *state)
 {
-    for (int64_t v = 0; v < lr_grid_num_voxels(&map->grid); v++) {
+    for (int64_t v = 0; v < lr_grid_num_voxels(&map->grid); v++)
         map->values[v] = (float)(low + (high - low) * test_random(state));
-    }
 }
 
 /* Factors of all LORs. The caller frees them. */
 static float *factors_of(const lr_lors *lors, const lr_image *map, int threads)
 {
-    lr_attenuation *attenuation = lr_attenuation_create(
-        &(lr_attenuation_params){.lors = lors, .mu = map, .threads = threads});
+    lr_attenuation *attenuation =
+        lr_attenuation_create(&(lr_attenuation_params){.lors = lors, .mu = map, .threads = threads});
     float *factors = calloc((size_t)lors->count, sizeof(*factors));
     assert_true(attenuation != NULL && factors != NULL);
     const lr_lor_source source = lr_attenuation_source(attenuation);
@@ -75,9 +72,7 @@ static double cut_line(const lr_image *map, const double a[3], const double b[3]
         for (int n = 0; n <= map->grid.size[k]; n++) {
             const double face = map->grid.origin_mm[k] + (n - 0.5) * map->grid.voxel_mm[k];
             const double t = (face - a[k]) / (b[k] - a[k]);
-            if (t > 0.0 && t < 1.0) {
-                cuts[num_cuts++] = t;
-            }
+            if (t > 0.0 && t < 1.0) cuts[num_cuts++] = t;
         }
     }
     qsort(cuts, (size_t)num_cuts, sizeof(cuts[0]), compare_doubles);
@@ -91,8 +86,7 @@ static double cut_line(const lr_image *map, const double a[3], const double b[3]
         }
         if (inside) {
             const int *size = map->grid.size;
-            sum +=
-                map->values[at[0] + size[0] * (at[1] + size[1] * at[2])] * (cuts[n] - cuts[n - 1]);
+            sum += map->values[at[0] + size[0] * (at[1] + size[1] * at[2])] * (cuts[n] - cuts[n - 1]);
         }
     }
     return sqrt(length2) * sum;
@@ -112,8 +106,8 @@ static void compare_with_cuts(const struct fixture *fixture, const lr_image *map
         ends_of(fixture->lors, l, a, b);
         const double expected = cut_line(map, a, b);
         if (!(fabs(-log(factors[l]) - expected) <= TOLERANCE)) {
-            fail_msg("%s, LOR %lld: integral %.9g, expected %.9g", fixture->name, (long long)l,
-                     -log(factors[l]), expected);
+            fail_msg("%s, LOR %lld: integral %.9g, expected %.9g", fixture->name, (long long)l, -log(factors[l]),
+                     expected);
         }
         attenuated += expected > 0.0;
     }
@@ -173,19 +167,14 @@ static void box_of_water(void **unused)
     fixture_init(&fixture, FIXTURE_RING);
     lr_image *map = map_of((int[3]){20, 16, 12}, voxel, (double[3]){0, 0, 0});
     for (int z = 3; z < 9; z++) {
-        for (int y = 4; y < 12; y++) {
-            for (int x = 5; x < 15; x++) {
-                map->values[x + 20 * (y + 16 * z)] = (float)mu;
-            }
-        }
+        for (int y = 4; y < 12; y++)
+            for (int x = 5; x < 15; x++) map->values[x + 20 * (y + 16 * z)] = (float)mu;
     }
     const double half[3] = {5 * voxel[0], 4 * voxel[1], 3 * voxel[2]};
     float *factors = factors_of(fixture.lors, map, 0);
     int inside = 0;
     for (int64_t l = 0; l < fixture.lors->count; l++) {
-        if (!lr_lors_in_coincidence(fixture.lors, l)) {
-            continue;
-        }
+        if (!lr_lors_in_coincidence(fixture.lors, l)) continue;
         double a[3], b[3];
         ends_of(fixture.lors, l, a, b);
         const double expected = mu * chord(half, a, b);
@@ -207,8 +196,7 @@ struct straight {
 
 static void straight_init(struct straight *straight)
 {
-    lr_module modules[2] = {{.centre_mm = {0, 50, 0}, .u = {-1, 0, 0}},
-                            {.centre_mm = {0, -50, 0}, .u = {1, 0, 0}}};
+    lr_module modules[2] = {{.centre_mm = {0, 50, 0}, .u = {-1, 0, 0}}, {.centre_mm = {0, -50, 0}, .u = {1, 0, 0}}};
     for (int m = 0; m < 2; m++) {
         modules[m].v[2] = 1;
         modules[m].crystals[0] = modules[m].crystals[1] = 3;
@@ -216,8 +204,7 @@ static void straight_init(struct straight *straight)
         modules[m].face_mm[0] = modules[m].face_mm[1] = 3.5;
         modules[m].depth_mm = 10;
     }
-    straight->scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    straight->scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     assert_non_null(straight->scanner);
     straight->lors = lr_lors_create(straight->scanner, NULL);
     assert_non_null(straight->lors);
@@ -234,9 +221,7 @@ static float factor_at(const struct straight *straight, const float *factors, do
     for (int64_t l = 0; l < straight->lors->count; l++) {
         double a[3], b[3];
         ends_of(straight->lors, l, a, b);
-        if (fabs(a[0] - x) + fabs(b[0] - x) + fabs(a[2] - z) + fabs(b[2] - z) < 1e-9) {
-            return factors[l];
-        }
+        if (fabs(a[0] - x) + fabs(b[0] - x) + fabs(a[2] - z) + fabs(b[2] - z) < 1e-9) return factors[l];
     }
     fail_msg("no LOR along y at %g, %g", x, z);
     return 0.0f;
@@ -327,9 +312,7 @@ static void empty_map_lets_all_pass(void **unused)
     straight_init(&straight);
     lr_image *map = map_of((int[3]){4, 4, 4}, (double[3]){5, 5, 5}, (double[3]){0, 0, 0});
     float *factors = factors_of(straight.lors, map, 1);
-    for (int64_t l = 0; l < straight.lors->count; l++) {
-        assert_true(factors[l] == 1.0f);
-    }
+    for (int64_t l = 0; l < straight.lors->count; l++) assert_true(factors[l] == 1.0f);
     free(factors);
     lr_image_destroy(map);
     straight_finish(&straight);

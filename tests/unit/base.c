@@ -24,9 +24,7 @@ static void visit(void *user, int64_t begin, int64_t end, int worker)
     struct visits *visits = user;
     visits->wrong_worker += worker < 0 || worker >= visits->threads;
     visits->wrong_share += end <= begin || end - begin > visits->grain;
-    for (int64_t k = begin; k < end; k++) {
-        visits->count[k]++;
-    }
+    for (int64_t k = begin; k < end; k++) visits->count[k]++;
 }
 
 /* Every index once, whatever the number of threads and the size of shares. */
@@ -41,9 +39,7 @@ static void loop_covers_all(void **state)
                 struct visits visits = {.threads = threads[t], .grain = grains[g]};
                 visits.count = calloc((size_t)counts[c], sizeof(*visits.count));
                 lr_parallel_for(threads[t], counts[c], grains[g], visit, &visits);
-                for (int64_t k = 0; k < counts[c]; k++) {
-                    assert_int_equal(visits.count[k], 1);
-                }
+                for (int64_t k = 0; k < counts[c]; k++) assert_int_equal(visits.count[k], 1);
                 assert_int_equal(visits.wrong_worker, 0);
                 assert_int_equal(visits.wrong_share, 0);
                 free(visits.count);
@@ -78,18 +74,14 @@ static void loop_goes_on_beside_the_caller(void **state)
         for (int64_t count = 0; count < 40; count += 13) {
             struct visits visits = {.threads = threads > 0 ? threads : 1, .grain = 3};
             visits.count = calloc(40, sizeof(*visits.count));
-            struct lr_parallel loop = {
-                .threads = threads, .count = count, .grain = 3, .body = visit, .user = &visits};
+            struct lr_parallel loop = {.threads = threads, .count = count, .grain = 3, .body = visit, .user = &visits};
             const bool has_others = threads > 1 && count > 3;
             lr_parallel_begin(&loop);
-            for (int turn = 0; has_others && turn < 20000 && visits.count[0] == 0; turn++) {
+            for (int turn = 0; has_others && turn < 20000 && visits.count[0] == 0; turn++)
                 nanosleep(&(struct timespec){0, 1000000}, NULL);
-            }
             assert_int_equal(visits.count[0], has_others);
             lr_parallel_end(&loop);
-            for (int64_t k = 0; k < 40; k++) {
-                assert_int_equal(visits.count[k], k < count);
-            }
+            for (int64_t k = 0; k < 40; k++) assert_int_equal(visits.count[k], k < count);
             assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
             free(visits.count);
         }
@@ -100,9 +92,7 @@ static void memory_is_zeroed(void **state)
 {
     (void)state;
     int64_t *block = lr_alloc(1000, sizeof(*block), "a block", NULL);
-    for (int k = 0; k < 1000; k++) {
-        assert_true(block[k] == 0);
-    }
+    for (int k = 0; k < 1000; k++) assert_true(block[k] == 0);
     free(block);
     void *nothing = lr_alloc(0, 8, "nothing", NULL);
     assert_non_null(nothing);
@@ -120,9 +110,7 @@ static void memory_is_freed_in_pieces(void **state)
     memset(block, 2, (size_t)bytes);
     memset(behind, 3, 5000);
     lr_free_in_pieces(block, bytes);
-    for (int k = 0; k < 5000; k++) {
-        assert_true(before[k] == 1 && behind[k] == 3);
-    }
+    for (int k = 0; k < 5000; k++) assert_true(before[k] == 1 && behind[k] == 3);
     lr_free_in_pieces(before, 5000);
     lr_free_in_pieces(behind, 5000);
     lr_free_in_pieces(NULL, 1 << 30);
@@ -197,9 +185,7 @@ static void statuses_have_names(void **state)
 {
     (void)state;
     const char *const names[] = {"done", "failed", "usage", "bad input", "no device", "cancelled"};
-    for (int k = 0; k < 6; k++) {
-        assert_string_equal(lr_status_name((lr_status)k), names[k]);
-    }
+    for (int k = 0; k < 6; k++) assert_string_equal(lr_status_name((lr_status)k), names[k]);
     int major = -1, minor = -1, patch = -1;
     assert_int_equal(sscanf(lr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
 }

@@ -25,9 +25,7 @@ static lr_event_list *make_list(int count)
     list->events = calloc((size_t)count + 1, sizeof(*list->events));
     list->count = count;
     list->info.counts.time_marks = 7;
-    for (int k = 0; k < count; k++) {
-        list->events[k] = event_of(k);
-    }
+    for (int k = 0; k < count; k++) list->events[k] = event_of(k);
     return list;
 }
 
@@ -82,8 +80,7 @@ static void test_mean_and_spread(void **state)
         expected += weight;
         assert_true(fabs(mean - weight) < 5.0 * sqrt(weight / SEEDS));
         const double variance = squares[k] / SEEDS - mean * mean; /* its own is w + 2 w^2 */
-        assert_true(fabs(variance - weight) <
-                    5.0 * sqrt((weight + 2.0 * weight * weight) / SEEDS) + weight / SEEDS);
+        assert_true(fabs(variance - weight) < 5.0 * sqrt((weight + 2.0 * weight * weight) / SEEDS) + weight / SEEDS);
     }
     const double mean = all / SEEDS, variance = all_squares / SEEDS - mean * mean;
     assert_true(fabs(mean - expected) < 5.0 * sqrt(expected / SEEDS));
@@ -99,8 +96,7 @@ static void test_seeds(void **state)
     assert_int_equal(lr_event_list_bootstrap(c, 6, NULL), LR_OK);
     assert_int_equal(a->count, b->count);
     assert_memory_equal(a->events, b->events, (size_t)a->count * sizeof(*a->events));
-    assert_true(a->count != c->count ||
-                memcmp(a->events, c->events, (size_t)a->count * sizeof(*a->events)) != 0);
+    assert_true(a->count != c->count || memcmp(a->events, c->events, (size_t)a->count * sizeof(*a->events)) != 0);
     lr_event_list_destroy(a);
     lr_event_list_destroy(b);
     lr_event_list_destroy(c);

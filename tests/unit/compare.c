@@ -88,17 +88,16 @@ static void test_primary(void **state)
                              .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
-    lr_scanner *scanner = lr_scanner_create(
-        &(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5});
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 5});
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
     const double y_mm[] = {-1, -1e-3, -1e-9, 0, 1e-9, 1e-3, 1};
     const int primary[] = {0, 0, 0, 0, 0, 1, 1};
     for (int n = 0; n < 7; n++) {
         const double point_mm[3] = {2, y_mm[n], -3};
-        for (int64_t lor = 0; lor < lors->count; lor++) {
+        for (int64_t lor = 0; lor < lors->count; lor++)
             assert_int_equal(lr_lors_primary(lors, lor, point_mm), primary[n]);
-        }
     }
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);

@@ -14,12 +14,10 @@ struct exploded {
     int count;
 };
 
-static void fill_crystal(const lr_module *module, int cell, enum knowledge knowledge,
-                         lr_crystal *crystal)
+static void fill_crystal(const lr_module *module, int cell, enum knowledge knowledge, lr_crystal *crystal)
 {
     *crystal = (lr_crystal){.group = -1};
-    lr_module_crystal_centre(module, cell % module->crystals[0], cell / module->crystals[0],
-                             crystal->centre_mm);
+    lr_module_crystal_centre(module, cell % module->crystals[0], cell / module->crystals[0], crystal->centre_mm);
     for (int k = 0; k < 3; k++) {
         const double sign = cell % 2 ? -1 : 1; /* signs mean nothing */
         crystal->axes[2][k] = knowledge >= DEPTH_AXES ? sign * module->normal[k] : 0;
@@ -57,18 +55,16 @@ static void shuffle(struct exploded *exploded, uint64_t *state)
     }
 }
 
-static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner *scanner,
-                               const lr_log *log)
+static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner *scanner, const lr_log *log)
 {
-    return (lr_crystal_list){
-        .crystals = exploded->crystals,
-        .num_crystals = exploded->count,
-        .name = scanner->name,
-        .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
-        .depth_mm = scanner->modules[0].depth_mm,
-        .coincidence = scanner->coincidence,
-        .detection_depth_mm = scanner->detection_depth_mm,
-        .log = log};
+    return (lr_crystal_list){.crystals = exploded->crystals,
+                             .num_crystals = exploded->count,
+                             .name = scanner->name,
+                             .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
+                             .depth_mm = scanner->modules[0].depth_mm,
+                             .coincidence = scanner->coincidence,
+                             .detection_depth_mm = scanner->detection_depth_mm,
+                             .log = log};
 }
 
 static double distance(const double a[3], const double b[3])
@@ -79,12 +75,10 @@ static double distance(const double a[3], const double b[3])
 static int find_module(const lr_scanner *scanner, const double centre_mm[3])
 {
     int nearest = 0;
-    for (int m = 1; m < scanner->num_modules; m++) {
+    for (int m = 1; m < scanner->num_modules; m++)
         if (distance(scanner->modules[m].centre_mm, centre_mm) <
-            distance(scanner->modules[nearest].centre_mm, centre_mm)) {
+            distance(scanner->modules[nearest].centre_mm, centre_mm))
             nearest = m;
-        }
-    }
     return nearest;
 }
 
@@ -106,8 +100,7 @@ static void assert_same_module(const lr_module *a, const lr_module *b, double mo
 }
 
 /* The same modules; places around a ring may begin elsewhere. */
-static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *rebuilt,
-                                double most_mm)
+static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *rebuilt, double most_mm)
 {
     assert_int_equal(scanner->num_modules, rebuilt->num_modules);
     assert_int_equal(scanner->num_positions, rebuilt->num_positions);
@@ -125,8 +118,8 @@ static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *reb
     }
 }
 
-static void assert_crystals_are_there(const struct exploded *exploded, const lr_scanner *rebuilt,
-                                      const int *crystal_of, double most_mm)
+static void assert_crystals_are_there(const struct exploded *exploded, const lr_scanner *rebuilt, const int *crystal_of,
+                                      double most_mm)
 {
     char *taken = calloc((size_t)exploded->count, 1);
     for (int c = 0; c < exploded->count; c++) {
@@ -150,9 +143,7 @@ static void rebuild(const lr_scanner *scanner, struct exploded *exploded)
     double residual_mm = -1;
     const lr_crystal_list list = list_of(exploded, scanner, &log.log);
     lr_scanner *rebuilt = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
-    if (rebuilt == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (rebuilt == NULL) fail_msg("%s", log.error);
     assert_true(residual_mm >= 0 && residual_mm < 1e-8);
     assert_same_scanner(scanner, rebuilt, 1e-7);
     assert_crystals_are_there(exploded, rebuilt, crystal_of, 1e-7);
@@ -202,9 +193,7 @@ static void numbers_are_kept(void **state)
         int *crystal_of = malloc((size_t)exploded.count * sizeof(int));
         lr_scanner *rebuilt = lr_scanner_from_crystals(&list, crystal_of, NULL);
         assert_non_null(rebuilt);
-        for (int c = 0; c < exploded.count; c++) {
-            assert_true(crystal_of[c] == c || scanner->num_positions == 0);
-        }
+        for (int c = 0; c < exploded.count; c++) assert_true(crystal_of[c] == c || scanner->num_positions == 0);
         free(crystal_of);
         free(exploded.crystals);
         lr_scanner_destroy(rebuilt);
@@ -245,9 +234,7 @@ static void unequal_modules_come_back(void **state)
     assert_non_null(scanner);
     struct exploded exploded = explode(scanner, EVERYTHING);
     rebuild(scanner, &exploded);
-    for (int c = 0; c < exploded.count; c++) {
-        exploded.crystals[c].group = lr_scanner_module_of(scanner, c);
-    }
+    for (int c = 0; c < exploded.count; c++) exploded.crystals[c].group = lr_scanner_module_of(scanner, c);
     shuffle(&exploded, &seed);
     rebuild(scanner, &exploded);
     free(exploded.crystals);
@@ -269,9 +256,7 @@ static void groups_never_share_a_module(void **state)
     const lr_crystal_list list = list_of(&exploded, scanner, &log.log);
     double residual_mm;
     lr_scanner *rebuilt = lr_scanner_from_crystals(&list, NULL, &residual_mm);
-    if (rebuilt == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (rebuilt == NULL) fail_msg("%s", log.error);
     assert_int_equal(rebuilt->num_modules, 4);
     assert_true(residual_mm < 1e-6);
     free(exploded.crystals);
@@ -279,21 +264,15 @@ static void groups_never_share_a_module(void **state)
     lr_scanner_destroy(scanner);
 }
 
-static lr_scanner *rebuild_with_noise(double noise_mm, uint64_t *seed, double *residual_mm,
-                                      struct test_log *log)
+static lr_scanner *rebuild_with_noise(double noise_mm, uint64_t *seed, double *residual_mm, struct test_log *log)
 {
     lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
     struct exploded exploded = explode(scanner, CENTRES);
-    for (int c = 0; c < exploded.count; c++) {
-        for (int k = 0; k < 3; k++) {
-            exploded.crystals[c].centre_mm[k] += noise_mm * (2 * test_random(seed) - 1);
-        }
-    }
+    for (int c = 0; c < exploded.count; c++)
+        for (int k = 0; k < 3; k++) exploded.crystals[c].centre_mm[k] += noise_mm * (2 * test_random(seed) - 1);
     const lr_crystal_list list = list_of(&exploded, scanner, &log->log);
     lr_scanner *rebuilt = lr_scanner_from_crystals(&list, NULL, residual_mm);
-    if (rebuilt != NULL) {
-        assert_same_scanner(scanner, rebuilt, 2 * noise_mm);
-    }
+    if (rebuilt != NULL) assert_same_scanner(scanner, rebuilt, 2 * noise_mm);
     free(exploded.crystals);
     lr_scanner_destroy(scanner);
     return rebuilt;
@@ -308,9 +287,7 @@ static void noise_is_a_residual(void **state)
     uint64_t seed = test_seed();
     double residual_mm;
     lr_scanner *rebuilt = rebuild_with_noise(0.02, &seed, &residual_mm, &log);
-    if (rebuilt == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (rebuilt == NULL) fail_msg("%s", log.error);
     assert_true(residual_mm > 0.02 && residual_mm < 0.05);
     lr_scanner_destroy(rebuilt);
     rebuilt = rebuild_with_noise(0.05, &seed, &residual_mm, &log);
@@ -328,9 +305,8 @@ static struct exploded curved(double radius_mm)
         for (int p = 0; p < 20; p++) {
             for (int q = 0; q < 6; q++) {
                 const double angle = side * 3.14159265358979 + (p - 9.5) * 4 / radius_mm;
-                exploded.crystals[exploded.count++] = (lr_crystal){
-                    .centre_mm = {radius_mm * cos(angle), radius_mm * sin(angle), 4 * q},
-                    .group = -1};
+                exploded.crystals[exploded.count++] =
+                    (lr_crystal){.centre_mm = {radius_mm * cos(angle), radius_mm * sin(angle), 4 * q}, .group = -1};
             }
         }
     }
@@ -345,16 +321,12 @@ static void curved_panels_are_refused(void **state)
         test_log_init(&log);
         const double radius_mm = (double[]){330, 80, 60}[k];
         struct exploded exploded = curved(radius_mm);
-        const lr_crystal_list list = {.crystals = exploded.crystals,
-                                      .num_crystals = exploded.count,
-                                      .depth_mm = 20,
-                                      .log = &log.log};
+        const lr_crystal_list list = {
+            .crystals = exploded.crystals, .num_crystals = exploded.count, .depth_mm = 20, .log = &log.log};
         double residual_mm = 0;
         assert_null(lr_scanner_from_crystals(&list, NULL, &residual_mm));
         assert_int_equal(log.status, LR_BAD_INPUT);
-        if (strstr(log.error, "curved") == NULL) {
-            fail_msg("%s", log.error);
-        }
+        if (strstr(log.error, "curved") == NULL) fail_msg("%s", log.error);
         /* From the mean plane of an arc its ends are 2/3 of the sagitta off. */
         const double half = 9.5 * 4 / radius_mm, sagitta = radius_mm * (1 - cos(half));
         assert_close(residual_mm, sagitta * 2 / 3, 0.12);
@@ -381,9 +353,7 @@ static void known_axes_part_a_curved_panel(void **state)
                                   .face_mm = {3.7, 3.8},
                                   .log = &log.log};
     lr_scanner *scanner = lr_scanner_from_crystals(&list, NULL, NULL);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", log.error);
     assert_int_equal(scanner->num_modules, 40);
     assert_int_equal(scanner->modules[0].crystals[1], 6);
     assert_close(scanner->modules[0].face_mm[0], 3.7, 1e-9);
@@ -450,14 +420,10 @@ static void faults_are_named(void **state)
         void (*spoil)(lr_crystal_list *list, lr_crystal *crystals);
         const char *expected;
     } cases[] = {
-        {spoil_missing, "do not fill a grid"},
-        {spoil_twin, "crystals 7 and 9 have the same centre"},
-        {spoil_nan, "the centre of crystal 3"},
-        {spoil_far, "within 1 km"},
-        {spoil_depth, "give their depth"},
-        {spoil_size, "crystals of a panel must be alike"},
-        {spoil_axis, "turned by 53.1 degrees"},
-        {spoil_count, "a coincidence needs two"},
+        {spoil_missing, "do not fill a grid"},  {spoil_twin, "crystals 7 and 9 have the same centre"},
+        {spoil_nan, "the centre of crystal 3"}, {spoil_far, "within 1 km"},
+        {spoil_depth, "give their depth"},      {spoil_size, "crystals of a panel must be alike"},
+        {spoil_axis, "turned by 53.1 degrees"}, {spoil_count, "a coincidence needs two"},
     };
     lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -468,9 +434,8 @@ static void faults_are_named(void **state)
         cases[k].spoil(&list, exploded.crystals);
         assert_null(lr_scanner_from_crystals(&list, NULL, NULL));
         assert_int_equal(log.status, LR_BAD_INPUT);
-        if (strstr(log.error, cases[k].expected) == NULL) {
+        if (strstr(log.error, cases[k].expected) == NULL)
             fail_msg("expected '%s', found '%s'", cases[k].expected, log.error);
-        }
         free(exploded.crystals);
     }
     lr_scanner_destroy(scanner);
@@ -481,9 +446,7 @@ static void safir_map_is_the_preset(void **state)
 {
     char path[1024];
     (void)state;
-    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) {
-        skip();
-    }
+    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     struct exploded exploded = {calloc(2880, sizeof(lr_crystal)), 0};
     FILE *file = fopen(path, "r");
     char line[256];
@@ -491,8 +454,7 @@ static void safir_map_is_the_preset(void **state)
         double at[3];
         if (sscanf(line, "%*d %*d %*d %lf %lf %lf", &at[0], &at[1], &at[2]) == 3) {
             assert_true(exploded.count < 2880);
-            exploded.crystals[exploded.count++] =
-                (lr_crystal){.centre_mm = {at[0], at[1], at[2]}, .group = -1};
+            exploded.crystals[exploded.count++] = (lr_crystal){.centre_mm = {at[0], at[1], at[2]}, .group = -1};
         }
     }
     fclose(file);
@@ -504,9 +466,7 @@ static void safir_map_is_the_preset(void **state)
     double residual_mm;
     int *crystal_of = malloc(2880 * sizeof(int));
     lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", log.error);
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 0.01);
     assert_same_scanner(preset, scanner, 1e-12);
@@ -529,15 +489,10 @@ static lr_crystal box_crystal(double corners[8][3], int group)
     lr_crystal crystal = {.group = group};
     for (int k = 0; k < 3; k++) {
         crystal.size_mm[k] = distance(corners[0], corners[ends[k]]);
-        for (int a = 0; a < 3; a++) {
-            crystal.axes[k][a] = (corners[ends[k]][a] - corners[0][a]) / crystal.size_mm[k];
-        }
+        for (int a = 0; a < 3; a++) crystal.axes[k][a] = (corners[ends[k]][a] - corners[0][a]) / crystal.size_mm[k];
     }
-    for (int c = 0; c < 8; c++) {
-        for (int a = 0; a < 3; a++) {
-            crystal.centre_mm[a] += corners[c][a] / 8;
-        }
-    }
+    for (int c = 0; c < 8; c++)
+        for (int a = 0; a < 3; a++) crystal.centre_mm[a] += corners[c][a] / 8;
     return crystal;
 }
 
@@ -547,24 +502,18 @@ static void petsird_boxes(void **state)
 {
     char path[1024], line[1024];
     (void)state;
-    if (test_data(path, "petsird/small_cpp_v0.9.1.corners.txt") == NULL) {
-        skip();
-    }
+    if (test_data(path, "petsird/small_cpp_v0.9.1.corners.txt") == NULL) skip();
     lr_crystal crystals[256];
     int count = 0;
     FILE *file = fopen(path, "r");
     while (fgets(line, sizeof(line), file) != NULL && count < 256) {
         double corners[8][3];
         char *at = line;
-        if (line[0] == '#') {
-            continue;
-        }
+        if (line[0] == '#') continue;
         strtol(at, &at, 10);
         const int module = (int)strtol(at, &at, 10);
         strtol(at, &at, 10);
-        for (int k = 0; k < 24; k++) {
-            corners[k / 3][k % 3] = strtod(at, &at);
-        }
+        for (int k = 0; k < 24; k++) corners[k / 3][k % 3] = strtod(at, &at);
         crystals[count++] = box_crystal(corners, module);
     }
     fclose(file);
@@ -575,9 +524,7 @@ static void petsird_boxes(void **state)
     int crystal_of[256];
     double residual_mm;
     lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", log.error);
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 2e-5);
     assert_int_equal(scanner->num_modules, 16);
@@ -606,26 +553,20 @@ static void touching_modules_do_not_overlap(void **state)
     for (int m = 0; m < 4; m++) {
         for (int n = 0; n < 36; n++) {
             lr_crystal *crystal = &exploded.crystals[exploded.count++];
-            *crystal = (lr_crystal){
-                .centre_mm = {m < 2 ? 310 : -310, 3.3 * (n % 6) + 19.8 * (m % 2), 3.3 * (n / 6)},
-                .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
-                .size_mm = {3.3, 3.3, 20},
-                .group = m};
-            for (int k = 0; k < 3; k++) {
-                crystal->centre_mm[k] += 3e-5 * (test_random(&seed) - 0.5);
-            }
+            *crystal = (lr_crystal){.centre_mm = {m < 2 ? 310 : -310, 3.3 * (n % 6) + 19.8 * (m % 2), 3.3 * (n / 6)},
+                                    .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
+                                    .size_mm = {3.3, 3.3, 20},
+                                    .group = m};
+            for (int k = 0; k < 3; k++) crystal->centre_mm[k] += 3e-5 * (test_random(&seed) - 0.5);
         }
     }
     struct test_log log;
     test_log_init(&log);
-    const lr_crystal_list list = {
-        .crystals = exploded.crystals, .num_crystals = exploded.count, .log = &log.log};
+    const lr_crystal_list list = {.crystals = exploded.crystals, .num_crystals = exploded.count, .log = &log.log};
     double residual_mm;
     int crystal_of[4 * 36];
     lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
-    if (scanner == NULL) {
-        fail_msg("%s", log.error);
-    }
+    if (scanner == NULL) fail_msg("%s", log.error);
     assert_int_equal(scanner->num_modules, 4);
     assert_true(residual_mm < 1e-4);
     assert_crystals_are_there(&exploded, scanner, crystal_of, 1e-4);
@@ -682,9 +623,7 @@ static void time_goes_with_the_crystals(void **state)
 {
     (void)state;
     double least[2] = {INFINITY, INFINITY};
-    for (int k = 0; k < 6; k++) {
-        least[k % 2] = fmin(least[k % 2], time_lines(k % 2 == 0 ? 20000 : 80000));
-    }
+    for (int k = 0; k < 6; k++) least[k % 2] = fmin(least[k % 2], time_lines(k % 2 == 0 ? 20000 : 80000));
     print_message("%.3f and %.3f s\n", least[0], least[1]);
     assert_true(least[1] < 9 * least[0]);
 }
@@ -701,11 +640,8 @@ static void heaps_are_refused_soon(void **state)
     for (int n = 0; n < COUNT; n++) {
         lr_crystal *crystal = &crystals[n];
         const double a = 6.283185307179586 * test_random(&seed);
-        *crystal = (lr_crystal){
-            .axes = {{0}, {0}, {cos(a), sin(a), 0}}, .size_mm = {1, 1, 1}, .group = -1};
-        for (int k = 0; k < 3; k++) {
-            crystal->centre_mm[k] = 500 * test_random(&seed);
-        }
+        *crystal = (lr_crystal){.axes = {{0}, {0}, {cos(a), sin(a), 0}}, .size_mm = {1, 1, 1}, .group = -1};
+        for (int k = 0; k < 3; k++) crystal->centre_mm[k] = 500 * test_random(&seed);
     }
     const lr_crystal_list list = {.crystals = crystals, .num_crystals = COUNT, .log = &log.log};
     assert_null(lr_scanner_from_crystals(&list, NULL, NULL));

@@ -30,8 +30,7 @@ static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
 static void test_merge_sorts_and_keeps_the_sum(void **state)
 {
     (void)state;
-    static const int64_t sizes[] = {1,    2,       2047,    2048,     2049,
-                                    5000, 4194304, 4194305, 18000000, INT64_C(5000000000)};
+    static const int64_t sizes[] = {1, 2, 2047, 2048, 2049, 5000, 4194304, 4194305, 18000000, INT64_C(5000000000)};
     uint64_t random = test_seed();
     for (int k = 0; k < 10; k++) {
         check_merge(0, sizes[k], &random);
@@ -46,9 +45,7 @@ static void test_repeats_are_added_in_the_order_they_came(void **state)
     struct lr_elements elements = {0};
     static const int64_t lors[] = {9, 9, 2, 9};
     static const double values[] = {1e16, 1.0, 3.0, -1e16};
-    for (int k = 0; k < 4; k++) {
-        assert_int_equal(lr_elements_add(&elements, lors[k], values[k], NULL), LR_OK);
-    }
+    for (int k = 0; k < 4; k++) assert_int_equal(lr_elements_add(&elements, lors[k], values[k], NULL), LR_OK);
     assert_int_equal(lr_elements_merge(&elements, 10, NULL), LR_OK);
     assert_int_equal(elements.count, 2);
     assert_true(elements.list[0].lor == 2 && elements.list[0].value == 3.0);
@@ -88,9 +85,7 @@ static void test_owned_rows_grow_copy_and_deliver(void **state)
     assert_int_equal(lr_owned_row_copy(&copy, &view, NULL), LR_OK);
     lr_owned_row_finish(&row);
     assert_true(row.lor == NULL && row.probability == NULL && row.count == 0 && row.room == 0);
-    for (int64_t k = 0; k < 1000; k++) {
-        assert_true(copy.lor[k] == 3 * k && copy.probability[k] == 0.5 * (double)k);
-    }
+    for (int64_t k = 0; k < 1000; k++) assert_true(copy.lor[k] == 3 * k && copy.probability[k] == 0.5 * (double)k);
     const lr_row none = {0};
     assert_int_equal(lr_owned_row_copy(&copy, &none, NULL), LR_OK);
     assert_int_equal(copy.count, 0);

@@ -11,8 +11,8 @@
 
 static struct energy_meter *open_card(const char *device, int number)
 {
-    return energy_open(&(struct energy_params){
-        .is_gpu = true, .device = device, .number = number, .library = LR_TEST_NVML});
+    return energy_open(
+        &(struct energy_params){.is_gpu = true, .device = device, .number = number, .library = LR_TEST_NVML});
 }
 
 /* --- cards --- */
@@ -47,10 +47,9 @@ static void test_nobody_tells(void **state)
     assert_null(open_card("NVIDIA A100-SXM4-80GB", 0)); /* which of the two? */
     assert_null(open_card("AMD Instinct", 0));
     assert_null(open_card(NULL, 0));
-    assert_null(energy_open(&(struct energy_params){
-        .is_gpu = true, .device = "NVIDIA L4", .library = "libno-such-library.so.1"}));
     assert_null(energy_open(
-        &(struct energy_params){.is_gpu = true, .device = "NVIDIA L4", .library = "libm.so.6"}));
+        &(struct energy_params){.is_gpu = true, .device = "NVIDIA L4", .library = "libno-such-library.so.1"}));
+    assert_null(energy_open(&(struct energy_params){.is_gpu = true, .device = "NVIDIA L4", .library = "libm.so.6"}));
     static const char *const functions[] = {"nvmlInit_v2", "nvmlDeviceGetTotalEnergyConsumption"};
     for (int k = 0; k < 2; k++) {
         assert_int_equal(setenv("LR_TEST_NVML_FAILS", functions[k], 1), 0);

@@ -23,9 +23,7 @@ static float *random_values(int64_t count, uint64_t *state)
 {
     float *values = calloc((size_t)count, sizeof(*values));
     assert_non_null(values);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(0.5 + test_random(state));
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(0.5 + test_random(state));
     return values;
 }
 
@@ -48,21 +46,16 @@ static void products_are_products(void **unused)
         for (int64_t l = 0; l < count; l++) {
             const double expected = expected_product(&product, l);
             sum += expected;
-            if (l >= begin) {
-                assert_true(found[l - begin] == (float)expected);
-            }
+            if (l >= begin) assert_true(found[l - begin] == (float)expected);
         }
         assert_close(lr_crystal_product_sum(&product, 1), sum, 1e-12);
         assert_close(lr_crystal_product_sum(&product, 2), sum, 1e-12);
         int64_t numbers[100];
-        for (int k = 0; k < 100; k++) { /* with jumps over modules and back to back */
+        for (int k = 0; k < 100; k++) /* with jumps over modules and back to back */
             numbers[k] = k < 50 ? k * (count - 100) / 50 : count - 100 + k;
-        }
         const lr_lor_span list = {.numbers = numbers, .count = 100};
         assert_int_equal(source.get(source.user, &list, found), LR_OK);
-        for (int k = 0; k < 100; k++) {
-            assert_true(found[k] == (float)expected_product(&product, numbers[k]));
-        }
+        for (int k = 0; k < 100; k++) assert_true(found[k] == (float)expected_product(&product, numbers[k]));
         free(values);
         free(found);
         fixture_finish(&fixture);
@@ -78,9 +71,7 @@ static void sum_of_a_large_scanner(void **unused)
     assert_non_null(lors);
     float *ones = calloc((size_t)scanner->num_crystals, sizeof(*ones));
     assert_non_null(ones);
-    for (int c = 0; c < scanner->num_crystals; c++) {
-        ones[c] = 1.0f;
-    }
+    for (int c = 0; c < scanner->num_crystals; c++) ones[c] = 1.0f;
     const lr_crystal_product product = {lors, ones, 1.0, NULL};
     /* 56 modules, each with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
     assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);
@@ -132,17 +123,13 @@ static void sources_are_multiplied(void **unused)
     enum { COUNT = 2500000, FIRST = 12345 };
     float offsets[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     lr_source_product product = {.num_sources = 4};
-    for (int k = 0; k < 8; k++) {
-        product.sources[k] = (lr_lor_source){get_number, &offsets[k]};
-    }
+    for (int k = 0; k < 8; k++) product.sources[k] = (lr_lor_source){get_number, &offsets[k]};
     product.sources[2].get = NULL;
     const lr_lor_source source = lr_source_product_source(&product);
     float *values = calloc(COUNT, sizeof(*values));
     int64_t *numbers = calloc(COUNT, sizeof(*numbers));
     assert_true(values != NULL && numbers != NULL);
-    for (int64_t k = 0; k < COUNT; k++) {
-        numbers[k] = FIRST + 3 * k;
-    }
+    for (int64_t k = 0; k < COUNT; k++) numbers[k] = FIRST + 3 * k;
     for (int listed = 0; listed < 2; listed++) {
         const lr_lor_span span = {listed ? numbers : NULL, FIRST, COUNT};
         assert_int_equal(source.get(source.user, &span, values), LR_OK);
@@ -177,9 +164,7 @@ static void data_are_a_source(void **unused)
     lr_lor_data dense = {.count = 12, .values = all};
     const lr_lor_source sources[2] = {lr_lor_data_source(&sparse), lr_lor_data_source(&dense)};
     const int64_t some[5] = {0, 5, 7, 8, 11};
-    for (int k = 0; k < 4; k++) {
-        all[index[k]] = listed[k];
-    }
+    for (int k = 0; k < 4; k++) all[index[k]] = listed[k];
     for (int which = 0; which < 2; which++) {
         for (int64_t first = 0; first < 12; first++) {
             const lr_lor_span span = {NULL, first, 12 - first};
@@ -188,9 +173,7 @@ static void data_are_a_source(void **unused)
         }
         const lr_lor_span span = {some, 0, 5};
         assert_int_equal(sources[which].get(sources[which].user, &span, values), LR_OK);
-        for (int k = 0; k < 5; k++) {
-            assert_true(values[k] == all[some[k]]);
-        }
+        for (int k = 0; k < 5; k++) assert_true(values[k] == all[some[k]]);
     }
     const lr_lor_span beyond = {NULL, 10, 3};
     assert_int_equal(sources[1].get(sources[1].user, &beyond, values), LR_USAGE);

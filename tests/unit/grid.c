@@ -12,8 +12,7 @@ static void rows_run_x_fastest(void **state)
     for (int row = 0; row < 60; row++) {
         double centre[3];
         lr_grid_voxel_centre(&grid, row, centre);
-        const int ix = (int)(centre[0] - 10), iy = (int)(centre[1] - 20) / 2,
-                  iz = (int)(centre[2] - 30) / 3;
+        const int ix = (int)(centre[0] - 10), iy = (int)(centre[1] - 20) / 2, iz = (int)(centre[2] - 30) / 3;
         assert_int_equal(ix + 3 * (iy + 4 * iz), row);
         assert_true(centre[0] == 10 + ix && centre[1] == 20 + 2 * iy && centre[2] == 30 + 3 * iz);
     }
@@ -26,9 +25,7 @@ static void centred_grid_is_symmetric(void **state)
     double first[3], last[3];
     lr_grid_voxel_centre(&grid, 0, first);
     lr_grid_voxel_centre(&grid, lr_grid_num_voxels(&grid) - 1, last);
-    for (int k = 0; k < 3; k++) {
-        assert_true(fabs(first[k] + last[k]) < 1e-12);
-    }
+    for (int k = 0; k < 3; k++) assert_true(fabs(first[k] + last[k]) < 1e-12);
     assert_close(last[0] - first[0], 95 * 0.45, 1e-14);
 }
 
@@ -44,8 +41,7 @@ static void sample_points_tile_the_voxel(void **state)
     for (int index = 0; index < 24; index++) {
         const int part[3] = {index % 2, index / 2 % 3, index / 6};
         double point[3];
-        lr_grid_sample_point(&grid, &(lr_sample){37, {samples[0], samples[1], samples[2]}, index},
-                             point);
+        lr_grid_sample_point(&grid, &(lr_sample){37, {samples[0], samples[1], samples[2]}, index}, point);
         for (int k = 0; k < 3; k++) {
             const double low = centre[k] - grid.voxel_mm[k] / 2;
             const double spacing = grid.voxel_mm[k] / samples[k];
@@ -53,9 +49,7 @@ static void sample_points_tile_the_voxel(void **state)
             sum[k] += point[k] / 24;
         }
     }
-    for (int k = 0; k < 3; k++) {
-        assert_true(fabs(sum[k] - centre[k]) < 1e-13);
-    }
+    for (int k = 0; k < 3; k++) assert_true(fabs(sum[k] - centre[k]) < 1e-13);
     double point[3];
     lr_grid_sample_point(&grid, &(lr_sample){37, {1, 1, 1}, 0}, point);
     assert_memory_equal(point, centre, sizeof(point)); /* N = 1 is the centre to the bit */
@@ -66,10 +60,8 @@ static void assert_split(double x, double y, double z, int count, int nx, int ny
     const lr_grid grid = {.size = {1, 1, 1}, .voxel_mm = {x, y, z}};
     int samples[3];
     lr_grid_split_samples(&grid, count, samples);
-    if (samples[0] != nx || samples[1] != ny || samples[2] != nz) {
-        fail_msg("%d points in %g x %g x %g mm: %d x %d x %d", count, x, y, z, samples[0],
-                 samples[1], samples[2]);
-    }
+    if (samples[0] != nx || samples[1] != ny || samples[2] != nz)
+        fail_msg("%d points in %g x %g x %g mm: %d x %d x %d", count, x, y, z, samples[0], samples[1], samples[2]);
 }
 
 static void samples_are_split(void **state)
@@ -96,23 +88,19 @@ static void split_is_the_best(void **state)
     uint64_t random = test_seed();
     for (int count = 1; count <= 60; count++) {
         lr_grid grid = {.size = {1, 1, 1}};
-        for (int k = 0; k < 3; k++) {
-            grid.voxel_mm[k] = 0.2 + test_random(&random);
-        }
+        for (int k = 0; k < 3; k++) grid.voxel_mm[k] = 0.2 + test_random(&random);
         int samples[3];
         lr_grid_split_samples(&grid, count, samples);
         assert_int_equal(samples[0] * samples[1] * samples[2], count);
         double got = 0, best = INFINITY;
-        for (int k = 0; k < 3; k++) {
-            got = fmax(got, grid.voxel_mm[k] / samples[k]);
-        }
+        for (int k = 0; k < 3; k++) got = fmax(got, grid.voxel_mm[k] / samples[k]);
         for (int a = 1; a <= count; a++) {
             for (int b = 1; b <= count; b++) {
                 for (int c = 1; c <= count; c++) {
-                    best = a * b * c != count
-                               ? best
-                               : fmin(best, fmax(grid.voxel_mm[0] / a,
-                                                 fmax(grid.voxel_mm[1] / b, grid.voxel_mm[2] / c)));
+                    best =
+                        a * b * c != count
+                            ? best
+                            : fmin(best, fmax(grid.voxel_mm[0] / a, fmax(grid.voxel_mm[1] / b, grid.voxel_mm[2] / c)));
                 }
             }
         }
@@ -125,9 +113,7 @@ static void assert_refused(lr_grid grid, const char *words)
     struct test_log log;
     test_log_init(&log);
     assert_int_equal(lr_grid_check(&grid, &log.log), LR_BAD_INPUT);
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
-    }
+    if (strstr(log.error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
     assert_null(lr_image_create(&grid, NULL));
 }
 
@@ -167,9 +153,7 @@ static void images_start_at_zero(void **state)
         assert_true(image->grid.voxel_mm[k] == grid.voxel_mm[k]);
         assert_true(image->grid.origin_mm[k] == grid.origin_mm[k]);
     }
-    for (int k = 0; k < 210; k++) {
-        assert_true(image->values[k] == 0.0f);
-    }
+    for (int k = 0; k < 210; k++) assert_true(image->values[k] == 0.0f);
     lr_image_destroy(image);
     lr_image_destroy(NULL);
 }

@@ -28,9 +28,7 @@ static void arrays_grow_and_keep(void **state)
         list[k] = (struct item){.number = k, .text = "x"};
     }
     assert_true(grown < 30);
-    for (int64_t k = 0; k < COUNT; k++) {
-        assert_true(list[k].number == k && strcmp(list[k].text, "x") == 0);
-    }
+    for (int64_t k = 0; k < COUNT; k++) assert_true(list[k].number == k && strcmp(list[k].text, "x") == 0);
     const struct item *same = list;
     const int64_t last = room;
     assert_int_equal(lr_grow(&list, &room, 0, &items), LR_OK);
@@ -145,12 +143,9 @@ static void names_are_taken_apart(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arrays_grow_and_keep),
-        cmocka_unit_test(arrays_stay_where_memory_is_short),
-        cmocka_unit_test(texts_are_put_together),
-        cmocka_unit_test(texts_that_failed_stay_so),
-        cmocka_unit_test(names_have_endings),
-        cmocka_unit_test(names_are_taken_apart),
+        cmocka_unit_test(arrays_grow_and_keep),   cmocka_unit_test(arrays_stay_where_memory_is_short),
+        cmocka_unit_test(texts_are_put_together), cmocka_unit_test(texts_that_failed_stay_so),
+        cmocka_unit_test(names_have_endings),     cmocka_unit_test(names_are_taken_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

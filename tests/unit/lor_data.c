@@ -7,10 +7,8 @@
 /* Two opposed modules of 2 x 2 crystals: 16 LORs. */
 static lr_lors *sixteen_lors(lr_scanner **scanner)
 {
-    const lr_module modules[2] = {tilted_module(100, 0, 0, 0, 0, 2, 2),
-                                  tilted_module(-100, 0, 0, 180, 0, 2, 2)};
-    *scanner = lr_scanner_create(
-        &(lr_scanner_params){.name = "sixteen", .modules = modules, .num_modules = 2});
+    const lr_module modules[2] = {tilted_module(100, 0, 0, 0, 0, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
+    *scanner = lr_scanner_create(&(lr_scanner_params){.name = "sixteen", .modules = modules, .num_modules = 2});
     return lr_lors_create(*scanner, NULL);
 }
 
@@ -66,9 +64,7 @@ static void no_events_is_sparse_nothing(void **state)
     assert_non_null(data->index);
     lr_lor_data *dense = lr_lor_data_expand(data, lors, NULL);
     assert_int_equal(dense->count, 16);
-    for (int k = 0; k < 16; k++) {
-        assert_true(dense->values[k] == 0.0f);
-    }
+    for (int k = 0; k < 16; k++) assert_true(dense->values[k] == 0.0f);
     lr_lor_data_destroy(dense);
     lr_lor_data_destroy(data);
     lr_lor_data_destroy(NULL);

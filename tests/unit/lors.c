@@ -15,8 +15,7 @@ static void crystal_centre(const lr_module *m, int n, double out[3])
     const double p = n % m->crystals[0], q = n / m->crystals[0];
     for (int k = 0; k < 3; k++) {
         out[k] = m->centre_mm[k] + ((p + 0.5) - m->crystals[0] / 2.0) * m->pitch_mm[0] * m->u[k] +
-                 ((q + 0.5) - m->crystals[1] / 2.0) * m->pitch_mm[1] * m->v[k] -
-                 m->depth_mm / 2.0 * m->normal[k];
+                 ((q + 0.5) - m->crystals[1] / 2.0) * m->pitch_mm[1] * m->v[k] - m->depth_mm / 2.0 * m->normal[k];
     }
 }
 
@@ -25,8 +24,7 @@ static double distance_to_axis(const double a[3], const double b[3])
 {
     const double normal[2] = {b[1] - a[1], -(b[0] - a[0])};
     const double length = sqrt(normal[0] * normal[0] + normal[1] * normal[1]);
-    return length < 1e-9 ? sqrt(a[0] * a[0] + a[1] * a[1])
-                         : fabs(a[0] * normal[0] + a[1] * normal[1]) / length;
+    return length < 1e-9 ? sqrt(a[0] * a[0] + a[1] * a[1]) : fabs(a[0] * normal[0] + a[1] * normal[1]) / length;
 }
 
 /* The three rules for crystals a of module i and b of module j. */
@@ -37,19 +35,12 @@ static bool rules_hold(const lr_scanner *scanner, int i, int a, int j, int b)
     double ca[3], cb[3];
     crystal_centre(mi, a, ca);
     crystal_centre(mj, b, cb);
-    if (rules->field_of_view_mm > 0 &&
-        distance_to_axis(ca, cb) > rules->field_of_view_mm / 2 + 1e-9) {
-        return false;
-    }
+    if (rules->field_of_view_mm > 0 && distance_to_axis(ca, cb) > rules->field_of_view_mm / 2 + 1e-9) return false;
     const int ring_a = mi->first_crystal_ring + a / mi->crystals[0];
     const int ring_b = mj->first_crystal_ring + b / mj->crystals[0];
-    if (rules->limits_ring_difference && abs(ring_a - ring_b) > rules->max_ring_difference) {
-        return false;
-    }
+    if (rules->limits_ring_difference && abs(ring_a - ring_b) > rules->max_ring_difference) return false;
     int apart = abs(mi->position - mj->position);
-    if (scanner->num_positions - apart < apart) {
-        apart = scanner->num_positions - apart;
-    }
+    if (scanner->num_positions - apart < apart) apart = scanner->num_positions - apart;
     return rules->min_module_difference == 0 || apart >= rules->min_module_difference;
 }
 
@@ -74,9 +65,8 @@ static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
                 continue;
             }
             assert_int_equal(lor, *next + (int64_t)a * num_j + b);
-            if (lr_lors_in_coincidence(lors, lor) != expected) {
+            if (lr_lors_in_coincidence(lors, lor) != expected)
                 fail_msg("modules %d %d, crystals %d %d: expected %d", i, j, a, b, expected);
-            }
             const lr_lor spelled = lr_lors_describe(lors, lor);
             assert_true(spelled.module_i == i && spelled.module_j == j);
             assert_int_equal(spelled.q * scanner->modules[i].crystals[0] + spelled.p, a);
@@ -132,9 +122,7 @@ static int64_t check_all(lr_scanner *scanner)
     assert_int_equal(lors->masks->num_pairs, pairs);
     lr_event *events = calloc((size_t)scanner->num_crystals + 1, sizeof(*events));
     assert_non_null(events);
-    for (int32_t crystal = 0; crystal < scanner->num_crystals; crystal++) {
-        check_events(lors, crystal, events);
-    }
+    for (int32_t crystal = 0; crystal < scanner->num_crystals; crystal++) check_events(lors, crystal, events);
     free(events);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
@@ -155,12 +143,11 @@ static lr_scanner *small_ring(double field_mm, int min_modules, int max_rings)
                           .pitch_mm = {4.0, 4.5},
                           .face_mm = {3.6, 4.0},
                           .depth_mm = 12.0};
-    return lr_scanner_create_ring(
-        &(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm,
-                                             .min_module_difference = min_modules,
-                                             .limits_ring_difference = max_rings >= 0,
-                                             .max_ring_difference = max_rings}},
-        &ring);
+    return lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm,
+                                                                       .min_module_difference = min_modules,
+                                                                       .limits_ring_difference = max_rings >= 0,
+                                                                       .max_ring_difference = max_rings}},
+                                  &ring);
 }
 
 static void rules_of_a_ring(void **state)
@@ -188,15 +175,14 @@ static void field_of_view_of_tilted_modules(void **state)
         lr_module modules[7];
         for (int m = 0; m < 7; m++) {
             const double angle = (m + 0.4 * test_random(&random)) * acos(-1.0) / 3.5;
-            modules[m] = tilted_module(
-                90 * cos(angle), 90 * sin(angle), 40 * test_random(&random) - 20,
-                angle * 180 / acos(-1.0), m == 3 ? 0.0 : 60 * test_random(&random) - 30,
-                1 + (int)(5 * test_random(&random)), 1 + (int)(6 * test_random(&random)));
+            modules[m] = tilted_module(90 * cos(angle), 90 * sin(angle), 40 * test_random(&random) - 20,
+                                       angle * 180 / acos(-1.0), m == 3 ? 0.0 : 60 * test_random(&random) - 30,
+                                       1 + (int)(5 * test_random(&random)), 1 + (int)(6 * test_random(&random)));
         }
-        check_all(lr_scanner_create(&(lr_scanner_params){
-            .modules = modules,
-            .num_modules = 7,
-            .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}}));
+        check_all(lr_scanner_create(
+            &(lr_scanner_params){.modules = modules,
+                                 .num_modules = 7,
+                                 .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}}));
     }
 }
 
@@ -210,8 +196,8 @@ static void lines_along_the_axis(void **state)
     ring.ring_pitch_mm = 9.0;
     for (int k = 0; k < 2; k++) { /* the crystals' middles are at a radius of 23 mm and more */
         const double field_mm = k == 0 ? 45.9 : 46.0;
-        lr_scanner *scanner = lr_scanner_create_ring(
-            &(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring);
+        lr_scanner *scanner =
+            lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring);
         lr_lors *lors = lr_lors_create(scanner, NULL);
         /* middle column of module 0 and of module 4, which stands above it */
         const int64_t lor = lr_lors_number(lors, 1, scanner->first_crystal[4] + 1);
@@ -233,8 +219,8 @@ static void lines_along_the_axis(void **state)
                                 .pitch_mm = {4, 4},
                                 .face_mm = {4, 4},
                                 .depth_mm = 5}};
-    check_all(lr_scanner_create(&(lr_scanner_params){
-        .modules = caps, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}}));
+    check_all(lr_scanner_create(
+        &(lr_scanner_params){.modules = caps, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}}));
 }
 
 /* A field of view that a line touches exactly counts it in: the columns of opposed modules pass the
@@ -246,8 +232,8 @@ static void field_of_view_edge_counts(void **state)
     const lr_ring ring = plain_ring(50.0, 2, crystals, 4.0, 4.0, 10.0);
     const double fields_mm[] = {11.99, 12.0 - 1e-8, 12.0, 12.01};
     for (int k = 0; k < 4; k++) {
-        lr_scanner *scanner = lr_scanner_create_ring(
-            &(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring);
+        lr_scanner *scanner =
+            lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring);
         /* two lines lie 6 mm off: column 0 and 3 of module 0 with 3 and 0 of module 1 */
         assert_int_equal(check_all(scanner), k < 2 ? 14 : 16);
     }
@@ -264,26 +250,20 @@ static void whole_scanners(void **state)
     const int64_t within_modules = 24 * ((int64_t)1620 * 1619 / 2);
     assert_int_equal(lors->count + within_modules, 755807760);
     assert_int_equal(lors->num_pairs, 24 * 23 / 2);
-    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
-        assert_int_equal(lors->masks->pairs[pair].kind, LR_MASK_ALL);
-    }
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) assert_int_equal(lors->masks->pairs[pair].kind, LR_MASK_ALL);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 
     const lr_ring mmr = plain_ring(328.0, 56, mmr_crystals, 4.0625, 4.0, 20.0);
-    scanner =
-        lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = 594.0,
-                                                                    .limits_ring_difference = true,
-                                                                    .max_ring_difference = 60}},
-                               &mmr);
+    scanner = lr_scanner_create_ring(
+        &(lr_scanner_params){
+            .coincidence = {.field_of_view_mm = 594.0, .limits_ring_difference = true, .max_ring_difference = 60}},
+        &mmr);
     lors = lr_lors_create(scanner, NULL);
     const int64_t opposite = lr_lors_pair(lors, 0, 28);
     int planes = 0;
-    for (int q = 0; q < 64; q++) {
-        for (int s = 0; s < 64; s++) {
-            planes += lr_coincidence_allows(lors, opposite, 3, q, 4, s);
-        }
-    }
+    for (int q = 0; q < 64; q++)
+        for (int s = 0; s < 64; s++) planes += lr_coincidence_allows(lors, opposite, 3, q, 4, s);
     assert_int_equal(planes, 4084); /* 64 x 64 less those further apart than 60 */
     assert_true(lors->masks->num_words < 4096);
     lr_lors_destroy(lors);
@@ -300,8 +280,8 @@ static void equal_masks_are_shared(void **state)
         const double angle = m * acos(-1.0) / 3;
         modules[m] = tilted_module(60 * cos(angle), 60 * sin(angle), 0, m * 60.0, 10, 5, 4);
     }
-    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
-        .modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
+    lr_scanner *scanner = lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const struct lr_coincidence_masks *masks = lors->masks;
     const struct lr_pair_mask *opposite = &masks->pairs[lr_lors_pair(lors, 0, 3)];
@@ -343,13 +323,9 @@ static void nothing_in_coincidence_is_an_error(void **state)
     (void)state;
     struct test_log log;
     test_log_init(&log);
-    const lr_module modules[2] = {tilted_module(100, 60, 0, 0, 0, 2, 2),
-                                  tilted_module(-100, 60, 0, 180, 0, 2, 2)};
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.name = "off",
-                                               .modules = modules,
-                                               .num_modules = 2,
-                                               .coincidence = {.field_of_view_mm = 9}});
+    const lr_module modules[2] = {tilted_module(100, 60, 0, 0, 0, 2, 2), tilted_module(-100, 60, 0, 180, 0, 2, 2)};
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
+        .name = "off", .modules = modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}});
     assert_null(lr_lors_create(scanner, &log.log));
     assert_int_equal(log.status, LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "off: no two crystals are in coincidence"));
@@ -374,14 +350,10 @@ static void numbers_out_of_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_of_a_ring),
-        cmocka_unit_test(field_of_view_of_tilted_modules),
-        cmocka_unit_test(lines_along_the_axis),
-        cmocka_unit_test(field_of_view_edge_counts),
-        cmocka_unit_test(whole_scanners),
-        cmocka_unit_test(equal_masks_are_shared),
-        cmocka_unit_test(work_may_be_stopped),
-        cmocka_unit_test(nothing_in_coincidence_is_an_error),
+        cmocka_unit_test(rules_of_a_ring),      cmocka_unit_test(field_of_view_of_tilted_modules),
+        cmocka_unit_test(lines_along_the_axis), cmocka_unit_test(field_of_view_edge_counts),
+        cmocka_unit_test(whole_scanners),       cmocka_unit_test(equal_masks_are_shared),
+        cmocka_unit_test(work_may_be_stopped),  cmocka_unit_test(nothing_in_coincidence_is_an_error),
         cmocka_unit_test(numbers_out_of_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,14 +28,11 @@ static void meet(void *user, int64_t begin, int64_t end, int worker)
     struct meeting *meeting = user;
     const bool is_share = begin % meeting->grain == 0 && begin < end && end <= meeting->count &&
                           (end - begin == meeting->grain || end == meeting->count);
-    if (!is_share || worker < 0 || worker >= THREADS ||
-        atomic_fetch_add(&meeting->workers[worker], 1) != 0) {
+    if (!is_share || worker < 0 || worker >= THREADS || atomic_fetch_add(&meeting->workers[worker], 1) != 0) {
         atomic_store(&meeting->is_wrong, true);
         return;
     }
-    for (int64_t k = begin; k < end; k++) {
-        atomic_fetch_add(&meeting->met[k], 1);
-    }
+    for (int64_t k = begin; k < end; k++) atomic_fetch_add(&meeting->met[k], 1);
     atomic_fetch_sub(&meeting->workers[worker], 1);
 }
 
@@ -102,23 +99,16 @@ static void each_index_is_met_once(void **state)
     static const int64_t counts[] = {0, 1, 2, 7, 1000, MOST}, grains[] = {1, 3, 64, 1 << 20};
     atomic_int *met = make_met(MOST);
     (void)state;
-    for (int c = 0; c < 6; c++) {
-        for (int g = 0; g < 4; g++) {
-            assert_true(shares_well(met, counts[c], grains[g]));
-        }
-    }
-    for (int k = 0; k < 3000; k++) {
-        assert_true(shares_well(met, 5 + k % 20, 1));
-    }
+    for (int c = 0; c < 6; c++)
+        for (int g = 0; g < 4; g++) assert_true(shares_well(met, counts[c], grains[g]));
+    for (int k = 0; k < 3000; k++) assert_true(shares_well(met, 5 + k % 20, 1));
     free(met);
 }
 
 static void all_threads_work(void **state)
 {
     (void)state;
-    for (int k = 0; k < 100; k++) {
-        assert_true(all_come());
-    }
+    for (int k = 0; k < 100; k++) assert_true(all_come());
 }
 
 static void callers_may_work_in_between(void **state)
@@ -126,8 +116,7 @@ static void callers_may_work_in_between(void **state)
     (void)state;
     atomic_int *met = make_met(1000), *others = make_met(1000);
     struct meeting meeting = {.met = met, .count = 1000, .grain = 10};
-    struct lr_parallel loop = {
-        .threads = THREADS, .count = 1000, .grain = 10, .body = meet, .user = &meeting};
+    struct lr_parallel loop = {.threads = THREADS, .count = 1000, .grain = 10, .body = meet, .user = &meeting};
     lr_parallel_begin(&loop);
     assert_true(shares_well(others, 1000, 7));
     lr_parallel_end(&loop);
@@ -140,11 +129,8 @@ static void run_inner(void *user, int64_t begin, int64_t end, int worker)
 {
     atomic_int *met = make_met(50);
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        if (!shares_well(met, 50, 3)) {
-            atomic_store((atomic_bool *)user, true);
-        }
-    }
+    for (int64_t k = begin; k < end; k++)
+        if (!shares_well(met, 50, 3)) atomic_store((atomic_bool *)user, true);
     free(met);
 }
 
@@ -159,9 +145,7 @@ static void loops_may_be_in_loops(void **state)
 
 static void *call_often(void *is_wrong)
 {
-    for (int k = 0; k < 20; k++) {
-        run_inner(is_wrong, 0, 10, 0);
-    }
+    for (int k = 0; k < 20; k++) run_inner(is_wrong, 0, 10, 0);
     return NULL;
 }
 
@@ -171,12 +155,8 @@ static void threads_have_loops_at_a_time(void **state)
     atomic_bool is_wrong;
     (void)state;
     atomic_init(&is_wrong, false);
-    for (int k = 0; k < 4; k++) {
-        assert_int_equal(pthread_create(&callers[k], NULL, call_often, &is_wrong), 0);
-    }
-    for (int k = 0; k < 4; k++) {
-        pthread_join(callers[k], NULL);
-    }
+    for (int k = 0; k < 4; k++) assert_int_equal(pthread_create(&callers[k], NULL, call_often, &is_wrong), 0);
+    for (int k = 0; k < 4; k++) pthread_join(callers[k], NULL);
     assert_false(atomic_load(&is_wrong));
 }
 

@@ -10,17 +10,15 @@ static const double pi = 3.14159265358979323846;
 
 static lr_image *draw(const char *name, const lr_grid *grid, double radius_mm, int subsamples)
 {
-    return lr_phantom_create(
-        &(lr_phantom_params){.name = name, .radius_mm = radius_mm, .subsamples = subsamples}, grid);
+    return lr_phantom_create(&(lr_phantom_params){.name = name, .radius_mm = radius_mm, .subsamples = subsamples},
+                             grid);
 }
 
 /* Sum of values times the voxel's volume. */
 static double integral(const lr_image *image)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < lr_grid_num_voxels(&image->grid); k++) {
-        sum += image->values[k];
-    }
+    for (int64_t k = 0; k < lr_grid_num_voxels(&image->grid); k++) sum += image->values[k];
     return sum * image->grid.voxel_mm[0] * image->grid.voxel_mm[1] * image->grid.voxel_mm[2];
 }
 
@@ -44,11 +42,10 @@ static void rods_keep_their_distances(void **state)
         assert_true(x * sin(high) - y * cos(high) >= 0.75 * diameter - 1e-9);
         for (int b = 0; b < num_rods; b++) {
             const double apart = hypot(x - rods[b].centre_mm[0], y - rods[b].centre_mm[1]);
-            if (b != a && rods[b].sector == rod->sector) {
+            if (b != a && rods[b].sector == rod->sector)
                 nearest = fmin(nearest, apart);
-            } else if (b != a) {
+            else if (b != a)
                 assert_true(apart > rod->radius_mm + rods[b].radius_mm);
-            }
         }
         assert_close(nearest, 2 * diameter, 1e-9);
     }
@@ -86,10 +83,8 @@ static void rods_fill_their_wedge(void **state)
             in_sector[rods[n].sector]++;
             area += pi * rods[n].radius_mm * rods[n].radius_mm;
         }
-        for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++) {
-            assert_int_equal(in_sector[sector],
-                             count_lattice_points(lr_derenzo_diameters_mm[sector], radii[k]));
-        }
+        for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++)
+            assert_int_equal(in_sector[sector], count_lattice_points(lr_derenzo_diameters_mm[sector], radii[k]));
         const double share = area / (pi * radii[k] * radii[k]) / (pi / (8 * sqrt(3.0)));
         assert_true(k < 3 || fabs(share - 1.0) < 0.01); /* rim and sides: some d / R */
         free(rods);
@@ -99,14 +94,11 @@ static void rods_fill_their_wedge(void **state)
 static void derenzo_has_the_rods_area(void **state)
 {
     (void)state;
-    const lr_grid grid =
-        lr_grid_centred((const int[3]){96, 96, 3}, (const double[3]){0.45, 0.45, 2});
+    const lr_grid grid = lr_grid_centred((const int[3]){96, 96, 3}, (const double[3]){0.45, 0.45, 2});
     int num_rods = 0;
     double area = 0.0;
     struct lr_rod *rods = lr_derenzo_rods(0.46 * 96 * 0.45, &num_rods, NULL);
-    for (int k = 0; k < num_rods; k++) {
-        area += pi * rods[k].radius_mm * rods[k].radius_mm;
-    }
+    for (int k = 0; k < num_rods; k++) area += pi * rods[k].radius_mm * rods[k].radius_mm;
     lr_image *image = draw("derenzo", &grid, 0, 0);
     /* The error of a disc's area counted over points at spacing h is about h^2 sqrt(r / h) each;
      * over some 60 rods this is below 1 %. */
@@ -135,9 +127,7 @@ static void spheres_have_their_volumes(void **state)
     const double radius = 57.2; /* half the reference size */
     const double diameters[6] = {5, 6.5, 8.5, 11, 14, 18.5};
     double expected = 0.25 * pi * radius * radius * 60;
-    for (int k = 0; k < 6; k++) {
-        expected += 0.75 * pi / 6 * diameters[k] * diameters[k] * diameters[k];
-    }
+    for (int k = 0; k < 6; k++) expected += 0.75 * pi / 6 * diameters[k] * diameters[k] * diameters[k];
     lr_image *image = draw("spheres", &grid, radius, 6);
     assert_close(integral(image), expected, 1e-3);
     for (int k = 0; k < 6; k++) {
@@ -158,13 +148,10 @@ static void six_spheres_are_equal(void **state)
     const double contrasts[2] = {6, 3};
     for (int n = 0; n < 2; n++) {
         const double background = 1 / contrasts[n];
-        const double expected =
-            background * pi * 87.5 * 87.5 * 21 + 6 * (1 - background) * pi / 6 * 125;
-        lr_image *image = lr_phantom_create(&(lr_phantom_params){.name = "six-spheres",
-                                                                 .radius_mm = 87.5,
-                                                                 .subsamples = 6,
-                                                                 .contrast = n == 0 ? 0 : 3},
-                                            &grid);
+        const double expected = background * pi * 87.5 * 87.5 * 21 + 6 * (1 - background) * pi / 6 * 125;
+        lr_image *image = lr_phantom_create(
+            &(lr_phantom_params){.name = "six-spheres", .radius_mm = 87.5, .subsamples = 6, .contrast = n == 0 ? 0 : 3},
+            &grid);
         assert_non_null(image);
         assert_close(integral(image), expected, 1e-3);
         double above = 0; /* spheres alone, which are 1e-4 of all */
@@ -214,25 +201,21 @@ static void assert_refused(lr_phantom_params params, const lr_grid *grid, const 
     params.log = &log.log;
     assert_null(lr_phantom_create(&params, grid));
     assert_int_equal(log.status, LR_USAGE);
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
-    }
+    if (strstr(log.error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
 }
 
 static void misfits_are_refused(void **state)
 {
     (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 2}, (const double[3]){1, 1, 1});
-    assert_refused(
-        (lr_phantom_params){.name = "derenzoo"}, &grid,
-        "there is no phantom \"derenzoo\": use one of derenzo, spheres, six-spheres, point");
+    assert_refused((lr_phantom_params){.name = "derenzoo"}, &grid,
+                   "there is no phantom \"derenzoo\": use one of derenzo, spheres, six-spheres, point");
     assert_refused((lr_phantom_params){.name = "derenzo"}, &grid, "radius of at least 9.6 mm");
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = 10.5}, &grid,
                    "a radius of 10.5 mm does not fit the grid: it must be positive and at most 10");
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
     assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
-    assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid,
-                   "contrast of 0.5");
+    assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid, "contrast of 0.5");
     for (int k = 0; lr_phantom_names()[k] != NULL; k++) {
         lr_image *image = draw(lr_phantom_names()[k], &grid, 10.0, 0);
         assert_non_null(image);
@@ -244,9 +227,7 @@ static lr_image *random_labels(uint64_t *random)
 {
     const lr_grid grid = {.size = {7, 6, 5}, .voxel_mm = {2, 2.5, 3}, .origin_mm = {90, -7, 3}};
     lr_image *labels = lr_image_create(&grid, NULL);
-    for (int k = 0; k < 210; k++) {
-        labels->values[k] = (float)floor(5 * test_random(random));
-    }
+    for (int k = 0; k < 210; k++) labels->values[k] = (float)floor(5 * test_random(random));
     return labels;
 }
 
@@ -263,9 +244,7 @@ static void labels_become_activity(void **state)
     lr_image *labels = random_labels(&random);
     const lr_grid grid = lr_grid_centred(labels->grid.size, labels->grid.voxel_mm);
     lr_image *image = lr_phantom_from_labels(labels, &grid, NULL);
-    for (int k = 0; k < 210; k++) {
-        assert_true(fabs(image->values[k] - activity_of(labels->values[k])) < 1e-6);
-    }
+    for (int k = 0; k < 210; k++) assert_true(fabs(image->values[k] - activity_of(labels->values[k])) < 1e-6);
     lr_image_destroy(image);
     lr_image_destroy(labels);
 }
@@ -277,19 +256,14 @@ static void resampling_keeps_the_integral(void **state)
     uint64_t random = test_seed();
     lr_image *labels = random_labels(&random);
     double expected = 0.0;
-    for (int k = 0; k < 210; k++) {
-        expected += activity_of(labels->values[k]) * 2 * 2.5 * 3;
-    }
+    for (int k = 0; k < 210; k++) expected += activity_of(labels->values[k]) * 2 * 2.5 * 3;
     const double voxels[][3] = {{0.7, 0.9, 1.1}, {3, 2, 5}, {40, 40, 40}, {2, 2.5, 0.4}};
     for (int k = 0; k < 4; k++) {
         int size[3];
-        for (int axis = 0; axis < 3; axis++) {
-            size[axis] = (int)ceil(25 / voxels[k][axis]) + 2;
-        }
+        for (int axis = 0; axis < 3; axis++) size[axis] = (int)ceil(25 / voxels[k][axis]) + 2;
         lr_grid grid = lr_grid_centred(size, voxels[k]);
-        for (int axis = 0; axis < 3; axis++) {
+        for (int axis = 0; axis < 3; axis++)
             grid.origin_mm[axis] += 0.9 * (test_random(&random) - 0.5) * voxels[k][axis];
-        }
         lr_image *image = lr_phantom_from_labels(labels, &grid, NULL);
         assert_close(integral(image), expected, 1e-6); /* float values */
         lr_image_destroy(image);
@@ -317,16 +291,11 @@ static void other_labels_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rods_keep_their_distances),
-        cmocka_unit_test(rods_fill_their_wedge),
-        cmocka_unit_test(derenzo_has_the_rods_area),
-        cmocka_unit_test(spheres_have_their_volumes),
-        cmocka_unit_test(six_spheres_are_equal),
-        cmocka_unit_test(point_is_nearest_the_centre),
-        cmocka_unit_test(misfits_are_refused),
-        cmocka_unit_test(labels_become_activity),
-        cmocka_unit_test(resampling_keeps_the_integral),
-        cmocka_unit_test(other_labels_are_refused),
+        cmocka_unit_test(rods_keep_their_distances),     cmocka_unit_test(rods_fill_their_wedge),
+        cmocka_unit_test(derenzo_has_the_rods_area),     cmocka_unit_test(spheres_have_their_volumes),
+        cmocka_unit_test(six_spheres_are_equal),         cmocka_unit_test(point_is_nearest_the_centre),
+        cmocka_unit_test(misfits_are_refused),           cmocka_unit_test(labels_become_activity),
+        cmocka_unit_test(resampling_keeps_the_integral), cmocka_unit_test(other_labels_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,7 @@ enum { DRAWS = 200000 };
 static float *draw(double mean, uint64_t seed, int64_t count)
 {
     float *values = malloc((size_t)count * sizeof(*values));
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)mean;
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)mean;
     assert_int_equal(lr_poisson(values, count, seed, NULL), LR_OK);
     return values;
 }
@@ -28,10 +26,8 @@ static void check_moments(const float *values, double mean)
     }
     const double off_mean = (sum / DRAWS) / sqrt(mean / DRAWS);
     const double off_variance = (squares / DRAWS - mean) / sqrt((mean + 2 * mean * mean) / DRAWS);
-    if (fabs(off_mean) > 5 || fabs(off_variance) > 5) {
-        fail_msg("mean %g: sample mean off by %.2f, variance by %.2f standard errors", mean,
-                 off_mean, off_variance);
-    }
+    if (fabs(off_mean) > 5 || fabs(off_variance) > 5)
+        fail_msg("mean %g: sample mean off by %.2f, variance by %.2f standard errors", mean, off_mean, off_variance);
 }
 
 /* Pearson's chi-square over cells of at least 50 expected draws each; it has mean f and variance
@@ -59,8 +55,7 @@ static void check_distribution(const float *values, double mean)
     }
     free(seen);
     const double freedom = cells - 1;
-    print_message("mean %g: chi-square %.1f over %.0f degrees of freedom\n", mean, chi_square,
-                  freedom);
+    print_message("mean %g: chi-square %.1f over %.0f degrees of freedom\n", mean, chi_square, freedom);
     assert_true(freedom >= 1);
     assert_true(fabs(chi_square - freedom) <= 5 * sqrt(2 * freedom) + 5);
 }
@@ -101,9 +96,7 @@ static void draws_depend_on_seed_and_index(void **state)
         again[k + 1] = 25.0f;
     }
     assert_int_equal(lr_poisson(again, 19999, 7, NULL), LR_OK);
-    for (int k = 1; k < 19999; k += 2) {
-        assert_true(again[k] == all[k]);
-    }
+    for (int k = 1; k < 19999; k += 2) assert_true(again[k] == all[k]);
     free(all);
     free(again);
     free(other);
@@ -119,9 +112,7 @@ static void neighbours_are_independent(void **state)
     for (int m = 0; m < 2; m++) {
         float *values = draw(means[m], 11, DRAWS);
         double covariance = 0.0;
-        for (int k = 1; k < DRAWS; k++) {
-            covariance += (values[k] - means[m]) * (values[k - 1] - means[m]) / (DRAWS - 1);
-        }
+        for (int k = 1; k < DRAWS; k++) covariance += (values[k] - means[m]) * (values[k - 1] - means[m]) / (DRAWS - 1);
         assert_true(fabs(covariance) < 5 * means[m] / sqrt(DRAWS));
         free(values);
     }
@@ -162,16 +153,12 @@ static void purposes_are_independent(void **state)
     enum { COUNT = 20000 };
     static float counts[LR_NUM_RANDOM_STREAMS][COUNT];
     for (int p = 0; p < LR_NUM_RANDOM_STREAMS; p++) {
-        for (int k = 0; k < COUNT; k++) {
-            counts[p][k] = 4.0f;
-        }
+        for (int k = 0; k < COUNT; k++) counts[p][k] = 4.0f;
         const lr_poisson_stream stream = {.seed = 7, .purpose = (lr_random_stream)p};
         assert_int_equal(lr_poisson_part(counts[p], COUNT, &stream, NULL), LR_OK);
         for (int q = 0; q < p; q++) {
             double sum = 0.0;
-            for (int k = 0; k < COUNT; k++) {
-                sum += (counts[p][k] - 4.0) * (counts[q][k] - 4.0) / 4.0;
-            }
+            for (int k = 0; k < COUNT; k++) sum += (counts[p][k] - 4.0) * (counts[q][k] - 4.0) / 4.0;
             assert_true(fabs(sum / COUNT) < 5.0 / sqrt(COUNT));
         }
     }
@@ -186,9 +173,7 @@ static void parts_are_those_of_the_whole(void **state)
     for (int64_t first = 0, length = 1; first < COUNT; first += length, length = 2 * length + 1) {
         const int64_t count = first + length < COUNT ? length : COUNT - first;
         float *part = malloc((size_t)count * sizeof(*part));
-        for (int64_t k = 0; k < count; k++) {
-            part[k] = 3.5f;
-        }
+        for (int64_t k = 0; k < count; k++) part[k] = 3.5f;
         const lr_poisson_stream stream = {.seed = 11, .first = first};
         assert_int_equal(lr_poisson_part(part, count, &stream, NULL), LR_OK);
         assert_memory_equal(part, whole + first, (size_t)count * sizeof(*part));
@@ -200,12 +185,9 @@ static void parts_are_those_of_the_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_poisson),
-        cmocka_unit_test(draws_depend_on_seed_and_index),
-        cmocka_unit_test(neighbours_are_independent),
-        cmocka_unit_test(purposes_are_independent),
-        cmocka_unit_test(parts_are_those_of_the_whole),
-        cmocka_unit_test(extremes),
+        cmocka_unit_test(counts_are_poisson),           cmocka_unit_test(draws_depend_on_seed_and_index),
+        cmocka_unit_test(neighbours_are_independent),   cmocka_unit_test(purposes_are_independent),
+        cmocka_unit_test(parts_are_those_of_the_whole), cmocka_unit_test(extremes),
         cmocka_unit_test(bad_expectations_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

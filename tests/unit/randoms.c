@@ -22,14 +22,10 @@ static double single(enum pattern pattern, int m, int n, uint64_t *state)
     static const double columns[NU] = {1.3, 1.0, 0.8, 1.1, 1.5};
     const double ring = (m / 6) * NV + n / NU;
     switch (pattern) {
-    case BY_CRYSTAL:
-        return 0.5 + test_random(state);
-    case BY_PLACE:
-        return columns[n % NU] * (1.0 + 0.1 * ring);
-    case BY_COLUMN:
-        return columns[n % NU];
-    default:
-        return 1.0;
+    case BY_CRYSTAL: return 0.5 + test_random(state);
+    case BY_PLACE: return columns[n % NU] * (1.0 + 0.1 * ring);
+    case BY_COLUMN: return columns[n % NU];
+    default: return 1.0;
     }
 }
 
@@ -37,17 +33,14 @@ static double truth(const struct session *s, int64_t l)
 {
     const lr_lor lor = lr_lors_describe(s->fixture.lors, l);
     return lr_lors_in_coincidence(s->fixture.lors, l)
-               ? s->singles[lor.module_i * 20 + lor.q * NU + lor.p] *
-                     s->singles[lor.module_j * 20 + lor.s * NU + lor.r]
+               ? s->singles[lor.module_i * 20 + lor.q * NU + lor.p] * s->singles[lor.module_j * 20 + lor.s * NU + lor.r]
                : 0.0;
 }
 
 static double sum_of(const lr_lor_data *data)
 {
     double sum = 0.0;
-    for (int64_t k = 0; k < data->count; k++) {
-        sum += data->values[k];
-    }
+    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
     return sum;
 }
 
@@ -58,21 +51,13 @@ static void session_init(struct session *s, enum pattern pattern, double total)
     *s = (struct session){0};
     fixture_init(&s->fixture, FIXTURE_TWO_RINGS);
     assert_int_equal(s->fixture.scanner->num_crystals, NUM_CRYSTALS);
-    for (int c = 0; c < NUM_CRYSTALS; c++) {
-        s->singles[c] = single(pattern, c / 20, c % 20, &state);
-    }
+    for (int c = 0; c < NUM_CRYSTALS; c++) s->singles[c] = single(pattern, c / 20, c % 20, &state);
     s->delayeds = lr_lor_data_create(s->fixture.lors, NULL);
     assert_non_null(s->delayeds);
     double sum = 0.0;
-    for (int64_t l = 0; l < s->delayeds->count; l++) {
-        sum += truth(s, l);
-    }
-    for (int c = 0; c < NUM_CRYSTALS; c++) {
-        s->singles[c] *= sqrt(total / sum);
-    }
-    for (int64_t l = 0; l < s->delayeds->count; l++) {
-        s->delayeds->values[l] = (float)truth(s, l);
-    }
+    for (int64_t l = 0; l < s->delayeds->count; l++) sum += truth(s, l);
+    for (int c = 0; c < NUM_CRYSTALS; c++) s->singles[c] *= sqrt(total / sum);
+    for (int64_t l = 0; l < s->delayeds->count; l++) s->delayeds->values[l] = (float)truth(s, l);
 }
 
 static void session_finish(struct session *s)
@@ -86,9 +71,7 @@ static lr_randoms *estimate(const struct session *s)
     struct test_log log;
     test_log_init(&log);
     lr_randoms *randoms = lr_randoms_estimate(s->fixture.lors, s->delayeds, &log.log);
-    if (randoms == NULL) {
-        fail_msg("no randoms: %s", log.error);
-    }
+    if (randoms == NULL) fail_msg("no randoms: %s", log.error);
     return randoms;
 }
 
@@ -154,9 +137,7 @@ static void fan_sums_are_kept(void **unused)
     double measured[NUM_CRYSTALS] = {0}, estimated[NUM_CRYSTALS] = {0};
     sum_fans(s.fixture.lors, s.delayeds->values, measured);
     sum_fans(s.fixture.lors, values, estimated);
-    for (int c = 0; c < NUM_CRYSTALS; c++) {
-        assert_close(measured[c], estimated[c], 1e-5);
-    }
+    for (int c = 0; c < NUM_CRYSTALS; c++) assert_close(measured[c], estimated[c], 1e-5);
     free(values);
     lr_randoms_destroy(randoms);
     session_finish(&s);
@@ -171,9 +152,7 @@ static double chi_square(const struct session *s, const lr_randoms *randoms)
     double ends[NUM_CRYSTALS] = {0}, chi2 = 0.0;
     float *expected = calloc((size_t)s->delayeds->count, sizeof(*expected));
     assert_non_null(expected);
-    for (int64_t l = 0; l < s->delayeds->count; l++) {
-        expected[l] = (float)truth(s, l);
-    }
+    for (int64_t l = 0; l < s->delayeds->count; l++) expected[l] = (float)truth(s, l);
     sum_fans(s->fixture.lors, expected, ends);
     for (int c = 0; c < NUM_CRYSTALS; c++) {
         const double rate = sqrt(randoms->product.scale) * randoms->values[c];
@@ -196,8 +175,7 @@ static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
         for (uint64_t draw = 0; draw < DRAWS; draw++) {
             struct session s;
             session_init(&s, (enum pattern)pattern, totals[pattern]);
-            assert_int_equal(
-                lr_poisson(s.delayeds->values, s.delayeds->count, seed + 100 * draw, NULL), LR_OK);
+            assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, seed + 100 * draw, NULL), LR_OK);
             lr_randoms *randoms = estimate(&s);
             assert_int_equal(randoms->pooled, pooled[pattern]);
             chi2 += chi_square(&s, randoms);
@@ -258,11 +236,9 @@ static lr_lor_data draw_events(const lr_lors *lors, int64_t num_events)
     uint64_t state = test_seed();
     int64_t *events = calloc((size_t)num_events, sizeof(*events));
     assert_non_null(events);
-    for (int64_t k = 0; k < num_events; k++) {
-        do {
+    for (int64_t k = 0; k < num_events; k++) do {
             events[k] = (int64_t)(test_random(&state) * (double)lors->count);
         } while (!lr_lors_in_coincidence(lors, events[k]));
-    }
     lr_lor_data *binned = lr_lor_data_bin(events, num_events, NULL);
     assert_non_null(binned);
     free(events);
@@ -290,9 +266,8 @@ static void clinical_scanner(void **unused)
         assert_true(randoms->delayeds == num_delayeds[k]);
         assert_close(lr_crystal_product_sum(&randoms->product, 0), num_delayeds[k], 1e-12);
         const int first = scanner->first_crystal[scanner->num_modules / 2];
-        for (int c = 0; c < 64 && k == 0; c++) { /* the same place in another module */
+        for (int c = 0; c < 64 && k == 0; c++) /* the same place in another module */
             assert_true(randoms->values[c] == randoms->values[first + c]);
-        }
         free(delayeds.index);
         free(delayeds.values);
         lr_randoms_destroy(randoms);
@@ -318,9 +293,7 @@ static void bad_delayeds_are_refused(void **unused)
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
     assert_non_null(strstr(log.error, "no delayed coincidences"));
     int64_t outside = 0; /* out of coincidence */
-    while (lr_lors_in_coincidence(s.fixture.lors, outside)) {
-        outside++;
-    }
+    while (lr_lors_in_coincidence(s.fixture.lors, outside)) outside++;
     s.delayeds->values[outside] = 3.0f;
     assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
     assert_non_null(strstr(log.warning, "3 delayeds lie in LORs out of coincidence"));
@@ -338,9 +311,8 @@ static void ends_are_enough(void **state)
     for (int64_t l = 0; l < s.delayeds->count; l++) {
         int32_t crystals[2];
         lr_lors_crystals(s.fixture.lors, l, crystals);
-        for (int k = 0; k < 2 && lr_lors_in_coincidence(s.fixture.lors, l); k++) {
+        for (int k = 0; k < 2 && lr_lors_in_coincidence(s.fixture.lors, l); k++)
             ends[crystals[k]] += s.delayeds->values[l];
-        }
     }
     lr_randoms *of_counts = lr_randoms_estimate(s.fixture.lors, s.delayeds, NULL);
     lr_randoms *of_ends = lr_randoms_of_ends(s.fixture.lors, ends, NULL);
@@ -348,9 +320,7 @@ static void ends_are_enough(void **state)
     assert_non_null(of_ends);
     assert_int_equal(of_ends->pooled, of_counts->pooled);
     assert_true(fabs(of_ends->delayeds / of_counts->delayeds - 1.0) < 1e-12);
-    for (int c = 0; c < NUM_CRYSTALS; c++) {
-        assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);
-    }
+    for (int c = 0; c < NUM_CRYSTALS; c++) assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);
     ends[3] = -1.0;
     assert_null(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
     lr_randoms_destroy(of_counts);

@@ -7,11 +7,9 @@
 static void assert_point(const double point[3], double x, double y, double z)
 {
     const double expected[3] = {x, y, z};
-    for (int k = 0; k < 3; k++) {
-        if (fabs(point[k] - expected[k]) > 1e-9) {
+    for (int k = 0; k < 3; k++)
+        if (fabs(point[k] - expected[k]) > 1e-9)
             fail_msg("coordinate %d is %.12g, not %.12g", k, point[k], expected[k]);
-        }
-    }
 }
 
 static double dot(const double a[3], const double b[3])
@@ -96,9 +94,7 @@ static void panel_matches_the_crystal_map(void **state)
 {
     (void)state;
     char path[1024], line[256];
-    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) {
-        skip();
-    }
+    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) skip();
     lr_scanner *scanner = create_safir();
     FILE *file = fopen(path, "r");
     int lines = 0;
@@ -106,18 +102,14 @@ static void panel_matches_the_crystal_map(void **state)
     while (fgets(line, sizeof(line), file) != NULL) {
         int ring, detector, layer;
         double at[3], least = INFINITY;
-        if (sscanf(line, "%d %d %d %lf %lf %lf", &ring, &detector, &layer, &at[0], &at[1],
-                   &at[2]) != 6) {
-            continue;
-        }
+        if (sscanf(line, "%d %d %d %lf %lf %lf", &ring, &detector, &layer, &at[0], &at[1], &at[2]) != 6) continue;
         lines++;
         for (int crystal = 0; crystal < scanner->num_crystals; crystal++) {
             const int m = lr_scanner_module_of(scanner, crystal);
             const int n = crystal - scanner->first_crystal[m], nu = scanner->modules[m].crystals[0];
             double centre[3];
             lr_module_crystal_centre(&scanner->modules[m], n % nu, n / nu, centre);
-            least =
-                fmin(least, hypot(hypot(centre[0] - at[0], centre[1] - at[1]), centre[2] - at[2]));
+            least = fmin(least, hypot(hypot(centre[0] - at[0], centre[1] - at[1]), centre[2] - at[2]));
         }
         worst = fmax(worst, least);
     }
@@ -146,16 +138,12 @@ static void crystals_are_counted(void **state)
 static void crystals_find_their_module(void **state)
 {
     (void)state;
-    const lr_module modules[3] = {tilted_module(100, 0, 0, 0, 0, 3, 2),
-                                  tilted_module(-100, 0, 0, 180, 0, 1, 1),
+    const lr_module modules[3] = {tilted_module(100, 0, 0, 0, 0, 3, 2), tilted_module(-100, 0, 0, 180, 0, 1, 1),
                                   tilted_module(0, 100, 0, 90, 0, 5, 7)};
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
-    for (int m = 0; m < 3; m++) {
-        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
+    for (int m = 0; m < 3; m++)
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++)
             assert_int_equal(lr_scanner_module_of(scanner, c), m);
-        }
-    }
     assert_int_equal(scanner->num_crystals, 6 + 1 + 35);
     lr_scanner_destroy(scanner);
 }
@@ -165,16 +153,14 @@ static void normals_point_inwards(void **state)
 {
     (void)state;
     lr_module modules[6] = {
-        tilted_module(100, 0, 0, 0, 0, 2, 2),    /* u x v points outwards */
-        tilted_module(-100, 0, 0, 180, 0, 2, 2), /* the same, with v turned round below */
-        tilted_module(0, 100, 20, 90, 30, 2, 2), /* tilted */
+        tilted_module(100, 0, 0, 0, 0, 2, 2),                       /* u x v points outwards */
+        tilted_module(-100, 0, 0, 180, 0, 2, 2),                    /* the same, with v turned round below */
+        tilted_module(0, 100, 20, 90, 30, 2, 2),                    /* tilted */
         {.centre_mm = {0, 0, 150}, .u = {1, 0, 0}, .v = {0, 1, 0}}, /* end caps: across the axis */
         {.centre_mm = {0, 0, -150}, .u = {1, 0, 0}, .v = {0, 1, 0}},
         {.centre_mm = {0, 0, 0}, .u = {0, 1, 0}, .v = {1, 0, 0}}, /* at the origin: n = u x v */
     };
-    for (int k = 0; k < 3; k++) {
-        modules[1].v[k] = -modules[1].v[k];
-    }
+    for (int k = 0; k < 3; k++) modules[1].v[k] = -modules[1].v[k];
     for (int m = 3; m < 6; m++) {
         for (int k = 0; k < 2; k++) {
             modules[m].crystals[k] = 2;
@@ -182,8 +168,7 @@ static void normals_point_inwards(void **state)
         }
         modules[m].depth_mm = 10.0;
     }
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 6});
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 6});
     assert_non_null(scanner);
     assert_point(scanner->modules[0].normal, -1, 0, 0);
     assert_point(scanner->modules[1].normal, 1, 0, 0);
@@ -202,10 +187,8 @@ static void normals_point_inwards(void **state)
 static void axis_decides_before_origin(void **state)
 {
     (void)state;
-    const lr_module modules[2] = {tilted_module(100, 0, 200, 0, 60, 2, 2),
-                                  tilted_module(-100, 0, 0, 180, 0, 2, 2)};
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    const lr_module modules[2] = {tilted_module(100, 0, 200, 0, 60, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     const lr_module *module = &scanner->modules[0];
     assert_point(module->normal, -0.5, 0, sqrt(0.75));
     assert_true(dot(module->normal, module->centre_mm) > 0.0); /* away from the origin */
@@ -216,33 +199,27 @@ static void axis_decides_before_origin(void **state)
 static void axes_are_orthonormal(void **state)
 {
     (void)state;
-    lr_module modules[2] = {tilted_module(80, 60, 0, 33, 17, 2, 2),
-                            tilted_module(-100, 0, 0, 180, 0, 2, 2)};
+    lr_module modules[2] = {tilted_module(80, 60, 0, 33, 17, 2, 2), tilted_module(-100, 0, 0, 180, 0, 2, 2)};
     for (int k = 0; k < 3; k++) {
         modules[0].u[k] = round(modules[0].u[k] * 1e6) / 1e6 * (1.0 + 5e-7);
         modules[0].v[k] = round(modules[0].v[k] * 1e6) / 1e6;
     }
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     assert_non_null(scanner);
     assert_true(fabs(dot(modules[0].u, modules[0].v)) > 1e-8); /* there was something to mend */
     const lr_module *m = &scanner->modules[0];
     const double *const axes[3] = {m->u, m->v, m->normal};
-    for (int a = 0; a < 3; a++) {
-        for (int b = 0; b < 3; b++) {
-            assert_true(fabs(dot(axes[a], axes[b]) - (a == b)) < 4e-16);
-        }
-    }
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) assert_true(fabs(dot(axes[a], axes[b]) - (a == b)) < 4e-16);
     lr_scanner_destroy(scanner);
 }
 
 static void detection_plane_lies_behind_the_face(void **state)
 {
     (void)state;
-    const lr_module modules[2] = {tilted_module(100, 0, 5, 0, 0, 2, 2),
-                                  tilted_module(-100, 0, 5, 180, 0, 2, 2)};
-    lr_scanner *scanner = lr_scanner_create(
-        &(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 3.0});
+    const lr_module modules[2] = {tilted_module(100, 0, 5, 0, 0, 2, 2), tilted_module(-100, 0, 5, 180, 0, 2, 2)};
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 3.0});
     double centre[3];
     lr_scanner_detection_centre(scanner, 0, centre);
     assert_point(centre, 103, 0, 5);

@@ -15,11 +15,10 @@ struct pair {
 
 static void init_pair(struct pair *pair)
 {
-    *pair = (struct pair){
-        .modules = {tilted_module(100, 0, 0, 0, 0, 4, 4), tilted_module(-100, 0, 0, 180, 0, 4, 4)}};
+    *pair = (struct pair){.modules = {tilted_module(100, 0, 0, 0, 0, 4, 4), tilted_module(-100, 0, 0, 180, 0, 4, 4)}};
     test_log_init(&pair->log);
-    pair->params = (lr_scanner_params){
-        .name = "pair", .modules = pair->modules, .num_modules = 2, .log = &pair->log.log};
+    pair->params =
+        (lr_scanner_params){.name = "pair", .modules = pair->modules, .num_modules = 2, .log = &pair->log.log};
 }
 
 /* The scanner is refused as bad input, in a sentence that contains these words. */
@@ -27,9 +26,8 @@ static void assert_refused(struct pair *pair, const char *words)
 {
     assert_null(lr_scanner_create(&pair->params));
     assert_int_equal(pair->log.status, LR_BAD_INPUT);
-    if (strstr(pair->log.error, words) == NULL || strstr(pair->log.error, "pair: ") == NULL) {
+    if (strstr(pair->log.error, words) == NULL || strstr(pair->log.error, "pair: ") == NULL)
         fail_msg("\"%s\" does not contain \"%s\"", pair->log.error, words);
-    }
     init_pair(pair);
 }
 
@@ -116,8 +114,7 @@ static void rules_are_checked(void **state)
     assert_refused(&pair, "max_ring_difference is -1");
     pair.params.num_positions = 2;
     pair.modules[1].position = 2;
-    assert_refused(&pair,
-                   "module 1 stands at position 2 around the ring: positions run from 0 to 1");
+    assert_refused(&pair, "module 1 stands at position 2 around the ring: positions run from 0 to 1");
 }
 
 /* Two modules side by side, 16 mm wide each: 1.2 mm too near, touching, just within tolerance. */
@@ -211,9 +208,7 @@ static void assert_ring_refused(const lr_ring *ring, const char *words)
     test_log_init(&log);
     assert_null(lr_scanner_create_ring(&(lr_scanner_params){.name = "r", .log = &log.log}, ring));
     assert_int_equal(log.status, LR_BAD_INPUT);
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
-    }
+    if (strstr(log.error, words) == NULL) fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
 }
 
 static void rings_are_checked(void **state)
@@ -254,14 +249,10 @@ static void rings_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unspoilt_pair_is_accepted),
-        cmocka_unit_test(sizes_are_checked),
-        cmocka_unit_test(axes_are_checked),
-        cmocka_unit_test(scanner_numbers_are_checked),
-        cmocka_unit_test(rules_are_checked),
-        cmocka_unit_test(overlap_is_measured),
-        cmocka_unit_test(overlap_of_turned_boxes),
-        cmocka_unit_test(ring_overlap_starts_at_the_polygon_side),
+        cmocka_unit_test(unspoilt_pair_is_accepted), cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(axes_are_checked),          cmocka_unit_test(scanner_numbers_are_checked),
+        cmocka_unit_test(rules_are_checked),         cmocka_unit_test(overlap_is_measured),
+        cmocka_unit_test(overlap_of_turned_boxes),   cmocka_unit_test(ring_overlap_starts_at_the_polygon_side),
         cmocka_unit_test(rings_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

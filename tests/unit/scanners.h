@@ -8,8 +8,8 @@
 #include "test.h"
 
 /* A ring of single blocks of crystals[0] x crystals[1]. `crystals` must outlive the ring. */
-static inline lr_ring plain_ring(double radius_mm, int modules, const int crystals[2],
-                                 double pitch_mm, double face_mm, double depth_mm)
+static inline lr_ring plain_ring(double radius_mm, int modules, const int crystals[2], double pitch_mm, double face_mm,
+                                 double depth_mm)
 {
     return (lr_ring){.radius_mm = radius_mm,
                      .modules = modules,
@@ -21,8 +21,7 @@ static inline lr_ring plain_ring(double radius_mm, int modules, const int crysta
 
 /* A module at a place, turned by an angle about z (0: facing along -x at x > 0) and then tilted so
  * that v leans from z towards the module's own normal. */
-static inline lr_module tilted_module(double x, double y, double z, double turn_deg,
-                                      double tilt_deg, int nu, int nv)
+static inline lr_module tilted_module(double x, double y, double z, double turn_deg, double tilt_deg, int nu, int nv)
 {
     const double degree = acos(-1.0) / 180.0;
     const double a = turn_deg * degree, b = tilt_deg * degree;

@@ -47,24 +47,19 @@ static lr_selection choose(struct world *world, bool by_pairs, double share, uin
     const lr_lors *lors = world->lors;
     lr_selection selection = {0};
     memset(world->chosen, 0, (size_t)lors->count * sizeof(*world->chosen));
-    if (by_pairs) {
+    if (by_pairs)
         selection.pairs = world->pairs;
-    } else {
+    else
         selection.lors = world->numbers;
-    }
     for (int64_t pair = 0; by_pairs && pair < lors->num_pairs; pair++) {
         if (test_random(state) < share) {
             world->pairs[selection.num_pairs++] = (int32_t)pair;
-            for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) {
-                world->chosen[lor] = true;
-            }
+            for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) world->chosen[lor] = true;
         }
     }
     for (int64_t lor = 0; !by_pairs && lor < lors->count; lor++) {
         world->chosen[lor] = test_random(state) < share;
-        if (world->chosen[lor]) {
-            world->numbers[selection.num_lors++] = lor;
-        }
+        if (world->chosen[lor]) world->numbers[selection.num_lors++] = lor;
     }
     return selection;
 }
@@ -77,18 +72,14 @@ static void check_walk(const struct world *world, struct lr_selection_walk walk)
     while (lr_selection_next(&walk)) {
         assert_true(walk.span.count > 0 && (walk.longest == 0 || walk.span.count <= walk.longest));
         for (int64_t k = 0; k < walk.span.count; k++, lor++, position++) {
-            for (; !world->chosen[lor] || lor < begin; lor++) {
-                position += world->chosen[lor];
-            }
+            for (; !world->chosen[lor] || lor < begin; lor++) position += world->chosen[lor];
             assert_true(lor < end);
             assert_int_equal(walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k, lor);
             assert_int_equal(walk.position + k, position);
             assert_int_equal(lr_selection_lor(world->lors, walk.selection, position), lor);
         }
     }
-    for (; lor < end; lor++) {
-        assert_false(world->chosen[lor] && lor >= begin);
-    }
+    for (; lor < end; lor++) assert_false(world->chosen[lor] && lor >= begin);
 }
 
 static void check_find(const struct world *world, const lr_selection *selection, uint64_t *state)
@@ -99,15 +90,12 @@ static void check_find(const struct world *world, const lr_selection *selection,
     for (int64_t lor = 0; lor < world->lors->count; lor++) {
         const int64_t expected = world->chosen[lor] ? position++ : -1;
         assert_int_equal(lr_selection_find(&every, lor), expected);
-        if (test_random(state) < 0.1) {
-            assert_int_equal(lr_selection_find(&some, lor), expected);
-        }
+        if (test_random(state) < 0.1) assert_int_equal(lr_selection_find(&some, lor), expected);
     }
     assert_int_equal(lr_selection_count(world->lors, selection), position);
 }
 
-static void check_selection(const struct world *world, const lr_selection *selection,
-                            uint64_t *state)
+static void check_selection(const struct world *world, const lr_selection *selection, uint64_t *state)
 {
     const int64_t count = world->lors->count;
     assert_int_equal(lr_selection_check(world->lors, selection, NULL), LR_OK);
@@ -146,9 +134,7 @@ static void test_every_selection_is_its_flags(void **unused)
 static void expect_refusal(struct world *world, lr_selection selection, const char *words)
 {
     assert_int_equal(lr_selection_check(world->lors, &selection, &world->log.log), LR_USAGE);
-    if (strstr(world->log.error, words) == NULL) {
-        fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
-    }
+    if (strstr(world->log.error, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
 }
 
 static void test_faults_are_named(void **unused)
@@ -161,23 +147,17 @@ static void test_faults_are_named(void **unused)
     const int32_t pairs[] = {0, 20, 21, 3, 2};
     const lr_selection both = {.lors = lors, .num_lors = 1, .pairs = pairs, .num_pairs = 1};
     expect_refusal(&world, both, "one of the two");
-    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 3},
-                   "entry 2 of a selection is LOR 9");
+    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 3}, "entry 2 of a selection is LOR 9");
     expect_refusal(&world, (lr_selection){.lors = lors + 2, .num_lors = 2}, "LOR 7 after 9");
-    expect_refusal(&world, (lr_selection){.lors = lors + 3, .num_lors = 2},
-                   "LOR 756: the scanner has 0 to");
+    expect_refusal(&world, (lr_selection){.lors = lors + 3, .num_lors = 2}, "LOR 756: the scanner has 0 to");
     expect_refusal(&world, (lr_selection){.lors = negative, .num_lors = 1}, "LOR -1");
-    expect_refusal(&world, (lr_selection){.pairs = pairs, .num_pairs = 3},
-                   "module pair 21: the scanner has 0");
-    expect_refusal(&world, (lr_selection){.pairs = pairs + 3, .num_pairs = 2},
-                   "module pair 2 after 3");
+    expect_refusal(&world, (lr_selection){.pairs = pairs, .num_pairs = 3}, "module pair 21: the scanner has 0");
+    expect_refusal(&world, (lr_selection){.pairs = pairs + 3, .num_pairs = 2}, "module pair 2 after 3");
     expect_refusal(&world, (lr_selection){.num_lors = 3}, "3 LORs needs their list");
     expect_refusal(&world, (lr_selection){.num_pairs = 2}, "2 module pairs needs their list");
     expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = -2}, "-2 LORs");
-    expect_refusal(
-        &world,
-        (lr_selection){.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3},
-        "part 3 of 3 of interleaved LORs");
+    expect_refusal(&world, (lr_selection){.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3},
+                   "part 3 of 3 of interleaved LORs");
     expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 1, .interleave = 3},
                    "part 0 of 3 of interleaved LORs");
     world_finish(&world);
@@ -185,8 +165,7 @@ static void test_faults_are_named(void **unused)
 
 /* Windows follow each other without a gap, none could take one pair more, and none is too large but
  * those of a single pair. */
-static void check_windows(const lr_lors *lors, const int32_t *pairs, int64_t num_pairs,
-                          int64_t most)
+static void check_windows(const lr_lors *lors, const int32_t *pairs, int64_t num_pairs, int64_t most)
 {
     struct lr_pair_window window = lr_pair_window_begin(lors, pairs, num_pairs);
     int64_t next = 0, values = 0;
@@ -200,8 +179,7 @@ static void check_windows(const lr_lors *lors, const int32_t *pairs, int64_t num
         }
         assert_int_equal(window.num_values, sum);
         assert_true(sum <= most || window.end == window.begin + 1);
-        assert_true(window.end == window.num_pairs ||
-                    sum + lr_pair_window_size(&window, window.end) > most);
+        assert_true(window.end == window.num_pairs || sum + lr_pair_window_size(&window, window.end) > most);
         next = window.end;
         values += sum;
     }
@@ -219,9 +197,7 @@ static void test_windows_cover_their_list(void **state)
     const int64_t most[] = {1, one - 1, one, 2 * one, 3 * one + 1, 100 * one};
     for (int k = 0; k < 6; k++) {
         check_windows(world.lors, NULL, 0, most[k]);
-        for (int count = 0; count <= 6; count++) {
-            check_windows(world.lors, pairs, count, most[k]);
-        }
+        for (int count = 0; count <= 6; count++) check_windows(world.lors, pairs, count, most[k]);
     }
     world_finish(&world);
 }

@@ -11,9 +11,8 @@ static const char *digest(const void *bytes, size_t count, size_t piece, char te
 {
     struct lr_sha256 sha;
     lr_sha256_begin(&sha);
-    for (size_t at = 0; at < count; at += piece) {
+    for (size_t at = 0; at < count; at += piece)
         lr_sha256_add(&sha, (const char *)bytes + at, count - at < piece ? count - at : piece);
-    }
     return lr_sha256_end(&sha, text);
 }
 
@@ -22,10 +21,8 @@ static void examples(void **state)
     (void)state;
     static const char two_blocks[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
     char text[lr_sha256_chars];
-    assert_string_equal(digest("", 0, 1, text),
-                        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    assert_string_equal(digest("abc", 3, 3, text),
-                        "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(digest("", 0, 1, text), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_string_equal(digest("abc", 3, 3, text), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     assert_string_equal(digest(two_blocks, 56, 56, text),
                         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     char *million = malloc(1000000);
@@ -39,15 +36,11 @@ static void cuts_do_not_matter(void **state)
 {
     (void)state;
     unsigned char bytes[300];
-    for (size_t k = 0; k < sizeof(bytes); k++) {
-        bytes[k] = (unsigned char)(7 * k);
-    }
+    for (size_t k = 0; k < sizeof(bytes); k++) bytes[k] = (unsigned char)(7 * k);
     for (size_t count = 0; count <= sizeof(bytes); count++) {
         char whole[lr_sha256_chars], cut[lr_sha256_chars];
         digest(bytes, count, sizeof(bytes), whole);
-        for (size_t piece = 1; piece < 130; piece += 9) {
-            assert_string_equal(digest(bytes, count, piece, cut), whole);
-        }
+        for (size_t piece = 1; piece < 130; piece += 9) assert_string_equal(digest(bytes, count, piece, cut), whole);
     }
 }
 

@@ -74,8 +74,7 @@ static void test_balance(void **state)
     const int64_t num = lr_grid_num_voxels(&f.grid), parts = 4;
     int64_t *counts = calloc((size_t)num, sizeof(*counts)), total = 0, largest = 0, equal = 0;
     const lr_row_choice rows = {.end = num};
-    assert_int_equal(lr_operator_rows_part(op, &rows, &(lr_row_sink){count_elements, counts}),
-                     LR_OK);
+    assert_int_equal(lr_operator_rows_part(op, &rows, &(lr_row_sink){count_elements, counts}), LR_OK);
     for (int64_t row = 0; row < num; row++) {
         total += counts[row];
         equal += row >= num / parts && row < 2 * num / parts ? counts[row] : 0;
@@ -84,14 +83,11 @@ static void test_balance(void **state)
     for (share.number = 1; share.number <= parts; share.number++) {
         int64_t range[2], sum = 0;
         assert_int_equal(lr_rows_share_range(f.lors, &f.grid, &share, range), LR_OK);
-        for (int64_t row = range[0]; row < range[1]; row++) {
-            sum += counts[row];
-        }
+        for (int64_t row = range[0]; row < range[1]; row++) sum += counts[row];
         largest = sum > largest ? sum : largest;
     }
     print_message("largest part %.3f of its share, a part of equal rows %.3f\n",
-                  (double)largest * (double)parts / (double)total,
-                  (double)equal * (double)parts / (double)total);
+                  (double)largest * (double)parts / (double)total, (double)equal * (double)parts / (double)total);
     assert_true((double)largest * (double)parts < 1.1 * (double)total);
     free(counts);
     lr_operator_destroy(op);

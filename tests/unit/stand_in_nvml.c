@@ -54,9 +54,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned number, void **card)
 int nvmlDeviceGetName(void *card, char *name, unsigned length)
 {
     const char *own = ((struct card *)card)->name;
-    if (strlen(own) >= length) {
-        return 1;
-    }
+    if (strlen(own) >= length) return 1;
     strcpy(name, own);
     return 0;
 }

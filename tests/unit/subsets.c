@@ -27,15 +27,13 @@ static void fans_are_sums_over_lors(void **unused)
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             int64_t in_coincidence = 0;
             for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
-                if (!lr_lors_in_coincidence(lors, l)) {
-                    continue;
-                }
+                if (!lr_lors_in_coincidence(lors, l)) continue;
                 const lr_lor lor = lr_lors_describe(lors, l);
                 const lr_scanner *scanner = fixture.scanner;
-                const int c = scanner->first_crystal[lor.module_i] +
-                              lor.q * scanner->modules[lor.module_i].crystals[0] + lor.p;
-                const int d = scanner->first_crystal[lor.module_j] +
-                              lor.s * scanner->modules[lor.module_j].crystals[0] + lor.r;
+                const int c =
+                    scanner->first_crystal[lor.module_i] + lor.q * scanner->modules[lor.module_i].crystals[0] + lor.p;
+                const int d =
+                    scanner->first_crystal[lor.module_j] + lor.s * scanner->modules[lor.module_j].crystals[0] + lor.r;
                 expected[c] += values[d];
                 expected[d] += values[c];
                 in_coincidence++;
@@ -45,9 +43,7 @@ static void fans_are_sums_over_lors(void **unused)
         assert_int_equal(lr_crystal_fans(lors, values, fans, 1, NULL), LR_OK);
         assert_int_equal(lr_crystal_fans(lors, values, again, 3, NULL), LR_OK);
         assert_memory_equal(fans, again, (size_t)num * sizeof(double));
-        for (int64_t c = 0; c < num; c++) {
-            assert_close(fans[c], expected[c], 1e-12);
-        }
+        for (int64_t c = 0; c < num; c++) assert_close(fans[c], expected[c], 1e-12);
         free(values);
         free(expected);
         free(fans);
@@ -62,17 +58,13 @@ static void fans_of_masks_that_do_not_part(void **unused)
     (void)unused;
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TILTED);
-    lr_scanner *scanner =
-        lr_scanner_create(&(lr_scanner_params){.modules = fixture.scanner->modules,
-                                               .num_modules = 2,
-                                               .coincidence = {.field_of_view_mm = 6}});
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
+        .modules = fixture.scanner->modules, .num_modules = 2, .coincidence = {.field_of_view_mm = 6}});
     lr_lors *lors = lr_lors_create(scanner, NULL);
     assert_int_equal(lors->masks->pairs[0].kind, LR_MASK_FULL);
     double ones[40], fans[40], expected[40] = {0};
     assert_int_equal(scanner->num_crystals, 40);
-    for (int c = 0; c < 40; c++) {
-        ones[c] = 1.0;
-    }
+    for (int c = 0; c < 40; c++) ones[c] = 1.0;
     for (int a = 0; a < 20; a++) {
         for (int b = 0; b < 20; b++) {
             const bool counts = lr_lors_in_coincidence(lors, a * 20 + b);
@@ -102,9 +94,7 @@ static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct sh
     const double count = (double)lr_pair_num_coincidences(lors, pair);
     const double dx = b[0] - a[0], dy = b[1] - a[1];
     shares->all += count;
-    if (hypot(dx, dy) < 1.0) {
-        return; /* along the axis: no direction around it */
-    }
+    if (hypot(dx, dy) < 1.0) return; /* along the axis: no direction around it */
     for (int m = 1; m <= NUM_WAVES; m++) {
         shares->waves[m - 1][0] += count * cos(2 * m * atan2(dy, dx));
         shares->waves[m - 1][1] += count * sin(2 * m * atan2(dy, dx));
@@ -118,9 +108,7 @@ static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct sh
 static double spread(const struct shares *shares, int subsets, size_t offset)
 {
     double mean = 0.0, worst = 0.0;
-    for (int k = 0; k < subsets; k++) {
-        mean += *(const double *)((const char *)&shares[k] + offset) / subsets;
-    }
+    for (int k = 0; k < subsets; k++) mean += *(const double *)((const char *)&shares[k] + offset) / subsets;
     for (int k = 0; k < subsets && mean > 0.0; k++) {
         const double share = *(const double *)((const char *)&shares[k] + offset);
         worst = fmax(worst, fabs(share / mean - 1.0));
@@ -156,8 +144,8 @@ static struct balance weigh(const lr_lors *lors, int subsets)
         assert_true(subset_of[pair] >= 0 && subset_of[pair] < subsets);
         add_pair(lors, pair, hypot(centre[0], centre[1]), &shares[subset_of[pair]]);
     }
-    struct balance balance = {spread(shares, subsets, offsetof(struct shares, all)),
-                              largest_wave(shares, subsets), 0.0};
+    struct balance balance = {spread(shares, subsets, offsetof(struct shares, all)), largest_wave(shares, subsets),
+                              0.0};
     for (int k = 0; k < NUM_DISTANCES; k++) {
         const size_t offset = offsetof(struct shares, distances) + (size_t)k * sizeof(double);
         balance.distances = fmax(balance.distances, spread(shares, subsets, offset));
@@ -171,9 +159,7 @@ static struct balance weigh(const lr_lors *lors, int subsets)
  * a turn count as one: there are 20 for each subset, or else pairs are dealt one by one. */
 static int64_t count_dealt(const lr_lors *lors, const int lines[2], int subsets)
 {
-    return lines[1] >= 20 * subsets   ? lines[1]
-           : lines[0] >= 20 * subsets ? lines[0]
-                                      : lors->num_pairs;
+    return lines[1] >= 20 * subsets ? lines[1] : lines[0] >= 20 * subsets ? lines[0] : lors->num_pairs;
 }
 
 /* What is dealt can be shared out to within one of it. Directions and distances are held to 5 % and
@@ -181,8 +167,8 @@ static int64_t count_dealt(const lr_lors *lors, const int lines[2], int subsets)
 static void subsets_are_balanced(void **unused)
 {
     (void)unused;
-    static const char *const names[] = {"ge-explore-vista-dr", "siemens-mmr",
-                                        "safir-dual-ring-prototype", "penn-labr3"};
+    static const char *const names[] = {"ge-explore-vista-dr", "siemens-mmr", "safir-dual-ring-prototype",
+                                        "penn-labr3"};
     static const int lines[][2] = {
         {153 + 18, 9 + 72 + 9}, /* of 18 places in two rings: across, on the axis and along it */
         {1092, 28 + 532},
@@ -193,17 +179,15 @@ static void subsets_are_balanced(void **unused)
         struct test_log log;
         test_log_init(&log);
         lr_scanner *scanner = lr_scanner_read(names[n], &log.log);
-        if (scanner == NULL) {
-            fail_msg("%s: %s", names[n], log.error);
-        }
+        if (scanner == NULL) fail_msg("%s: %s", names[n], log.error);
         lr_lors *lors = lr_lors_create(scanner, NULL);
         for (int k = 0; k < 9; k++) {
             const double pair = (double)counts[k] / (double)count_dealt(lors, lines[n], counts[k]);
             const struct balance balance = weigh(lors, counts[k]);
             print_message("%s, %d subsets of %lld pairs: LORs to %.1f %%, directions %.1f %%, "
                           "distances %.1f %%\n",
-                          names[n], counts[k], (long long)lors->num_pairs, 100 * balance.all,
-                          100 * balance.waves, 100 * balance.distances);
+                          names[n], counts[k], (long long)lors->num_pairs, 100 * balance.all, 100 * balance.waves,
+                          100 * balance.distances);
             assert_true(balance.all <= 0.01 + pair);
             assert_true(balance.waves <= 0.05 + 4.0 * pair);
             assert_true(balance.distances <= 0.05 + 4.0 * NUM_DISTANCES * pair);
@@ -225,13 +209,9 @@ static void too_many_subsets_are_refused(void **unused)
     assert_int_equal(lr_osem_subsets(fixture.lors, 0, subset_of, NULL), LR_USAGE);
     assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs + 1, subset_of, NULL), LR_USAGE);
     assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs, subset_of, NULL), LR_OK);
-    for (int pair = 0; pair < num_pairs; pair++) {
-        assert_true(sizes[subset_of[pair]]++ == 0); /* one each */
-    }
+    for (int pair = 0; pair < num_pairs; pair++) assert_true(sizes[subset_of[pair]]++ == 0); /* one each */
     assert_int_equal(lr_osem_subsets(fixture.lors, 1, subset_of, NULL), LR_OK);
-    for (int pair = 0; pair < num_pairs; pair++) {
-        assert_int_equal(subset_of[pair], 0);
-    }
+    for (int pair = 0; pair < num_pairs; pair++) assert_int_equal(subset_of[pair], 0);
     free(subset_of);
     free(sizes);
     fixture_finish(&fixture);

@@ -60,9 +60,7 @@ static lr_place *open_cuda(void)
 static lr_status create(lr_place *place, lr_precision precision, lr_vector *vector)
 {
     return lr_vector_create(
-        &(lr_vector_params){
-            .place = place, .count = COUNT, .precision = precision, .log = &test.log},
-        vector);
+        &(lr_vector_params){.place = place, .count = COUNT, .precision = precision, .log = &test.log}, vector);
 }
 
 /* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
@@ -85,9 +83,7 @@ static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *dr
     float numbers[COUNT];
     lr_vector_sums sums;
     lr_poisson_fit fit;
-    for (int k = 0; k < COUNT; k++) {
-        numbers[k] = 1.0f;
-    }
+    for (int k = 0; k < COUNT; k++) numbers[k] = 1.0f;
     lr_vector host = lr_vector_of_floats(numbers, COUNT);
     LR_TRY(lr_vector_copy(&host, x));
     LR_TRY(lr_vector_fill(y, 2.0));
@@ -110,9 +106,8 @@ static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *dr
 static lr_status wrap_one(lr_place *place, const lr_vector *x)
 {
     lr_vector wrapped;
-    LR_TRY(
-        lr_vector_wrap_cuda(&(lr_vector_params){.place = place, .count = COUNT, .log = &test.log},
-                            x->storage->block, &wrapped));
+    LR_TRY(lr_vector_wrap_cuda(&(lr_vector_params){.place = place, .count = COUNT, .log = &test.log}, x->storage->block,
+                               &wrapped));
     lr_vector_destroy(&wrapped);
     return LR_OK;
 }
@@ -121,9 +116,7 @@ static lr_status run_all(void)
 {
     lr_vector x = {0}, y = {0}, wide = {0}, drawn = {0};
     lr_place *place = open_cuda();
-    if (place == NULL) {
-        return test.status;
-    }
+    if (place == NULL) return test.status;
     lr_status status = create(place, LR_FLOAT32, &x);
     status = status == LR_OK ? create(place, LR_FLOAT32, &y) : status;
     status = status == LR_OK ? create(place, LR_FLOAT64, &wide) : status;
@@ -181,8 +174,7 @@ static void no_device(void **state)
 static void a_device_that_is_not_there(void **state)
 {
     (void)state;
-    assert_null(lr_place_open(
-        &(lr_place_params){.kind = LR_PLACE_CUDA, .device = FAKE_DEVICES, .log = &test.log}));
+    assert_null(lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = FAKE_DEVICES, .log = &test.log}));
     assert_int_equal(test.status, LR_USAGE);
     assert_non_null(strstr(test.error, "no CUDA device 2"));
     assert_non_null(strstr(test.error, "there are 2"));
@@ -207,8 +199,7 @@ static void no_memory_says_how_much(void **state)
     (void)state;
     lr_place *place = open_cuda();
     lr_vector vector;
-    const lr_vector_params params = {
-        .place = place, .count = INT64_C(1) << 32, .name = "the image", .log = &test.log};
+    const lr_vector_params params = {.place = place, .count = INT64_C(1) << 32, .name = "the image", .log = &test.log};
     assert_int_equal(lr_vector_create(&params, &vector), LR_FAILED);
     assert_non_null(strstr(test.error, "the image: no memory for 1.638e+04 MiB on fake device 0"));
     assert_null(vector.storage);
@@ -224,8 +215,7 @@ static void the_callers_stream(void **state)
     lr_vector x;
     lr_vector_sums sums;
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    lr_place *place = lr_place_open(
-        &(lr_place_params){.kind = LR_PLACE_CUDA, .device = 1, .cuda_stream = stream});
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 1, .cuda_stream = stream});
     assert_non_null(place);
     assert_ptr_equal(lr_place_get_info(place).cuda_stream, stream);
     assert_string_equal(lr_place_get_info(place).device, "fake device 1");

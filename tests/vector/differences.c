@@ -31,9 +31,7 @@ static void draw(struct numbers *n, const int size[3], bool has_kappa)
     n->differences.gamma = 2.0;
     n->differences.epsilon = 0.03;
     n->differences.scale = -0.7;
-    for (int k = 1; k < 8; k++) {
-        n->differences.weights[k] = 1.0 / (k + 1.0); /* all different */
-    }
+    for (int k = 1; k < 8; k++) n->differences.weights[k] = 1.0 / (k + 1.0); /* all different */
     for (int k = 0; k < n->count; k++) {
         n->x[k] = k % 11 == 0 ? 0.0 : 5.0 * test_random(&random);
         n->kappa[k] = has_kappa ? (k % 13 == 0 ? 0.0 : test_random(&random)) : 1.0;
@@ -44,8 +42,7 @@ static lr_vector put(const double *numbers, int count, lr_precision precision)
 {
     lr_vector vector;
     const lr_vector from = lr_vector_of_doubles(numbers, count);
-    const lr_vector_params params = {
-        .place = place, .count = count, .precision = precision, .log = &test.log};
+    const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
     assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
     assert_int_equal(lr_vector_copy(&from, &vector), LR_OK);
     return vector;
@@ -78,8 +75,7 @@ static double pair_weight(const struct numbers *n, int j, int k)
     const int dy = abs(j / size[0] % size[1] - k / size[0] % size[1]);
     const int dz = abs(j / size[0] / size[1] - k / size[0] / size[1]);
     const bool are_neighbours = j != k && dx <= 1 && dy <= 1 && dz <= 1;
-    return are_neighbours ? n->differences.weights[dx + 2 * dy + 4 * dz] * n->kappa[j] * n->kappa[k]
-                          : 0.0;
+    return are_neighbours ? n->differences.weights[dx + 2 * dy + 4 * dz] * n->kappa[j] * n->kappa[k] : 0.0;
 }
 
 static double expect(const struct numbers *n, lr_differences what, int j)
@@ -89,14 +85,11 @@ static double expect(const struct numbers *n, lr_differences what, int j)
     for (int k = 0; k < n->count; k++) {
         const double weight = pair_weight(n, j, k), a = n->x[j], b = n->x[k];
         const double below = a + b + gamma * fabs(a - b) + epsilon;
-        if (weight == 0.0 || (below == 0.0 && what != LR_DIFFERENCES_WEIGHTS)) {
-            continue;
-        }
+        if (weight == 0.0 || (below == 0.0 && what != LR_DIFFERENCES_WEIGHTS)) continue;
         sum += what == LR_DIFFERENCES_WEIGHTS ? weight
                : what == LR_DIFFERENCES_VALUE
                    ? weight * (a - b) * (a - b) / below / 2.0
-                   : weight * (a - b) * (gamma * fabs(a - b) + a + 3.0 * b + 2.0 * epsilon) /
-                         (below * below);
+                   : weight * (a - b) * (gamma * fabs(a - b) + a + 3.0 * b + 2.0 * epsilon) / (below * below);
     }
     return what == LR_DIFFERENCES_GRADIENT ? n->y[j] + n->differences.scale * sum : sum;
 }
@@ -107,9 +100,7 @@ static void check(struct numbers *n, lr_differences what, lr_precision precision
 {
     double found[MOST], largest = 0.0;
     find(n, what, precision, found);
-    for (int j = 0; j < n->count; j++) {
-        largest = fmax(largest, fabs(expect(n, what, j)));
-    }
+    for (int j = 0; j < n->count; j++) largest = fmax(largest, fabs(expect(n, what, j)));
     assert_true(largest > 0.0);
     for (int j = 0; j < n->count; j++) {
         const double allowed = (precision == LR_FLOAT64 ? 1e-13 : 2e-6) * largest;
@@ -127,9 +118,7 @@ static void as_the_equations_have_them(void **state)
     static struct numbers n;
     for (int k = 0; k < NUM_SIZES * 12; k++) {
         draw(&n, sizes[k / 12], k % 2 != 0);
-        for (int j = 0; j < n.count; j++) {
-            n.y[j] = sin(j);
-        }
+        for (int j = 0; j < n.count; j++) n.y[j] = sin(j);
         check(&n, (lr_differences)(k / 2 % 3), (lr_precision)(k / 6 % 2));
     }
 }
@@ -138,9 +127,7 @@ static double value_of(struct numbers *n)
 {
     double shares[MOST], sum = 0.0;
     find(n, LR_DIFFERENCES_VALUE, LR_FLOAT64, shares);
-    for (int j = 0; j < n->count; j++) {
-        sum += shares[j];
-    }
+    for (int j = 0; j < n->count; j++) sum += shares[j];
     return sum;
 }
 
@@ -153,9 +140,7 @@ static void the_gradient_is_that_of_the_value(void **state)
     double gradient[MOST];
     draw(&n, (const int[3]){5, 4, 3}, true);
     n.differences.scale = 1.0;
-    for (int j = 0; j < n.count; j++) {
-        n.x[j] += 0.3;
-    }
+    for (int j = 0; j < n.count; j++) n.x[j] += 0.3;
     find(&n, LR_DIFFERENCES_GRADIENT, LR_FLOAT64, gradient);
     for (int j = 0; j < n.count; j++) {
         const double x = n.x[j], step = 1e-5;
@@ -180,9 +165,7 @@ static void zeros_have_no_difference(void **state)
     memset(n.x, 0, sizeof(n.x));
     for (int what = 0; what < 2; what++) {
         find(&n, (lr_differences)what, LR_FLOAT32, found);
-        for (int j = 0; j < n.count; j++) {
-            assert_true(found[j] == 0.0);
-        }
+        for (int j = 0; j < n.count; j++) assert_true(found[j] == 0.0);
     }
     n.x[21] = NAN; /* is seen, by its neighbours too */
     find(&n, LR_DIFFERENCES_VALUE, LR_FLOAT32, found);
@@ -198,15 +181,13 @@ static double convolved(const struct numbers *n, const lr_convolution *convoluti
     double sum = 0.0;
     for (int k = 0; k < size[axis]; k++) {
         const int off = abs(k - j / step % size[axis]);
-        sum += off <= convolution->reach
-                   ? convolution->weights[off] * n->x[j + (k - j / step % size[axis]) * step]
-                   : 0.0;
+        sum +=
+            off <= convolution->reach ? convolution->weights[off] * n->x[j + (k - j / step % size[axis]) * step] : 0.0;
     }
     return sum;
 }
 
-static void check_convolution(struct numbers *n, lr_convolution *convolution,
-                              lr_precision precision)
+static void check_convolution(struct numbers *n, lr_convolution *convolution, lr_precision precision)
 {
     double found[MOST];
     lr_vector x = put(n->x, n->count, precision), y = put(n->x, n->count, precision);
@@ -258,9 +239,7 @@ static void sizes_that_do_not_fit(void **state)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "host";
-    wanted = strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA
-             : strcmp(name, "gl") == 0 ? LR_PLACE_GL
-                                       : LR_PLACE_HOST;
+    wanted = strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA : strcmp(name, "gl") == 0 ? LR_PLACE_GL : LR_PLACE_HOST;
     test_log_init(&test);
     place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     if (place == NULL && wanted == LR_PLACE_CUDA && test.status == LR_NO_DEVICE) {
@@ -268,10 +247,8 @@ int main(int argc, char **argv)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_the_equations_have_them),
-        cmocka_unit_test(the_gradient_is_that_of_the_value),
-        cmocka_unit_test(zeros_have_no_difference),
-        cmocka_unit_test(convolutions),
+        cmocka_unit_test(as_the_equations_have_them), cmocka_unit_test(the_gradient_is_that_of_the_value),
+        cmocka_unit_test(zeros_have_no_difference),   cmocka_unit_test(convolutions),
         cmocka_unit_test(sizes_that_do_not_fit),
     };
     const int failed = place != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : 1;

@@ -40,12 +40,10 @@ void fake_fail_in(int calls)
 }
 
 /* What calls return that have an effect only where they do not fail. */
-#define TRY_CALL()                                                                                 \
-    do {                                                                                           \
-        const int fault_ = fake_fault();                                                           \
-        if (fault_ != 0) {                                                                         \
-            return (cudaError_t)fault_;                                                            \
-        }                                                                                          \
+#define TRY_CALL()                                                                                                     \
+    do {                                                                                                               \
+        const int fault_ = fake_fault();                                                                               \
+        if (fault_ != 0) return (cudaError_t)fault_;                                                                   \
     } while (0)
 
 /* --- errors and devices --- */
@@ -78,9 +76,7 @@ cudaError_t cudaGetDevice(int *device)
 cudaError_t cudaSetDevice(int device)
 {
     assert_in_range(device, 0, FAKE_CURRENT);
-    if (device != FAKE_CURRENT) {
-        TRY_CALL();
-    }
+    if (device != FAKE_CURRENT) TRY_CALL();
     fake_current = device;
     return cudaSuccess;
 }
@@ -99,8 +95,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int device)
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
     const bool is_shared = getenv("LR_TEST_SHARED_GPU") != NULL;
     TRY_CALL();
-    snprintf(name, (size_t)size, "fake:%d.%s", is_shared ? 0 : device,
-             is_shared || rank == NULL ? "0" : rank);
+    snprintf(name, (size_t)size, "fake:%d.%s", is_shared ? 0 : device, is_shared || rank == NULL ? "0" : rank);
     return cudaSuccess;
 }
 
@@ -121,11 +116,8 @@ static struct held {
 /* With the mutex. */
 static struct held *find_held(const void *memory)
 {
-    for (int k = 0; k < MOST_HELD; k++) {
-        if (all_held[k].memory == memory) {
-            return &all_held[k];
-        }
-    }
+    for (int k = 0; k < MOST_HELD; k++)
+        if (all_held[k].memory == memory) return &all_held[k];
     return NULL;
 }
 
@@ -177,9 +169,7 @@ static void let_go(void *memory, int device)
 void fake_forget(void)
 {
     for (int k = 0; k < MOST_HELD; k++) {
-        if (all_held[k].device != PINNED) {
-            free(all_held[k].memory);
-        }
+        if (all_held[k].device != PINNED) free(all_held[k].memory);
         all_held[k] = (struct held){0};
     }
     fake_cuda.held = 0;
@@ -188,9 +178,7 @@ void fake_forget(void)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     TRY_CALL();
-    if (bytes >> 33 > 0) {
-        return cudaErrorMemoryAllocation;
-    }
+    if (bytes >> 33 > 0) return cudaErrorMemoryAllocation;
     *memory = hold(bytes, fake_current);
     return cudaSuccess;
 }
@@ -240,8 +228,8 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     const int device = held != NULL ? held->device : OF_HOST;
     pthread_mutex_unlock(&mutex);
     const bool is_device = device >= 0;
-    *attributes = (struct cudaPointerAttributes){
-        is_device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered, is_device ? device : -1};
+    *attributes = (struct cudaPointerAttributes){is_device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered,
+                                                 is_device ? device : -1};
     return cudaSuccess;
 }
 
@@ -290,32 +278,29 @@ static void run_until(struct fake_stream *stream, int64_t end);
 
 static void run_step(const struct step *step)
 {
-    if (step->run != NULL) {
+    if (step->run != NULL)
         step->run(&step->pass);
-    } else if (step->find != NULL) {
+    else if (step->find != NULL)
         step->find(&step->differences);
-    } else if (step->join != NULL) {
+    else if (step->join != NULL)
         step->join(&step->joined);
-    } else if (step->convolve != NULL) {
+    else if (step->convolve != NULL)
         step->convolve(&step->convolution);
-    } else if (step->add != NULL) {
+    else if (step->add != NULL)
         step->add(&step->terms);
-    } else if (step->call != NULL) {
+    else if (step->call != NULL)
         step->call(step->user);
-    } else if (step->event.stream != NULL) {
+    else if (step->event.stream != NULL)
         run_until(step->event.stream, step->event.done);
-    } else if (step->from != NULL) {
+    else if (step->from != NULL)
         memcpy(step->to, step->from, step->bytes);
-    } else {
+    else
         memset(step->to, 0, step->bytes);
-    }
 }
 
 static void run_until(struct fake_stream *stream, int64_t end)
 {
-    while (stream->done < end) {
-        run_step(&stream->steps[stream->done++ % MOST_STEPS]);
-    }
+    while (stream->done < end) run_step(&stream->steps[stream->done++ % MOST_STEPS]);
 }
 
 /* The same, after all that its events wait for: streams may run in that order. */
@@ -323,9 +308,7 @@ static void run_last(struct fake_stream *stream)
 {
     for (int64_t k = stream->done; k < stream->told; k++) {
         const struct fake_event *event = &stream->steps[k % MOST_STEPS].event;
-        if (event->stream != NULL) {
-            run_until(event->stream, event->done);
-        }
+        if (event->stream != NULL) run_until(event->stream, event->done);
     }
     run_until(stream, stream->told);
 }
@@ -335,43 +318,38 @@ static cudaError_t tell(cudaStream_t stream, const struct step *step)
     struct fake_stream *to = stream_of(stream);
     TRY_CALL();
     assert_int_not_equal(fake_current, FAKE_CURRENT);
-    if (to->told - to->done == MOST_STEPS) {
-        run_until(to, to->done + 1);
-    }
+    if (to->told - to->done == MOST_STEPS) run_until(to, to->done + 1);
     to->steps[to->told++ % MOST_STEPS] = *step;
     return cudaSuccess;
 }
 
-int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass,
-                void *stream)
+int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass, void *stream)
 {
     add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.run = run, .pass = *pass});
 }
 
-int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),
-                            const lr_cuda_differences_pass *pass, void *stream)
+int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass), const lr_cuda_differences_pass *pass,
+                            void *stream)
 {
     add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.find = find, .differences = *pass});
 }
 
-int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass,
-                     void *stream)
+int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass, void *stream)
 {
     add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.join = join, .joined = *pass});
 }
 
-int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
-                         const lr_cuda_convolve_pass *pass, void *stream)
+int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass), const lr_cuda_convolve_pass *pass,
+                         void *stream)
 {
     add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.convolve = convolve, .convolution = *pass});
 }
 
-int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass,
-                      void *stream)
+int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass, void *stream)
 {
     add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.add = add, .terms = *pass});
@@ -382,8 +360,7 @@ int fake_call(void (*call)(void *user), void *user, void *stream)
     return tell(stream, &(struct step){.call = call, .user = user});
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     assert_int_equal(kind, cudaMemcpyDefault);
     return tell(stream, &(struct step){.to = to, .from = from, .bytes = bytes});
@@ -451,9 +428,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     TRY_CALL();
-    if (event->stream != NULL) { /* else nothing has been recorded that could be waited for */
+    if (event->stream != NULL) /* else nothing has been recorded that could be waited for */
         run_until(event->stream, event->done);
-    }
     return cudaSuccess;
 }
 
@@ -508,9 +484,8 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
     memset(lent, 0xff, bytes);
     lr_status status = read_all(buffer, ctx);
     assert_int_equal(status, LR_OK);
-    status =
-        lr_cuda_check((int)tell(NULL, &(struct step){.to = lent, .from = arriving, .bytes = bytes}),
-                      "a buffer that is lent", gl_context_log(ctx));
+    status = lr_cuda_check((int)tell(NULL, &(struct step){.to = lent, .from = arriving, .bytes = bytes}),
+                           "a buffer that is lent", gl_context_log(ctx));
     if (status != LR_OK) {
         end_lending(bytes);
         return status;

@@ -46,8 +46,7 @@ static double number_at(int64_t k, int which)
 static lr_vector make(int64_t count, lr_precision precision)
 {
     lr_vector vector;
-    const lr_vector_params params = {
-        .place = place, .count = count, .precision = precision, .log = &test.log};
+    const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
     assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
     return vector;
 }
@@ -55,9 +54,7 @@ static lr_vector make(int64_t count, lr_precision precision)
 static double *list_numbers(int64_t count, int which)
 {
     double *numbers = calloc((size_t)(count > 0 ? count : 1), sizeof(*numbers));
-    for (int64_t k = 0; k < count; k++) {
-        numbers[k] = number_at(k, which);
-    }
+    for (int64_t k = 0; k < count; k++) numbers[k] = number_at(k, which);
     return numbers;
 }
 
@@ -98,11 +95,8 @@ static void discard(struct placed *placed)
 static void check_outside(const struct placed *placed)
 {
     double *all = read_numbers(&placed->whole);
-    for (int64_t k = 0; k < placed->whole.count; k++) {
-        if (k < 3 || k >= 3 + placed->part.count) {
-            assert_true(all[k] == 0.0);
-        }
-    }
+    for (int64_t k = 0; k < placed->whole.count; k++)
+        if (k < 3 || k >= 3 + placed->part.count) assert_true(all[k] == 0.0);
     free(all);
 }
 
@@ -227,8 +221,7 @@ static double expect_bsrem_in_place(double y, const double in[3])
     return expect_bsrem(y, (const double[3]){y, in[1], in[2]});
 }
 
-static void check_operation(operation *run, expectation *expect, int64_t count,
-                            lr_precision precision)
+static void check_operation(operation *run, expectation *expect, int64_t count, lr_precision precision)
 {
     struct placed y = place_numbers(count, precision, 3), in[3];
     lr_vector parts[3];
@@ -242,15 +235,12 @@ static void check_operation(operation *run, expectation *expect, int64_t count,
         const double values[3] = {in[0].numbers[k], in[1].numbers[k], in[2].numbers[k]};
         const double expected = expect(y.numbers[k], values);
         /* One rounding of ours, and one of each of the few steps before it. */
-        assert_true(fabs(found[k] - expected) <=
-                    epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k])));
+        assert_true(fabs(found[k] - expected) <= epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k])));
     }
     check_outside(&y);
     free(found);
     discard(&y);
-    for (int k = 0; k < 3; k++) {
-        discard(&in[k]);
-    }
+    for (int k = 0; k < 3; k++) discard(&in[k]);
 }
 
 static void check_everywhere(operation *run, expectation *expect)
@@ -316,22 +306,16 @@ static void check_bits(operation *run, lr_precision precision)
     assert_int_equal(lr_vector_copy(&y.part, &host[0]), LR_OK);
     assert_memory_equal(bits[0], bits[3], COUNT * (precision == LR_FLOAT64 ? 8 : 4));
     discard(&y);
-    for (int k = 0; k < 3; k++) {
-        discard(&in[k]);
-    }
+    for (int k = 0; k < 3; k++) discard(&in[k]);
 }
 
 static void the_same_bits_as_the_hosts(void **state)
 {
     (void)state;
-    operation *const operations[] = {run_fill, run_multiply, run_divide, run_add,
-                                     run_em,   run_ramla,    run_bsrem};
-    if (wanted != LR_PLACE_CUDA) { /* compilers of shaders may fuse steps */
+    operation *const operations[] = {run_fill, run_multiply, run_divide, run_add, run_em, run_ramla, run_bsrem};
+    if (wanted != LR_PLACE_CUDA) /* compilers of shaders may fuse steps */
         return;
-    }
-    for (int k = 0; k < 14; k++) {
-        check_bits(operations[k / 2], (lr_precision)(k % 2));
-    }
+    for (int k = 0; k < 14; k++) check_bits(operations[k / 2], (lr_precision)(k % 2));
 }
 
 /* --- copies --- */
@@ -343,8 +327,7 @@ static void check_copy(lr_precision from, lr_precision to, int64_t count)
     assert_int_equal(lr_vector_copy(&source.part, &target.part), LR_OK);
     double *found = read_numbers(&target.part);
     for (int64_t k = 0; k < count; k++) {
-        const double expected =
-            to == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k];
+        const double expected = to == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k];
         assert_true(found[k] == expected);
     }
     check_outside(&target);
@@ -356,11 +339,8 @@ static void check_copy(lr_precision from, lr_precision to, int64_t count)
 static void copies(void **state)
 {
     (void)state;
-    for (int k = 0; k < NUM_LENGTHS; k++) {
-        for (int pair = 0; pair < 4; pair++) {
-            check_copy((lr_precision)(pair / 2), (lr_precision)(pair % 2), lengths[k]);
-        }
-    }
+    for (int k = 0; k < NUM_LENGTHS; k++)
+        for (int pair = 0; pair < 4; pair++) check_copy((lr_precision)(pair / 2), (lr_precision)(pair % 2), lengths[k]);
 }
 
 static void copies_between_places(void **state)
@@ -374,9 +354,7 @@ static void copies_between_places(void **state)
     assert_int_equal(lr_vector_create(&params, &target), LR_OK);
     assert_int_equal(lr_vector_copy(&source.part, &target), LR_OK);
     double *found = read_numbers(&target);
-    for (int64_t k = 0; k < target.count; k++) {
-        assert_true(found[k] == (double)(float)source.numbers[k]);
-    }
+    for (int64_t k = 0; k < target.count; k++) assert_true(found[k] == (double)(float)source.numbers[k]);
     free(found);
     lr_vector_destroy(&target);
     lr_place_close(other);
@@ -432,11 +410,8 @@ static void check_sums(int64_t count, lr_precision precision, bool has_other)
 static void sums(void **state)
 {
     (void)state;
-    for (int k = 0; k < NUM_LENGTHS; k++) {
-        for (int way = 0; way < 4; way++) {
-            check_sums(lengths[k], (lr_precision)(way / 2), way % 2 == 0);
-        }
-    }
+    for (int k = 0; k < NUM_LENGTHS; k++)
+        for (int way = 0; way < 4; way++) check_sums(lengths[k], (lr_precision)(way / 2), way % 2 == 0);
 }
 
 /* Six alone, and others before and after them. */
@@ -466,9 +441,7 @@ static void the_same_bits_for_any_number_of_threads(void **state)
 {
     (void)state;
     enum { COUNT = 1000003 };
-    if (wanted != LR_PLACE_HOST) {
-        return;
-    }
+    if (wanted != LR_PLACE_HOST) return;
     double *numbers = list_numbers(COUNT, 0);
     lr_vector x = lr_vector_of_doubles(numbers, COUNT);
     lr_vector_sums found[3];
@@ -491,9 +464,7 @@ static float measured_at(int64_t k)
 
 static float estimated_at(int64_t k)
 {
-    return k % 13 == 0
-               ? 0.0f
-               : (float)(0.01 + 2.0 * fabs(sin(0.11 * (double)k))) * (k % 17 == 0 ? 1e-30f : 1.0f);
+    return k % 13 == 0 ? 0.0f : (float)(0.01 + 2.0 * fabs(sin(0.11 * (double)k))) * (k % 17 == 0 ? 1e-30f : 1.0f);
 }
 
 static float additive_at(int64_t k)
@@ -512,9 +483,7 @@ static void open_counts(struct counts *counts, int64_t count)
     lr_vector *vectors[3] = {&counts->measured, &counts->additive, &counts->values};
     for (int n = 0; n < 3; n++) {
         counts->numbers[n] = calloc((size_t)count, sizeof(float));
-        for (int64_t k = 0; k < count; k++) {
-            counts->numbers[n][k] = at[n](k);
-        }
+        for (int64_t k = 0; k < count; k++) counts->numbers[n][k] = at[n](k);
         *vectors[n] = make(count, LR_FLOAT32);
         const lr_vector from = lr_vector_of_floats(counts->numbers[n], count);
         assert_int_equal(lr_vector_copy(&from, vectors[n]), LR_OK);
@@ -526,9 +495,7 @@ static void close_counts(struct counts *counts)
     lr_vector_destroy(&counts->measured);
     lr_vector_destroy(&counts->additive);
     lr_vector_destroy(&counts->values);
-    for (int n = 0; n < 3; n++) {
-        free(counts->numbers[n]);
-    }
+    for (int n = 0; n < 3; n++) free(counts->numbers[n]);
 }
 
 /* Against the definition, LOR by LOR. */
@@ -538,8 +505,7 @@ static void check_counts(int64_t count, bool has_additive)
     lr_poisson_fit fit, sum = {0};
     double size = 0.0;
     open_counts(&counts, count);
-    const lr_poisson_ratio ratio = {&counts.measured, has_additive ? &counts.additive : NULL,
-                                    &counts.values};
+    const lr_poisson_ratio ratio = {&counts.measured, has_additive ? &counts.additive : NULL, &counts.values};
     assert_int_equal(lr_vector_divide_counts(&ratio, &fit), LR_OK);
     double *found = read_numbers(&counts.values);
     for (int64_t k = 0; k < count; k++) {
@@ -629,9 +595,7 @@ static void sums_may_come_later(void **state)
         assert_int_equal(lr_later_sums_finish(&later[0]), LR_OK);
         assert_int_equal(lr_vector_add_up(&x.part, &y.part, &now[0]), LR_OK);
         assert_int_equal(lr_vector_add_up(&y.part, NULL, &now[1]), LR_OK);
-        for (int n = 0; n < 2; n++) {
-            assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
-        }
+        for (int n = 0; n < 2; n++) assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
         discard(&x);
         discard(&y);
     }
@@ -678,9 +642,7 @@ static void check_terms(int64_t count, lr_precision precision, int own)
     double *found = read_numbers(&y.part);
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
         double sum = 0.0;
-        for (int r = 0; r < NUM; r++) {
-            sum += r == own ? y.numbers[k] : pieces.numbers[r * stride + k];
-        }
+        for (int r = 0; r < NUM; r++) sum += r == own ? y.numbers[k] : pieces.numbers[r * stride + k];
         assert_true(found[k] == (precision == LR_FLOAT64 ? sum : (double)(float)sum));
     }
     check_outside(&y);
@@ -757,9 +719,8 @@ static void wrong_calls(void **state)
     assert_non_null(strstr(test.error, "precisions"));
     lr_poisson_fit fit;
     assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&z, NULL, &z}, &fit), LR_USAGE);
-    assert_int_equal(
-        lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
-        LR_USAGE);
+    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
+                     LR_USAGE);
     assert_null(made.storage);
     lr_vector_texture texture = {.size = {2, 1, 1}};
     assert_int_equal(lr_vector_show(&x, &texture), LR_USAGE);
@@ -774,9 +735,7 @@ static void a_place_that_is_closed_first(void **state)
     lr_place *own = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
     lr_vector x;
     assert_non_null(own);
-    assert_int_equal(
-        lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x),
-        LR_OK);
+    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x), LR_OK);
     lr_place_close(own);
     assert_int_equal(lr_vector_fill(&x, 2.0), LR_OK);
     lr_vector_destroy(&x);
@@ -801,9 +760,7 @@ static void parts_and_nothing(void **state)
 
 static lr_place_kind kind_of(const char *name)
 {
-    return strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA
-           : strcmp(name, "gl") == 0 ? LR_PLACE_GL
-                                     : LR_PLACE_HOST;
+    return strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA : strcmp(name, "gl") == 0 ? LR_PLACE_GL : LR_PLACE_HOST;
 }
 
 static bool has_no_cuda(void)

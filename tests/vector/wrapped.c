@@ -27,14 +27,11 @@ static int open_places(void **state)
     (void)state;
     test_log_init(&test);
     caller = gl_context_create(&(struct gl_context_params){.log = &test.log});
-    if (caller == NULL || gl_context_make_current(caller) != LR_OK || !gl_context_share(&shared)) {
-        return -1;
-    }
+    if (caller == NULL || gl_context_make_current(caller) != LR_OK || !gl_context_share(&shared)) return -1;
 #ifdef LR_TEST_FAKE_CUDA
     fake_cuda.renders = 0;
 #endif
-    gl =
-        lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
+    gl = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL, .shared = &shared, .log = &test.log});
     cuda = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test.log});
     return gl != NULL ? 0 : -1;
 }
@@ -60,8 +57,7 @@ static void skip_without_cuda(void)
 static lr_vector make(lr_place *place, int64_t count, lr_precision precision)
 {
     lr_vector vector;
-    const lr_vector_params params = {
-        .place = place, .count = count, .precision = precision, .log = &test.log};
+    const lr_vector_params params = {.place = place, .count = count, .precision = precision, .log = &test.log};
     assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
     return vector;
 }
@@ -88,9 +84,7 @@ static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 {
     lr_vector to = lr_vector_of_floats(found, vector->count);
     assert_int_equal(lr_vector_copy(vector, &to), LR_OK);
-    for (int64_t k = 0; k < vector->count; k++) {
-        assert_true(found[k] == numbers[begin + k] * factor);
-    }
+    for (int64_t k = 0; k < vector->count; k++) assert_true(found[k] == numbers[begin + k] * factor);
 }
 
 /* --- places --- */
@@ -145,8 +139,8 @@ static void places_that_cannot_be(void **state)
     refuse(&(lr_place_params){.kind = (lr_place_kind)3}, LR_USAGE, "kind 3");
     refuse(&(lr_place_params){.kind = LR_PLACE_GL, .cuda_stream = &test}, LR_USAGE, "stream");
     refuse(&(lr_place_params){.cuda_stream = &test}, LR_USAGE, "LR_PLACE_CUDA");
-    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 999},
-           cuda != NULL ? LR_USAGE : LR_NO_DEVICE, cuda != NULL ? "device 999" : "no CUDA: ");
+    refuse(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = 999}, cuda != NULL ? LR_USAGE : LR_NO_DEVICE,
+           cuda != NULL ? "device 999" : "no CUDA: ");
 }
 
 /* --- buffers of OpenGL --- */
@@ -198,15 +192,12 @@ static void a_buffer_of_another_context(void **state)
     glDeleteSync(done);
     assert_true(glIsBuffer(buffer)); /* and still the caller's */
     glGetNamedBufferSubData(buffer, 0, sizeof(found), found);
-    for (int k = 0; k < COUNT; k++) {
-        assert_true(found[k] == numbers[k] * (k >= 5 && k < COUNT - 1 ? 2.0f : 1.0f));
-    }
+    for (int k = 0; k < COUNT; k++) assert_true(found[k] == numbers[k] * (k >= 5 && k < COUNT - 1 ? 2.0f : 1.0f));
     glDeleteBuffers(1, &buffer);
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
-static void refuse_buffer(const lr_vector_params *params, lr_vector_gl_buffer *buffer,
-                          const char *sentence)
+static void refuse_buffer(const lr_vector_params *params, lr_vector_gl_buffer *buffer, const char *sentence)
 {
     lr_vector vector;
     void *const after = buffer->after;
@@ -228,8 +219,7 @@ static void buffers_that_cannot_be_vectors(void **state)
     lr_vector_gl_buffer handed = {.buffer = buffer, .after = fence()}, none = {.buffer = 4711};
     assert_non_null(alone);
     refuse_buffer(&(lr_vector_params){.place = gl, .count = 26}, &handed, "100 bytes");
-    refuse_buffer(&(lr_vector_params){.place = gl, .count = 13, .precision = LR_FLOAT64}, &handed,
-                  "104 are needed");
+    refuse_buffer(&(lr_vector_params){.place = gl, .count = 13, .precision = LR_FLOAT64}, &handed, "104 are needed");
     refuse_buffer(&(lr_vector_params){.place = gl, .count = -1}, &handed, "-1 numbers");
     refuse_buffer(&(lr_vector_params){.place = gl, .count = 1}, &none, "4711 names no buffer");
     refuse_buffer(&(lr_vector_params){.place = alone, .count = 1}, &handed, "shared");
@@ -295,8 +285,8 @@ static void memory_that_is_not_of_the_device(void **state)
     char *memory = owner.storage->block;
     refuse_memory(&(lr_vector_params){.place = cuda, .count = 4}, numbers, "the host");
     refuse_memory(&(lr_vector_params){.place = cuda, .count = 4}, NULL, "the host");
-    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4, .precision = LR_FLOAT64},
-                  memory + 4, "multiple of their size");
+    refuse_memory(&(lr_vector_params){.place = cuda, .count = 4, .precision = LR_FLOAT64}, memory + 4,
+                  "multiple of their size");
     void *done;
     assert_int_equal(lr_place_fence(cuda, &done), LR_USAGE);
     lr_vector_destroy(&owner);
@@ -356,11 +346,8 @@ static void one_device_of_cuda_is_that_of_opengl(void **state)
     skip_without_cuda();
     bool is_named = false, is_direct = false;
     lr_place *place;
-    for (int k = 0;
-         (place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = k})) != NULL;
-         k++) {
-        is_named |=
-            strstr(gl_context_limits(caller)->renderer, lr_place_get_info(place).device) != NULL;
+    for (int k = 0; (place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = k})) != NULL; k++) {
+        is_named |= strstr(gl_context_limits(caller)->renderer, lr_place_get_info(place).device) != NULL;
         is_direct |= is_direct_to(place);
         lr_place_close(place);
     }
@@ -374,16 +361,12 @@ static void from_opengl_to_cuda_and_back(void **state)
     (void)state;
     skip_without_cuda();
     const bool is_direct = is_direct_to(cuda);
-    for (int k = 0; k < 4; k++) {
-        go_around((lr_precision)(k / 2), (lr_precision)(k % 2), is_direct);
-    }
+    for (int k = 0; k < 4; k++) go_around((lr_precision)(k / 2), (lr_precision)(k % 2), is_direct);
 #ifdef LR_TEST_FAKE_CUDA
     const int lent = fake_cuda.lent;
     assert_true(is_direct && lent > 0);
     fake_cuda.renders = 1;
-    for (int k = 0; k < 4; k++) {
-        go_around((lr_precision)(k / 2), (lr_precision)(k % 2), false);
-    }
+    for (int k = 0; k < 4; k++) go_around((lr_precision)(k / 2), (lr_precision)(k % 2), false);
     assert_int_equal(fake_cuda.lent, lent);
     fake_cuda.renders = 0;
 #endif
@@ -431,9 +414,7 @@ static void a_wrapped_buffer_and_cuda(void **state)
     assert_int_equal(glClientWaitSync(done, 0, UINT64_C(1) << 40) == GL_WAIT_FAILED, 0);
     glDeleteSync(done);
     glGetNamedBufferSubData(buffer, 0, sizeof(found), found);
-    for (int k = 0; k < COUNT; k++) {
-        assert_true(found[k] == -3.5f);
-    }
+    for (int k = 0; k < COUNT; k++) assert_true(found[k] == -3.5f);
     glDeleteBuffers(1, &buffer);
     lr_vector_destroy(&there);
 }

@@ -38,12 +38,8 @@ static void rays_meet_what_is_projected(void **state)
         struct camera_view view;
         double place[2], way[3], point[3], along = 0.0, length = 0.0;
         camera_view(&camera, between(&seed, 0.2, 4.0), &view);
-        for (int k = 0; k < 3; k++) {
-            point[k] = between(&seed, -150.0, 150.0);
-        }
-        if (!camera_project(&view, point, place)) {
-            continue;
-        }
+        for (int k = 0; k < 3; k++) point[k] = between(&seed, -150.0, 150.0);
+        if (!camera_project(&view, point, place)) continue;
         camera_ray(&view, place, way);
         for (int k = 0; k < 3; k++) {
             along += way[k] * (point[k] - (double)view.eye_mm[k]);
@@ -68,18 +64,12 @@ static void matrix_agrees(void **state)
         struct camera_view view;
         double place[2], point[3], clip[4];
         camera_view(&camera, 1.7, &view);
-        for (int k = 0; k < 3; k++) {
-            point[k] = between(&seed, -150.0, 150.0);
-        }
+        for (int k = 0; k < 3; k++) point[k] = between(&seed, -150.0, 150.0);
         for (int r = 0; r < 4; r++) {
             clip[r] = (double)view.clip_of_world[12 + r];
-            for (int k = 0; k < 3; k++) {
-                clip[r] += (double)view.clip_of_world[4 * k + r] * point[k];
-            }
+            for (int k = 0; k < 3; k++) clip[r] += (double)view.clip_of_world[4 * k + r] * point[k];
         }
-        if (!camera_project(&view, point, place) || clip[3] < 5.0) {
-            continue;
-        }
+        if (!camera_project(&view, point, place) || clip[3] < 5.0) continue;
         assert_true(fabs(0.5 + 0.5 * clip[0] / clip[3] - place[0]) < 1e-4);
         assert_true(fabs(0.5 - 0.5 * clip[1] / clip[3] - place[1]) < 1e-4);
         assert_true(clip[2] <= clip[3]); /* not beyond the far plane */
@@ -129,9 +119,7 @@ static void extremes_are_held(void **state)
         camera_orbit(&camera, 1e5, n % 3 ? 1e5 : -1e5);
         camera_pan(&camera, 1e4, -1e4);
         camera_view(&camera, 1e-3, &view);
-        for (int k = 0; k < 16; k++) {
-            assert_true(isfinite(view.clip_of_world[k]));
-        }
+        for (int k = 0; k < 16; k++) assert_true(isfinite(view.clip_of_world[k]));
         assert_true(fabs(camera.height_deg) < 90.0);
     }
 }
@@ -166,9 +154,8 @@ static void nearest_front_is_picked(void **state)
         double y, z;
         int module, p, q;
     } cases[] = {
-        {0.0, 2.5, 0, 1, 1},   {-4.0, -2.5, 0, 0, 0},  {5.4, 4.7, 0, 2, 1},
-        {2.0, 2.5, 0, -1, 1},  {0.0, 0.0, 0, 1, -1},   {5.99, 4.99, 0, -1, -1},
-        {6.01, 0.0, -1, 0, 0}, {0.0, -5.01, -1, 0, 0},
+        {0.0, 2.5, 0, 1, 1},  {-4.0, -2.5, 0, 0, 0},   {5.4, 4.7, 0, 2, 1},   {2.0, 2.5, 0, -1, 1},
+        {0.0, 0.0, 0, 1, -1}, {5.99, 4.99, 0, -1, -1}, {6.01, 0.0, -1, 0, 0}, {0.0, -5.01, -1, 0, 0},
     };
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         const struct pick_ray ray = {{-10.0, cases[n].y, cases[n].z}, {2.0, 0.0, 0.0}};
@@ -255,9 +242,7 @@ static void sheets_lead_back(void **state)
             }
         }
         const double beyond[][2] = {{-0.01, 0.5}, {0.5, -0.01}, {1.01, 0.5}, {0.5, 1.01}};
-        for (int k = 0; k < 4; k++) {
-            assert_false(sheet_pixel(sheet, beyond[k], &window, place));
-        }
+        for (int k = 0; k < 4; k++) assert_false(sheet_pixel(sheet, beyond[k], &window, place));
     }
     int window, place[2];
     const double gap[2] = {5.5 / 17.0, 0.1}, missing[2] = {0.95, 0.95};

@@ -26,14 +26,10 @@ struct work {
 static lr_status work(void *user, const lr_log *log, const lr_progress *progress)
 {
     struct work *w = user;
-    for (int n = 0; n < w->num_warnings; n++) {
-        lr_warn(log, "warning %d", n);
-    }
+    for (int n = 0; n < w->num_warnings; n++) lr_warn(log, "warning %d", n);
     while (!w->may_end) {
         w->steps++;
-        if (!w->is_deaf) {
-            LR_TRY(lr_progress_report(progress, "walking", 1, 4));
-        }
+        if (!w->is_deaf) LR_TRY(lr_progress_report(progress, "walking", 1, 4));
         nap();
     }
     return w->result == LR_OK ? LR_OK : lr_error(log, w->result, "it went wrong at step 7");
@@ -64,9 +60,7 @@ static void progress_is_seen_while_it_runs(void **state)
     struct job_report report;
     job_init(&job);
     start(&job, &w);
-    while (w.steps < 2) {
-        nap();
-    }
+    while (w.steps < 2) nap();
     job_get_report(&job, &report);
     assert_int_equal(report.state, JOB_RUNNING);
     assert_string_equal(report.doing, "walking");
@@ -113,9 +107,7 @@ static void cancelling_does_not_wait(void **state)
     struct work w = {.is_deaf = true};
     job_init(&job);
     start(&job, &w);
-    while (w.steps < 1) {
-        nap();
-    }
+    while (w.steps < 1) nap();
     job_cancel(&job);
     assert_int_equal(job_poll(&job), JOB_RUNNING);
     w.is_deaf = false;
@@ -123,9 +115,7 @@ static void cancelling_does_not_wait(void **state)
     /* It can be started again, and is not cancelled any more. */
     w.steps = 0;
     start(&job, &w);
-    while (w.steps < 3) {
-        nap();
-    }
+    while (w.steps < 3) nap();
     assert_int_equal(job_poll(&job), JOB_RUNNING);
     job_finish(&job); /* stops it */
 }

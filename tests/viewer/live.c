@@ -24,17 +24,13 @@ static void bench_init(struct bench *bench)
 {
     lr_image *image = lr_image_create(&grid, NULL);
     struct job_report report;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
     assert_int_equal(lr_image_write("live_image.nii", image, NULL), LR_OK);
     lr_image_destroy(image);
     bench->study = study_create(NULL);
     const struct study_wish wish = {.scanner = "two-opposed-modules", .image = "live_image.nii"};
     assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
     bench->view = study_take(bench->study);
     bench->live = live_create(NULL);
     unlink("live_image.nii");
@@ -47,29 +43,21 @@ static void bench_finish(struct bench *bench)
     study_destroy(bench->study);
 }
 
-static const struct live_request usual = {.counts = 1e5,
-                                          .seed = 7,
-                                          .backend = "cpu",
-                                          .samples = 1,
-                                          .mode = LR_MODE_EXACT,
-                                          .store = LR_STORE_YES};
+static const struct live_request usual = {
+    .counts = 1e5, .seed = 7, .backend = "cpu", .samples = 1, .mode = LR_MODE_EXACT, .store = LR_STORE_YES};
 
 static void start(struct bench *bench, const struct live_request *request)
 {
     struct test_log log;
     test_log_init(&log);
-    if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) fail_msg("%s", log.error);
 }
 
 static enum live_state wait_for(struct bench *bench)
 {
     struct job_report report;
     const enum live_state state = live_wait(bench->live, &report);
-    if (state == LIVE_FAILED) {
-        fail_msg("%s", report.error);
-    }
+    if (state == LIVE_FAILED) fail_msg("%s", report.error);
     return state;
 }
 
@@ -89,8 +77,7 @@ static lr_status note(void *user, const lr_iteration *done)
 }
 
 /* request: for the iterations, subsets and algorithm. */
-static void library_run(const struct bench *bench, const struct live_request *request,
-                        struct library *library)
+static void library_run(const struct bench *bench, const struct live_request *request, struct library *library)
 {
     double sum = 0;
     library->op = lr_operator_create(&(lr_operator_params){.lors = bench->view.lors,
@@ -100,17 +87,11 @@ static void library_run(const struct bench *bench, const struct live_request *re
                                                            .samples = {1, 1, 1},
                                                            .store = LR_STORE_YES});
     library->data = lr_lor_data_create(bench->view.lors, NULL);
-    assert_int_equal(array_forward(library->op, bench->view.image->values, library->data->values),
-                     LR_OK);
-    for (int64_t n = 0; n < library->data->count; n++) {
-        sum += library->data->values[n];
-    }
-    for (int64_t n = 0; n < library->data->count; n++) {
+    assert_int_equal(array_forward(library->op, bench->view.image->values, library->data->values), LR_OK);
+    for (int64_t n = 0; n < library->data->count; n++) sum += library->data->values[n];
+    for (int64_t n = 0; n < library->data->count; n++)
         library->data->values[n] = (float)(1e5 / sum * library->data->values[n]);
-    }
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        library->truth[v] = 1e5 / sum * bench->view.image->values[v];
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) library->truth[v] = 1e5 / sum * bench->view.image->values[v];
     assert_int_equal(lr_poisson(library->data->values, library->data->count, 7, NULL), LR_OK);
     const lr_recon_params params = {.op = library->op,
                                     .data = library->data,
@@ -197,9 +178,7 @@ static void ramla_is_the_librarys(void **state)
         library_run(&bench, &request, &library);
         assert_memory_equal(images[n], library.image, sizeof(images[n]));
         library_finish(&library);
-        for (int m = 0; m < n; m++) {
-            assert_memory_not_equal(images[n], images[m], sizeof(images[n]));
-        }
+        for (int m = 0; m < n; m++) assert_memory_not_equal(images[n], images[m], sizeof(images[n]));
     }
     bench_finish(&bench);
 }
@@ -231,9 +210,7 @@ static void steps_are_single_iterations(void **state)
     const int before = live_copy_history(bench.live, 0, NULL, 0);
     assert_true(before == 7 || before == 8);
     live_resume(bench.live);
-    while (live_copy_history(bench.live, 0, NULL, 0) < before + 3) {
-        nap();
-    }
+    while (live_copy_history(bench.live, 0, NULL, 0) < before + 3) nap();
     live_pause(bench.live);
     assert_int_equal(wait_for(&bench), LIVE_PAUSED);
     assert_int_equal(live_start(bench.live, &bench.view, &request, NULL), LR_USAGE);
@@ -264,9 +241,7 @@ static void it_ends_at_any_moment(void **state)
         const int naps = (int)(4 * test_random(&seed));
         for (int k = 0; k < naps; k++) {
             nap();
-            if (n % 4 == 1) {
-                live_step(bench.live);
-            }
+            if (n % 4 == 1) live_step(bench.live);
         }
         if (n % 5 == 0) {
             live_destroy(bench.live);
@@ -324,9 +299,7 @@ static void expectations_lead_to_the_truth(void **state)
     start(&bench, &request);
     assert_int_equal(wait_for(&bench), LIVE_DONE);
     assert_int_equal(live_copy_history(bench.live, 0, history, 30), 30);
-    for (int n = 1; n < 30; n++) {
-        assert_true(history[n].difference < history[n - 1].difference);
-    }
+    for (int n = 1; n < 30; n++) assert_true(history[n].difference < history[n - 1].difference);
     assert_close(history[29].measured_counts, 1e5, 1e-5);
     bench_finish(&bench);
 }

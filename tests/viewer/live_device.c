@@ -30,18 +30,13 @@ static void bench_init(struct bench *bench)
 {
     lr_image *image = lr_image_create(&grid, NULL);
     struct job_report report;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) image->values[v] = v / 90 == 3 && v % 10 > 2 && v % 10 < 7 ? 2 : 0.1f;
     assert_int_equal(lr_image_write("live_device_image.nii", image, NULL), LR_OK);
     lr_image_destroy(image);
     bench->study = study_create(NULL);
-    const struct study_wish wish = {.scanner = "two-opposed-modules",
-                                    .image = "live_device_image.nii"};
+    const struct study_wish wish = {.scanner = "two-opposed-modules", .image = "live_device_image.nii"};
     assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
     bench->view = study_take(bench->study);
     bench->live = live_create(NULL);
     bench->handover = handover_create(ctx, &bench->view.grid);
@@ -74,27 +69,21 @@ static void start(struct bench *bench, const struct live_request *request)
 {
     struct test_log log;
     test_log_init(&log);
-    if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
+    if (live_start(bench->live, &bench->view, request, &log.log) != LR_OK) fail_msg("%s", log.error);
 }
 
 static enum live_state wait_for(struct bench *bench)
 {
     struct job_report report;
     const enum live_state state = live_wait(bench->live, &report);
-    if (state == LIVE_FAILED) {
-        fail_msg("%s", report.error);
-    }
+    if (state == LIVE_FAILED) fail_msg("%s", report.error);
     return state;
 }
 
 /* What a frame does, until the newest image has come. */
 static void take(struct bench *bench)
 {
-    while (!handover_take(bench->handover)) {
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    }
+    while (!handover_take(bench->handover)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
 static void read_shown(const struct bench *bench, float *texels, double *largest)
@@ -114,9 +103,7 @@ static void assert_same(const float *got, const float *wanted)
         off = fmax(off, fabs((double)got[v] - wanted[v]));
     }
     assert_true(largest > 0.0);
-    if (!(off <= rounding * largest)) {
-        fail_msg("off by %g of %g", off, largest);
-    }
+    if (!(off <= rounding * largest)) fail_msg("off by %g of %g", off, largest);
 }
 
 static void the_window_shows_what_the_host_computes(void **state)
@@ -148,9 +135,7 @@ static void the_window_shows_what_the_host_computes(void **state)
     assert_false(handover_take(bench.handover));
     assert_int_equal(live_copy_history(bench.live, 0, history[1], 6), 6);
     double most = 0.0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        most = fmax(most, (double)texels[v]);
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) most = fmax(most, (double)texels[v]);
     assert_true(most == largest);
     for (int n = 0; n < 6; n++) {
         assert_close(history[1][n].log_likelihood, history[0][n].log_likelihood, 1e-5);
@@ -184,19 +169,14 @@ static void what_is_shown_is_whole(void **state)
     request.iterations = 8;
     start(&bench, &request);
     int seen = 0;
-    while (live_poll(bench.live, NULL) == LIVE_PREPARING ||
-           live_poll(bench.live, NULL) == LIVE_RUNNING) {
-        if (!handover_take(bench.handover)) {
-            continue;
-        }
+    while (live_poll(bench.live, NULL) == LIVE_PREPARING || live_poll(bench.live, NULL) == LIVE_RUNNING) {
+        if (!handover_take(bench.handover)) continue;
         read_shown(&bench, texels, &largest);
         nanosleep(&(struct timespec){.tv_nsec = 3000000}, NULL); /* others are written meanwhile */
         read_shown(&bench, again, &largest);
         assert_memory_equal(texels, again, sizeof(texels));
         int which = 0;
-        while (which < 8 && memcmp(texels, steps[which], sizeof(texels)) != 0) {
-            which++;
-        }
+        while (which < 8 && memcmp(texels, steps[which], sizeof(texels)) != 0) which++;
         assert_true(which < 8); /* the same bits in every run */
         seen++;
     }
@@ -221,9 +201,7 @@ static void it_ends_at_any_moment(void **state)
         const int naps = (int)(60 * test_random(&seed));
         for (int k = 0; k < naps; k++) {
             nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-            if (k % 3 == n % 3) {
-                (void)handover_take(bench.handover);
-            }
+            if (k % 3 == n % 3) (void)handover_take(bench.handover);
         }
         if (n % 2 == 0) {
             live_stop(bench.live);
@@ -243,9 +221,7 @@ static void what_the_device_cannot_goes_by_the_host(void **state)
     int64_t serial = 0;
     bench_init(&bench);
     lr_image *mu = lr_image_create(&grid, NULL);
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        mu->values[v] = 0.009f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) mu->values[v] = 0.009f;
     struct study_view with_mu = bench.view;
     with_mu.mu = mu;
     struct live_request request = request_of(&bench, 2);

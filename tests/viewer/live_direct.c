@@ -25,12 +25,10 @@ static lr_histo_images *make_histo(void)
 {
     const lr_view_set set = {3, 2, 12};
     lr_view views[NUM_VIEWS];
-    for (int k = 0; k < NUM_VIEWS; k++) {
-        views[k] = lr_view_set_at(&set, k);
-    }
+    for (int k = 0; k < NUM_VIEWS; k++) views[k] = lr_view_set_at(&set, k);
     lr_histo_images *histo = lr_histo_images_create(&grid, views, NUM_VIEWS, NULL);
-    lr_operator *op = lr_direct_create(&(lr_direct_params){
-        .grid = &grid, .views = views, .num_views = NUM_VIEWS, .kernel = kernel, .backend = "cpu"});
+    lr_operator *op = lr_direct_create(
+        &(lr_direct_params){.grid = &grid, .views = views, .num_views = NUM_VIEWS, .kernel = kernel, .backend = "cpu"});
     assert_non_null(op);
     assert_int_equal(array_forward(op, activity, histo->values), LR_OK);
     lr_operator_destroy(op);
@@ -38,14 +36,10 @@ static lr_histo_images *make_histo(void)
 }
 
 /* What the library makes of the same. */
-static void reconstruct(const lr_histo_images *histo, const char *backend,
-                        lr_recon_algorithm algorithm, float *image)
+static void reconstruct(const lr_histo_images *histo, const char *backend, lr_recon_algorithm algorithm, float *image)
 {
-    lr_operator *op = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                           .views = histo->views,
-                                                           .num_views = histo->num_views,
-                                                           .kernel = kernel,
-                                                           .backend = backend});
+    lr_operator *op = lr_direct_create(&(lr_direct_params){
+        .grid = &grid, .views = histo->views, .num_views = histo->num_views, .kernel = kernel, .backend = backend});
     const lr_lor_data data = {.count = (int64_t)NUM_VIEWS * NUM_VOXELS, .values = histo->values};
     lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
     const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
@@ -69,9 +63,7 @@ static void assert_same(const float *got, const float *wanted)
         off = fmax(off, fabs((double)got[v] - (double)wanted[v]));
     }
     assert_true(largest > 0);
-    if (!(off <= rounding * largest)) {
-        fail_msg("off by %g of %g", off, largest);
-    }
+    if (!(off <= rounding * largest)) fail_msg("off by %g of %g", off, largest);
 }
 
 static struct live_request request_of(const lr_histo_images *histo, lr_recon_algorithm algorithm)
@@ -85,27 +77,20 @@ static struct live_request request_of(const lr_histo_images *histo, lr_recon_alg
                                  .histo = histo};
 }
 
-static void run(struct live *live, const struct study_view *study,
-                const struct live_request *request)
+static void run(struct live *live, const struct study_view *study, const struct live_request *request)
 {
     struct test_log log;
     struct job_report report;
     test_log_init(&log);
-    if (live_start(live, study, request, &log.log) != LR_OK) {
-        fail_msg("%s", log.error);
-    }
-    if (live_wait(live, &report) != LIVE_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (live_start(live, study, request, &log.log) != LR_OK) fail_msg("%s", log.error);
+    if (live_wait(live, &report) != LIVE_DONE) fail_msg("%s", report.error);
 }
 
 static void read_shown(struct handover *handover, float *texels)
 {
     lr_grid shown;
     double largest;
-    while (!handover_take(handover)) {
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    }
+    while (!handover_take(handover)) nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
     struct gl_texture *texture = handover_shown(handover, &shown, &largest);
     assert_memory_equal(&shown, &grid, sizeof(shown));
     assert_int_equal(gl_texture_read(texture, NULL, texels), LR_OK);
@@ -131,9 +116,7 @@ static void the_image_is_the_librarys(void **state)
         assert_string_equal(name, "cpu");
         assert_true(live_copy_image(live, &serial, image));
         assert_same(image, wanted);
-        if (ctx == NULL) {
-            continue;
-        }
+        if (ctx == NULL) continue;
         request.backend = "compute";
         request.handover = handover_create(ctx, &grid);
         assert_non_null(request.handover);
@@ -214,9 +197,7 @@ int main(void)
     static struct test_log log;
     test_log_init(&log);
     grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        activity[v] = v % NX > 4 && v % NX < 9 ? 20.0f : 2.0f;
-    }
+    for (int v = 0; v < NUM_VOXELS; v++) activity[v] = v % NX > 4 && v % NX < 9 ? 20.0f : 2.0f;
     ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});
     if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
         print_message("skipped: images on the device: %s\n", log.error);

@@ -11,9 +11,7 @@ static struct study *open_study(const struct study_wish *wish)
     struct job_report report;
     struct study *study = study_create(NULL);
     assert_int_equal(study_open(study, wish), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
     return study;
 }
 
@@ -24,20 +22,16 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
 {
     (void)state;
     struct job_report report;
-    struct study *study =
-        open_study(&(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
+    struct study *study = open_study(&(struct study_wish){.scanner = "two-opposed-modules", .grid = &grid});
     struct study_view view = study_take(study);
     struct sensitivity *sensitivity = sensitivity_create(NULL);
     const struct sensitivity_request request = {.backend = "native", .samples = 2};
     assert_int_equal(sensitivity_ask(sensitivity, &view, &request, NULL), LR_OK);
-    if (sensitivity_wait(sensitivity, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (sensitivity_wait(sensitivity, &report) != JOB_DONE) fail_msg("%s", report.error);
     const struct sensitivity_result *result = sensitivity_result(sensitivity, NULL);
     assert_int_equal(result->request.mode, LR_MODE_EXACT);
     assert_int_equal(result->request.samples, 2);
-    lr_operator_params params = {
-        .lors = view.lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT};
+    lr_operator_params params = {.lors = view.lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT};
     lr_grid_split_samples(&grid, 2, params.samples);
     lr_operator *op = lr_operator_create(&params);
     float *image = calloc(9 * 8 * 5, sizeof(*image));
@@ -57,20 +51,16 @@ static void sensitivity_is_the_sum_of_all_rows(void **state)
 
 static void fill(lr_lor_data *data, uint64_t *state)
 {
-    for (int64_t n = 0; n < data->count; n++) {
+    for (int64_t n = 0; n < data->count; n++)
         data->values[n] = test_random(state) < 0.1 ? (float)(int)(1 + 9 * test_random(state)) : 0;
-    }
 }
 
 static lr_lor_data *make_sparse(const lr_lor_data *dense)
 {
     int64_t *events = malloc((size_t)dense->count * 10 * sizeof(*events));
     int64_t count = 0;
-    for (int64_t n = 0; n < dense->count; n++) {
-        for (int k = 0; k < (int)dense->values[n]; k++) {
-            events[count++] = n;
-        }
-    }
+    for (int64_t n = 0; n < dense->count; n++)
+        for (int k = 0; k < (int)dense->values[n]; k++) events[count++] = n;
     lr_lor_data *sparse = lr_lor_data_bin(events, count, NULL);
     free(events);
     return sparse;
@@ -80,8 +70,7 @@ static void assert_same_image(const struct pair_image *a, const struct pair_imag
 {
     assert_memory_equal(a->modules, b->modules, sizeof(a->modules));
     assert_memory_equal(a->size, b->size, sizeof(a->size));
-    assert_memory_equal(a->values, b->values,
-                        (size_t)a->size[0] * (size_t)a->size[1] * sizeof(*a->values));
+    assert_memory_equal(a->values, b->values, (size_t)a->size[0] * (size_t)a->size[1] * sizeof(*a->values));
     assert_true(a->sum == b->sum && a->largest == b->largest);
 }
 
@@ -100,8 +89,7 @@ static void pair_images_are_the_data(void **state)
     for (int64_t pair = 0; pair < view.lors->num_pairs; pair += 97) {
         struct pair_image image, other;
         const int turned[2] = {view.lors->pairs[pair][1], view.lors->pairs[pair][0]};
-        assert_int_equal(pair_image_of_data(&view, view.lors->pairs[pair], dense, &image, NULL),
-                         LR_OK);
+        assert_int_equal(pair_image_of_data(&view, view.lors->pairs[pair], dense, &image, NULL), LR_OK);
         assert_int_equal(pair_image_of_data(&view, turned, sparse, &other, NULL), LR_OK);
         assert_same_image(&image, &other);
         assert_true(sums[pair] == image.sum);
@@ -112,8 +100,7 @@ static void pair_images_are_the_data(void **state)
                 const lr_module *modules = view.scanner->modules;
                 assert_int_equal(parts.q * modules[parts.module_i].crystals[0] + parts.p, row);
                 assert_int_equal(parts.s * modules[parts.module_j].crystals[0] + parts.r, column);
-                assert_true(image.values[(int64_t)row * image.size[0] + column] ==
-                            dense->values[lor]);
+                assert_true(image.values[(int64_t)row * image.size[0] + column] == dense->values[lor]);
             }
         }
         assert_int_equal(pair_image_lor(&view, &image, image.size[0], 0), -1);
@@ -140,9 +127,8 @@ static void the_highest_come_first(void **state)
     struct lor_value highest[10];
     assert_int_equal(highest_of_data(&dense, highest, 4), 4);
     static const int64_t places[4] = {3, 5, 7, 1};
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 4; k++)
         assert_true(highest[k].lor == places[k] && highest[k].value == (double)values[places[k]]);
-    }
     assert_int_equal(highest_of_data(&sparse, highest, 10), 6);
     assert_true(highest[0].lor == 5 && highest[1].lor == 13 && highest[5].lor == 21);
     assert_int_equal(highest_of_data(&sparse, highest, 0), 0);
@@ -159,10 +145,8 @@ static void refusals(void **state)
     struct study *study = open_study(&(struct study_wish){.scanner = "siemens-mmr"});
     struct study_view view = study_take(study);
     struct sensitivity *sensitivity = sensitivity_create(NULL);
-    assert_int_equal(sensitivity_ask(sensitivity, &nothing, &(struct sensitivity_request){0}, NULL),
-                     LR_USAGE);
-    assert_int_equal(pair_image_of_data(&nothing, (int[]){0, 1}, &none, &image, &log.log),
-                     LR_USAGE);
+    assert_int_equal(sensitivity_ask(sensitivity, &nothing, &(struct sensitivity_request){0}, NULL), LR_USAGE);
+    assert_int_equal(pair_image_of_data(&nothing, (int[]){0, 1}, &none, &image, &log.log), LR_USAGE);
     assert_int_equal(pair_image_of_data(&view, (int[]){0, 56}, &none, &image, &log.log), LR_USAGE);
     assert_non_null(strstr(log.error, "0 to 55"));
     assert_int_equal(pair_image_of_data(&view, (int[]){3, 3}, &none, &image, &log.log), LR_USAGE);

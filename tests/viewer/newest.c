@@ -25,9 +25,7 @@ static lr_status run(void *self, const lr_log *log, const lr_progress *progress)
     const struct task *task = self;
     runs++;
     while (!may_end) {
-        if (!task->is_deaf) {
-            LR_TRY(lr_progress_report(progress, "waiting", 0, 1));
-        }
+        if (!task->is_deaf) LR_TRY(lr_progress_report(progress, "waiting", 0, 1));
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return task->fails ? lr_error(log, LR_FAILED, "task %d fails", task->number) : LR_OK;
@@ -96,9 +94,7 @@ static void what_runs_is_stopped(void **state)
     begin(&newest);
     newest_ask(&newest, task_of((struct task){.number = 1}));
     newest_ask(&newest, task_of((struct task){.number = 2}));
-    while (runs < 2) {
-        assert_int_equal(newest_poll(&newest, NULL), JOB_RUNNING);
-    }
+    while (runs < 2) assert_int_equal(newest_poll(&newest, NULL), JOB_RUNNING);
     may_end = true;
     assert_int_equal(newest_wait(&newest, NULL), JOB_DONE);
     assert_int_equal(current(&newest), 2);

@@ -84,8 +84,7 @@ static void check_ticks(const double range[2], int most)
     assert_true(ticks.count >= 1 && ticks.count <= most);
     for (int k = 0; k < ticks.count; k++) {
         ticks_write(&ticks, k, text);
-        assert_true(ticks.values[k] >= range[0] - 1e-5 * width &&
-                    ticks.values[k] <= range[1] + 1e-5 * width);
+        assert_true(ticks.values[k] >= range[0] - 1e-5 * width && ticks.values[k] <= range[1] + 1e-5 * width);
         assert_true(fabs(atof(text) - ticks.values[k]) <= 1e-5 * width);
         assert_string_not_equal(text, before);
         snprintf(before, sizeof(before), "%s", text);
@@ -113,13 +112,12 @@ static void ticks_of_examples(void **state)
         int most;
         bool are_whole;
         const char *texts[6];
-    } cases[] = {
-        {{0.0, 4.0}, 5, false, {"0", "1", "2", "3", "4"}},
-        {{0.0, 9.2e-5}, 5, false, {"0", "2e-05", "4e-05", "6e-05", "8e-05"}},
-        {{0.0, 40000.0}, 5, false, {"0", "10000", "20000", "30000", "40000"}},
-        {{-2447345.0, -2447310.0}, 4, false, {"-2447340", "-2447330", "-2447320", "-2447310"}},
-        {{-0.3, 0.3}, 3, false, {"-0.2", "0", "0.2"}},
-        {{1.0, 3.0}, 7, true, {"1", "2", "3"}}};
+    } cases[] = {{{0.0, 4.0}, 5, false, {"0", "1", "2", "3", "4"}},
+                 {{0.0, 9.2e-5}, 5, false, {"0", "2e-05", "4e-05", "6e-05", "8e-05"}},
+                 {{0.0, 40000.0}, 5, false, {"0", "10000", "20000", "30000", "40000"}},
+                 {{-2447345.0, -2447310.0}, 4, false, {"-2447340", "-2447330", "-2447320", "-2447310"}},
+                 {{-0.3, 0.3}, 3, false, {"-0.2", "0", "0.2"}},
+                 {{1.0, 3.0}, 7, true, {"1", "2", "3"}}};
     (void)state;
     for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
         const struct ticks ticks = ticks_make(cases[n].range, cases[n].most, cases[n].are_whole);
@@ -134,13 +132,11 @@ static void ticks_of_examples(void **state)
 
 static void no_ticks_without_a_range(void **state)
 {
-    static const double ranges[][2] = {
-        {1.0, 1.0}, {2.0, 1.0}, {0.0, INFINITY}, {-HUGE_VAL, 0.0},
-        {NAN, 1.0}, {0.0, NAN}, {0.0, 0.0},      {1e300, 1.00000000000000001e300}};
+    static const double ranges[][2] = {{1.0, 1.0}, {2.0, 1.0}, {0.0, INFINITY}, {-HUGE_VAL, 0.0},
+                                       {NAN, 1.0}, {0.0, NAN}, {0.0, 0.0},      {1e300, 1.00000000000000001e300}};
     (void)state;
-    for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++) {
+    for (size_t n = 0; n < sizeof(ranges) / sizeof(ranges[0]); n++)
         assert_int_equal(ticks_make(ranges[n], 5, false).count, 0);
-    }
 }
 
 int main(void)

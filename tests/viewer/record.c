@@ -17,14 +17,13 @@ static lr_status parse(const char *text, struct lr_run_record *record, struct te
 }
 
 /* Three iterations, ready after 1, 2 and 4 s. */
-static const char three[] =
-    "{\"verb\": \"recon\", \"version\": \"0.1.0\", \"operator\": {\"iterations\": [1]}, "
-    "\"algorithm\": \"osem\", \"subsets\": 7, \"iterations\": ["
-    "{\"number\": 5, \"seconds\": 1, \"log_likelihood\": -1e3, \"elapsed_seconds\": 1}, "
-    "{\"number\": 6, \"seconds\": 1, \"log_likelihood\": -8e2, \"elapsed_seconds\": 2, "
-    "\"image_error\": 0.5}, "
-    "{\"number\": 7, \"seconds\": 2, \"log_likelihood\": -6e2, \"elapsed_seconds\": 4, "
-    "\"image_error\": 0.25}]}\n";
+static const char three[] = "{\"verb\": \"recon\", \"version\": \"0.1.0\", \"operator\": {\"iterations\": [1]}, "
+                            "\"algorithm\": \"osem\", \"subsets\": 7, \"iterations\": ["
+                            "{\"number\": 5, \"seconds\": 1, \"log_likelihood\": -1e3, \"elapsed_seconds\": 1}, "
+                            "{\"number\": 6, \"seconds\": 1, \"log_likelihood\": -8e2, \"elapsed_seconds\": 2, "
+                            "\"image_error\": 0.5}, "
+                            "{\"number\": 7, \"seconds\": 2, \"log_likelihood\": -6e2, \"elapsed_seconds\": 4, "
+                            "\"image_error\": 0.25}]}\n";
 
 static void test_curves(void **state)
 {
@@ -45,9 +44,7 @@ static void test_curves(void **state)
     /* Of 7 places half a second each: 1, 1.5, 2, 2.5, 3, 3.5, 4. */
     static const float wanted[7] = {-1000, -900, -800, -750, -700, -650, -600};
     lr_run_image_by_seconds(image, LR_RUN_LIKELIHOOD, 7, timed);
-    for (int n = 0; n < 7; n++) {
-        assert_true(fabsf(timed[n] - wanted[n]) < 1e-3f);
-    }
+    for (int n = 0; n < 7; n++) assert_true(fabsf(timed[n] - wanted[n]) < 1e-3f);
     lr_run_image_by_seconds(image, LR_RUN_ERROR, 7, timed);
     assert_true(isnan(timed[0]) && isnan(timed[1])); /* not told, and nothing is made up */
     assert_true(timed[2] == 0.5f && timed[6] == 0.25f);
@@ -60,11 +57,10 @@ static void test_frames(void **state)
     (void)state;
     struct test_log log;
     struct lr_run_record record;
-    static const char text[] =
-        "{\"verb\": \"recon\", \"frames\": [{\"iterations\": ["
-        "{\"number\": 1, \"seconds\": 2, \"log_likelihood\": -3}, "
-        "{\"number\": 2, \"seconds\": 3, \"log_likelihood\": -2}]}, {\"iterations\": []}, "
-        "{\"iterations\": [{\"number\": 1, \"seconds\": 4, \"image_error\": 0.5}]}]}";
+    static const char text[] = "{\"verb\": \"recon\", \"frames\": [{\"iterations\": ["
+                               "{\"number\": 1, \"seconds\": 2, \"log_likelihood\": -3}, "
+                               "{\"number\": 2, \"seconds\": 3, \"log_likelihood\": -2}]}, {\"iterations\": []}, "
+                               "{\"iterations\": [{\"number\": 1, \"seconds\": 4, \"image_error\": 0.5}]}]}";
     assert_int_equal(parse(text, &record, &log), LR_OK);
     assert_true(record.has_frames);
     assert_int_equal(record.num_images, 3);
@@ -94,10 +90,8 @@ static void test_what_is_refused(void **state)
         {"[1, 2]", "it has no iterations"},
         {"{\"verb\": \"recon\", \"iterations\": [{\"number\": 1}]}",
          "tell neither a log-likelihood nor an image error"},
-        {"{\"verb\": \"recon\", \"iterations\": [{\"log_likelihood\": \"low\"}]}",
-         "log_likelihood"},
-        {"{\"verb\": \"recon\", \"subsets\": \"7,\", \"iterations\": [{\"log_likelihood\": -1}]}",
-         "subsets"},
+        {"{\"verb\": \"recon\", \"iterations\": [{\"log_likelihood\": \"low\"}]}", "log_likelihood"},
+        {"{\"verb\": \"recon\", \"subsets\": \"7,\", \"iterations\": [{\"log_likelihood\": -1}]}", "subsets"},
         {"{\"verb\": \"recon\", \"iterations\": [{\"log_likelihood\": -1", "not valid YAML"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
@@ -105,9 +99,8 @@ static void test_what_is_refused(void **state)
         struct lr_run_record record;
         assert_int_equal(parse(cases[k].text, &record, &log), LR_BAD_INPUT);
         assert_true(record.num_images == 0 && record.images == NULL);
-        if (strstr(log.error, cases[k].words) == NULL) {
+        if (strstr(log.error, cases[k].words) == NULL)
             fail_msg("\"%s\" does not say \"%s\"", log.error, cases[k].words);
-        }
     }
 }
 

@@ -37,9 +37,7 @@ static void good_texts(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
         struct script *script = read_text(texts[k], strlen(texts[k]), &log);
-        if (script == NULL) {
-            fail_msg("\"%s\": %s", texts[k], log.error);
-        }
+        if (script == NULL) fail_msg("\"%s\": %s", texts[k], log.error);
         script_destroy(script);
     }
 }
@@ -61,9 +59,7 @@ static void bad_texts(void **state)
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         assert_null(read_text(cases[k].text, strlen(cases[k].text), &log));
         assert_int_equal(log.status, LR_BAD_INPUT);
-        if (strstr(log.error, cases[k].words) == NULL) {
-            fail_msg("\"%s\" lacks \"%s\"", log.error, cases[k].words);
-        }
+        if (strstr(log.error, cases[k].words) == NULL) fail_msg("\"%s\" lacks \"%s\"", log.error, cases[k].words);
     }
 }
 
@@ -87,9 +83,7 @@ static void noise(void **state)
         char text[200];
         struct test_log log;
         const size_t bytes = (size_t)(200.0 * test_random(&seed));
-        for (size_t k = 0; k < bytes; k++) {
-            text[k] = "wait quit\"\n# \t\0\r\377"[(size_t)(18.0 * test_random(&seed))];
-        }
+        for (size_t k = 0; k < bytes; k++) text[k] = "wait quit\"\n# \t\0\r\377"[(size_t)(18.0 * test_random(&seed))];
         struct script *script = read_text(text, bytes, &log);
         assert_true(script != NULL || log.status == LR_BAD_INPUT);
         refused += script == NULL;

@@ -57,9 +57,7 @@ static struct lr_view_session full_session(uint64_t *state)
 static void assert_same_text(const char *a, const char *b)
 {
     assert_int_equal(a == NULL, b == NULL);
-    if (a != NULL) {
-        assert_string_equal(a, b);
-    }
+    if (a != NULL) assert_string_equal(a, b);
 }
 
 static void assert_same(const struct lr_view_session *a, const struct lr_view_session *b)
@@ -109,9 +107,8 @@ static void round_trip(const struct lr_view_session *session)
     struct lr_view_session back;
     test_log_init(&log);
     if (lr_view_session_write(FILE_NAME, session, &log.log) != LR_OK ||
-        lr_view_session_read(FILE_NAME, &back, &log.log) != LR_OK) {
+        lr_view_session_read(FILE_NAME, &back, &log.log) != LR_OK)
         fail_msg("%s", log.error);
-    }
     assert_same(session, &back);
     assert_int_equal(lr_file_kind_of(FILE_NAME), LR_FILE_SESSION);
     lr_view_session_finish(&back);
@@ -141,9 +138,7 @@ static void a_decimal_comma_changes_nothing(void **state)
     uint64_t seed = test_seed();
     static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
     bool found = false;
-    for (int k = 0; k < 3 && !found; k++) {
-        found = setlocale(LC_ALL, commas[k]) != NULL;
-    }
+    for (int k = 0; k < 3 && !found; k++) found = setlocale(LC_ALL, commas[k]) != NULL;
     const struct lr_view_session session = full_session(&seed);
     round_trip(&session);
     setlocale(LC_ALL, "C");
@@ -155,12 +150,9 @@ static void refuse(const char *text, const char *place, const char *words)
     struct test_log log;
     struct lr_view_session session;
     test_log_init(&log);
-    assert_int_equal(
-        lr_view_session_parse("s.yaml", text, (int64_t)strlen(text), &session, &log.log),
-        LR_BAD_INPUT);
-    if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL) {
+    assert_int_equal(lr_view_session_parse("s.yaml", text, (int64_t)strlen(text), &session, &log.log), LR_BAD_INPUT);
+    if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL)
         fail_msg("'%s' is neither at %s nor does it say '%s'", log.error, place, words);
-    }
     assert_null(session.scanner);
 }
 
@@ -177,9 +169,8 @@ static void faults_have_places(void **state)
     refuse("view_session: 1\ncamera: {eye_mm: [1, 2], target_mm: [0, 0, 0], up: [0, 0, 1]}\n",
            "s.yaml:2:18:", "3 numbers");
     refuse("view_session: 1\ncamera: 5\n", "s.yaml:2:9:", "mapping");
-    refuse(
-        "view_session: 1\ngrid: {size: [1, 2.5, 3], voxel_mm: [1, 1, 1], origin_mm: [0, 0, 0]}\n",
-        "s.yaml:2:8:", "whole number");
+    refuse("view_session: 1\ngrid: {size: [1, 2.5, 3], voxel_mm: [1, 1, 1], origin_mm: [0, 0, 0]}\n",
+           "s.yaml:2:8:", "whole number");
     refuse("view_session: 1\ngrid: {size: [1, 2, 3], voxel_mm: [1, 0, 1], origin_mm: [0, 0, 0]}\n",
            "s.yaml:2:25:", "voxel_mm[1]");
     refuse("view_session: 1\ngrid: {size: [65536, 65536, 3], voxel_mm: [1, 1, 1], origin_mm: [0, "
@@ -187,11 +178,9 @@ static void faults_have_places(void **state)
            "s.yaml:2:8:", "voxels");
     refuse("view_session: 1\nvoxel: {point_mm: [0, 0, .nan]}\n", "s.yaml:2:26:", "finite");
     refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], rays: 0}\n", "s.yaml:2:36:", "rays");
-    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], absorption: maybe}\n",
-           "s.yaml:2:30:", "with, without");
+    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], absorption: maybe}\n", "s.yaml:2:30:", "with, without");
     refuse("view_session: 1\nlor: {first: [0, 1, 2]}\n", "s.yaml:2:1:", "second");
-    refuse("view_session: 1\nlor: {first: [0, -1, 2], second: [0, 0, 0]}\n",
-           "s.yaml:2:7:", "first[1]");
+    refuse("view_session: 1\nlor: {first: [0, -1, 2], second: [0, 0, 0]}\n", "s.yaml:2:7:", "first[1]");
     refuse("view_session: 1\nranges:\n  - {name: a, low: 1, high: 1}\n", "s.yaml:3:23:", "high");
     refuse("view_session: 1\nranges: {name: a}\n", "s.yaml:2:1:", "list");
     refuse("view_session: 1\nscanner: [\n", "s.yaml:", "YAML");

@@ -20,9 +20,7 @@ static void open_well(struct study *study, const struct study_wish *wish)
 {
     struct job_report report;
     assert_int_equal(study_open(study, wish), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
 }
 
 static void fail_to_open(struct study *study, const struct study_wish *wish, const char *words)
@@ -30,9 +28,7 @@ static void fail_to_open(struct study *study, const struct study_wish *wish, con
     struct job_report report;
     assert_int_equal(study_open(study, wish), LR_OK);
     assert_int_equal(study_wait(study, &report), JOB_FAILED);
-    if (strstr(report.error, words) == NULL) {
-        fail_msg("'%s' does not say '%s'", report.error, words);
-    }
+    if (strstr(report.error, words) == NULL) fail_msg("'%s' does not say '%s'", report.error, words);
 }
 
 static void write_text(const char *path, const char *text)
@@ -76,8 +72,7 @@ static void a_failure_changes_nothing(void **state)
     assert_int_equal(before.serial, 1);
     fail_to_open(study, &(struct study_wish){.scanner = "siemens-mmmr"}, "siemens-mmr");
     /* The scanner can be read, and the image cannot: neither is taken. */
-    fail_to_open(study, &(struct study_wish){.scanner = "ge-explore-vista-dr", .image = "no.nii"},
-                 "no.nii");
+    fail_to_open(study, &(struct study_wish){.scanner = "ge-explore-vista-dr", .image = "no.nii"}, "no.nii");
     struct study_view after = study_take(study);
     assert_true(after.scanner == before.scanner && after.serial == before.serial);
     study_view_release(&before);
@@ -149,9 +144,8 @@ static void a_wrong_scanner_is_explained(void **state)
 {
     (void)state;
     struct study *study = make_study();
-    write_text("study_bad.yaml",
-               "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
-               "module: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 20}\n");
+    write_text("study_bad.yaml", "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
+                                 "module: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 20}\n");
     open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
     fail_to_open(study, &(struct study_wish){.scanner = "study_bad.yaml"}, "study_bad.yaml:");
     const lr_scanner_draft *draft = NULL;
@@ -185,8 +179,7 @@ static void the_last_wish_is_what_is_open(void **state)
     assert_int_equal(study_open(study, &(struct study_wish){.image = "study_b.nii"}), LR_OK);
     for (int n = 0; n < 20; n++) {
         const bool even = n % 2 == 0;
-        const struct study_wish wish = {.scanner =
-                                            even ? "ge-explore-vista-dr" : "two-opposed-modules"};
+        const struct study_wish wish = {.scanner = even ? "ge-explore-vista-dr" : "two-opposed-modules"};
         assert_int_equal(study_open(study, &wish), LR_OK);
         (void)study_poll(study, NULL);
         assert_string_equal(study_awaited(study).scanner, wish.scanner);
@@ -213,14 +206,12 @@ static void default_grids_fit(void **state)
         assert_true(grid.size[0] == 64 || grid.size[1] == 64);
         const double ratio = grid.voxel_mm[2] / fmax(grid.voxel_mm[0], grid.voxel_mm[1]);
         assert_true(grid.size[2] == 1 || (ratio > 0.6 && ratio < 1.6) || grid.size[2] == 256);
-        for (int m = 0; m < scanner->num_modules && scanner->coincidence.field_of_view_mm == 0;
-             m++) {
+        for (int m = 0; m < scanner->num_modules && scanner->coincidence.field_of_view_mm == 0; m++) {
             const lr_module *module = &scanner->modules[m];
             for (int corner = 0; corner < 8; corner++) {
                 double before_mm = 0;
                 for (int k = 0; k < 3; k++) {
-                    const double at_mm = grid.origin_mm[k] +
-                                         (corner >> k & 1) * (grid.size[k] - 1) * grid.voxel_mm[k];
+                    const double at_mm = grid.origin_mm[k] + (corner >> k & 1) * (grid.size[k] - 1) * grid.voxel_mm[k];
                     before_mm += module->normal[k] * (at_mm - module->centre_mm[k]);
                 }
                 assert_true(before_mm > 0);
@@ -238,8 +229,7 @@ static void kinds_of_files(void **state)
     write_image("study_kind.mha", 1);
     write_text("study_kind.txt", "some words\n");
     lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
-    static const char *const scanners[] = {"study_kind.yaml", "study_kind.geom",
-                                           "study_kind.hscan"};
+    static const char *const scanners[] = {"study_kind.yaml", "study_kind.geom", "study_kind.hscan"};
     for (int k = 0; k < 3; k++) {
         assert_int_equal(lr_scanner_write(scanners[k], scanner, NULL), LR_OK);
         assert_int_equal(lr_file_kind_of(scanners[k]), LR_FILE_SCANNER);
@@ -261,12 +251,9 @@ static void kinds_of_files(void **state)
     assert_int_equal(lr_file_kind_of("."), LR_FILE_UNKNOWN);
     study_destroy(study);
     lr_scanner_destroy(scanner);
-    static const char *const files[] = {"study_kind.yaml",   "study_kind.geom", "study_kind.hscan",
-                                        "study_kind.lut",    "study_kind.txt",  "study_kind.thing",
-                                        "study_kind.petsird"};
-    for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
-        unlink(files[k]);
-    }
+    static const char *const files[] = {"study_kind.yaml", "study_kind.geom",  "study_kind.hscan",  "study_kind.lut",
+                                        "study_kind.txt",  "study_kind.thing", "study_kind.petsird"};
+    for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) unlink(files[k]);
 }
 
 /* List mode as other programs write it. */
@@ -275,15 +262,11 @@ static void real_events(void **state)
     (void)state;
     char path[1024];
     struct job_report report;
-    if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) {
-        skip();
-    }
+    if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) skip();
     struct study *study = make_study();
     open_well(study, &(struct study_wish){.scanner = "safir-dual-ring-prototype"});
     assert_int_equal(study_open_file(study, path), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
     struct study_view view = study_take(study);
     assert_true(view.data->count > 0 && view.data->index != NULL);
     study_view_release(&view);

@@ -14,11 +14,8 @@ static bool has_device(void)
 {
     lr_device devices[8];
     const int count = lr_device_list(devices, 8, NULL);
-    for (int k = 0; k < count && k < 8; k++) {
-        if (devices[k].usable) {
-            return true;
-        }
-    }
+    for (int k = 0; k < count && k < 8; k++)
+        if (devices[k].usable) return true;
     return false;
 }
 
@@ -29,18 +26,14 @@ static struct study *open_study(struct study_view *view)
     const lr_grid grid = {{6, 5, 4}, {3, 3, 3}, {-7, -6, -5}};
     const struct study_wish wish = {.scanner = "two-opposed-modules", .grid = &grid};
     assert_int_equal(study_open(study, &wish), LR_OK);
-    if (study_wait(study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(study, &report) != JOB_DONE) fail_msg("%s", report.error);
     *view = study_take(study);
     return study;
 }
 
 static void must_be_done(enum job_state state, const struct job_report *report)
 {
-    if (state != JOB_DONE) {
-        fail_msg("%s", report->error);
-    }
+    if (state != JOB_DONE) fail_msg("%s", report->error);
 }
 
 /* Both draw the same lines, raster in single precision: elements agree to 1e-4 of the largest, and
@@ -84,8 +77,7 @@ static void contexts_do_not_get_in_each_others_way(void **state)
         must_be_done(voxel_wait(voxels[k], &report), &report);
         must_be_done(sensitivity_wait(maps[k], &report), &report);
         compare(voxel_result(reference, NULL), voxel_result(voxels[k], NULL));
-        assert_close(sensitivity_result(maps[k], NULL)->mean,
-                     sensitivity_result(maps[0], NULL)->mean, 1e-5);
+        assert_close(sensitivity_result(maps[k], NULL)->mean, sensitivity_result(maps[0], NULL)->mean, 1e-5);
         assert_true(sensitivity_result(maps[k], NULL)->mean > 0);
     }
     for (int k = 0; k < NUM_JOBS; k++) {

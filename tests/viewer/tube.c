@@ -20,9 +20,7 @@ static void bench_init(struct bench *bench, const char *scanner, const lr_grid *
     struct job_report report;
     bench->study = study_create(NULL);
     assert_int_equal(study_open(bench->study, &wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
     bench->view = study_take(bench->study);
     bench->tube = tube_create(NULL);
     assert_non_null(bench->tube);
@@ -39,9 +37,7 @@ static const struct tube_result *compute(struct bench *bench, const struct tube_
 {
     struct job_report report;
     assert_int_equal(tube_ask(bench->tube, &bench->view, request, NULL), LR_OK);
-    if (tube_wait(bench->tube, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (tube_wait(bench->tube, &report) != JOB_DONE) fail_msg("%s", report.error);
     return tube_result(bench->tube, NULL);
 }
 
@@ -104,9 +100,8 @@ static void tubes_are_columns(void **state)
 static double moment(const struct tube_profile *profile, int power)
 {
     double sum = 0;
-    for (int n = 0; n < profile->count; n++) {
+    for (int n = 0; n < profile->count; n++)
         sum += profile->weight[n] * pow(profile->first_mm + n * profile->step_mm, power);
-    }
     return sum;
 }
 
@@ -123,19 +118,15 @@ static void profiles_keep_sum_and_centre(void **state)
         lr_grid_voxel_centre(&about, v, centre_mm);
         for (int k = 0; k < 3; k++) {
             const double along = result->ends_mm[1][k] - result->ends_mm[0][k];
-            t += along / result->length_mm *
-                 (centre_mm[k] - 0.5 * (result->ends_mm[0][k] + result->ends_mm[1][k]));
+            t += along / result->length_mm * (centre_mm[k] - 0.5 * (result->ends_mm[0][k] + result->ends_mm[1][k]));
         }
         first += t * result->image->values[v];
     }
-    for (int k = 0; k < 3; k++) {
-        length += pow(result->ends_mm[1][k] - result->ends_mm[0][k], 2);
-    }
+    for (int k = 0; k < 3; k++) length += pow(result->ends_mm[1][k] - result->ends_mm[0][k], 2);
     assert_close(result->length_mm, sqrt(length), 1e-12);
     assert_close(moment(&result->profile, 0), result->sum, 1e-5); /* sums of floats */
     /* Points are moved to the middles of their planes: by half a step at most, at random. */
-    assert_true(fabs(moment(&result->profile, 1) - first) <
-                0.1 * result->profile.step_mm * result->sum);
+    assert_true(fabs(moment(&result->profile, 1) - first) < 0.1 * result->profile.step_mm * result->sum);
     bench_finish(&bench);
 }
 
@@ -197,8 +188,7 @@ static void the_kernel_has_the_scanners_width(void **state)
 static void events_have_the_elements_of_list_mode(void **state)
 {
     (void)state;
-    static const lr_listmode_kernel kernels[] = {LR_LISTMODE_TUBE, LR_LISTMODE_LINE,
-                                                 LR_LISTMODE_EXACT};
+    static const lr_listmode_kernel kernels[] = {LR_LISTMODE_TUBE, LR_LISTMODE_LINE, LR_LISTMODE_EXACT};
     struct bench bench;
     static const struct tube_crystal ends[2] = {{0, 3, 3}, {19, 4, 5}};
     lr_grid grid = {{30, 28, 6}, {9, 9, 9}, {-130, -121, -22}};
@@ -211,9 +201,7 @@ static void events_have_the_elements_of_list_mode(void **state)
     bench_init(&bench, "siemens-vision-600", &grid); /* which the line crosses */
     lr_image *image = lr_image_create(&grid, NULL);
     const int64_t count = lr_grid_num_voxels(&grid);
-    for (int64_t v = 0; v < count; v++) {
-        image->values[v] = (float)test_random(&seed);
-    }
+    for (int64_t v = 0; v < count; v++) image->values[v] = (float)test_random(&seed);
     for (int k = 0; k < 6; k++) {
         const bool has_tof = k % 2 != 0;
         const struct tube_request request = {.crystals = {ends[0], ends[1]},
@@ -224,47 +212,39 @@ static void events_have_the_elements_of_list_mode(void **state)
         const struct tube_result *result = compute(&bench, &request);
         int32_t crystals[2];
         lr_lors_crystals(bench.view.lors, result->lor, crystals);
-        const lr_event event = {
-            .crystals = {crystals[0], crystals[1]}, .tof_mm = (float)request.tof_mm, .weight = 1};
+        const lr_event event = {.crystals = {crystals[0], crystals[1]}, .tof_mm = (float)request.tof_mm, .weight = 1};
         const lr_events_info info = {.has_tof = true};
-        lr_operator *op = lr_listmode_create(
-            &(lr_listmode_params){.lors = bench.view.lors,
-                                  .grid = &grid,
-                                  .events = &event,
-                                  .count = 1,
-                                  .info = has_tof ? &info : NULL,
-                                  .kernel = kernels[k / 2],
-                                  .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2},
-                                  .backend = "cpu"});
+        lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = bench.view.lors,
+                                                                   .grid = &grid,
+                                                                   .events = &event,
+                                                                   .count = 1,
+                                                                   .info = has_tof ? &info : NULL,
+                                                                   .kernel = kernels[k / 2],
+                                                                   .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2},
+                                                                   .backend = "cpu"});
         float value = 0;
         double sum = 0;
         const lr_vector from = lr_image_vector(image);
         lr_vector to = lr_vector_of_floats(&value, 1);
         assert_int_equal(lr_operator_forward(op, NULL, &from, &to), LR_OK);
-        for (int64_t v = 0; v < count; v++) {
-            sum += (double)result->image->values[v] * image->values[v];
-        }
+        for (int64_t v = 0; v < count; v++) sum += (double)result->image->values[v] * image->values[v];
         assert_close(sum, value, 1e-5);
         assert_true(result->num_voxels > 3 && (result->sigma_mm > 0) == has_tof);
-        if (has_tof) { /* bins of 9 mm, along the line from the first crystal */
+        if (has_tof) /* bins of 9 mm, along the line from the first crystal */
             assert_true(fabs(result->peak_mm - request.tof_mm) < 9);
-        }
         lr_operator_destroy(op);
     }
     lr_image_destroy(image);
     bench_finish(&bench);
 }
 
-static void refuse(const struct study_view *view, const struct tube_crystal *crystals,
-                   const char *words)
+static void refuse(const struct study_view *view, const struct tube_crystal *crystals, const char *words)
 {
     struct test_log log;
     int64_t lor;
     test_log_init(&log);
     assert_int_equal(tube_check(view, crystals, &lor, &log.log), LR_USAGE);
-    if (strstr(log.error, words) == NULL) {
-        fail_msg("'%s' does not say '%s'", log.error, words);
-    }
+    if (strstr(log.error, words) == NULL) fail_msg("'%s' does not say '%s'", log.error, words);
 }
 
 /* A LOR that the coincidence rules exclude, though its modules have others. */
@@ -297,8 +277,7 @@ static void pairs_without_a_lor_are_explained(void **state)
     refuse(&bench.view, (struct tube_crystal[]){{3, 0, 0}, {3, 1, 0}}, "same module");
     for (int m = 1; m < bench.view.scanner->num_modules; m++) {
         if (lr_lors_pair(bench.view.lors, 0, m) < 0) {
-            refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {m, 0, 0}},
-                   "are not in coincidence");
+            refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {m, 0, 0}}, "are not in coincidence");
             strangers++;
         }
     }

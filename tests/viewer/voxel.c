@@ -26,9 +26,7 @@ static void bench_init(struct bench *bench, const struct study_wish *wish)
     struct job_report report;
     bench->study = study_create(NULL);
     assert_int_equal(study_open(bench->study, wish), LR_OK);
-    if (study_wait(bench->study, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (study_wait(bench->study, &report) != JOB_DONE) fail_msg("%s", report.error);
     bench->view = study_take(bench->study);
     bench->voxel = voxel_create(NULL);
     assert_non_null(bench->voxel);
@@ -45,24 +43,20 @@ static const struct voxel_result *compute(struct bench *bench, const struct voxe
 {
     struct job_report report;
     assert_int_equal(voxel_ask(bench->voxel, &bench->view, request, NULL), LR_OK);
-    if (voxel_wait(bench->voxel, &report) != JOB_DONE) {
-        fail_msg("%s", report.error);
-    }
+    if (voxel_wait(bench->voxel, &report) != JOB_DONE) fail_msg("%s", report.error);
     return voxel_result(bench->voxel, NULL);
 }
 
 static void random_point(const struct bench *bench, uint64_t *state, double point_mm[3])
 {
     const lr_grid *grid = &bench->view.grid;
-    for (int k = 0; k < 3; k++) {
-        point_mm[k] =
-            grid->origin_mm[k] + test_random(state) * (grid->size[k] - 1) * grid->voxel_mm[k];
-    }
+    for (int k = 0; k < 3; k++)
+        point_mm[k] = grid->origin_mm[k] + test_random(state) * (grid->size[k] - 1) * grid->voxel_mm[k];
 }
 
 /* The row as `loraster matrix` computes it: of the point, or of the voxel of the whole grid. */
-static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode,
-                        bool of_voxel, struct row_copy *copy)
+static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode, bool of_voxel,
+                        struct row_copy *copy)
 {
     lr_operator *op = lr_operator_create(&(lr_operator_params){
         .lors = bench->view.lors,
@@ -79,9 +73,8 @@ static void library_row(const struct bench *bench, const struct voxel_result *re
     struct row_copier copier = {copy, NULL, true};
     const lr_row_sink sink = row_copier_sink(&copier);
     const double(*point)[3] = (const double(*)[3])result->request.point_mm;
-    assert_int_equal(of_voxel
-                         ? lr_operator_rows(op, result->voxel_row, result->voxel_row + 1, &sink)
-                         : lr_operator_point_rows(op, point, 1, &sink),
+    assert_int_equal(of_voxel ? lr_operator_rows(op, result->voxel_row, result->voxel_row + 1, &sink)
+                              : lr_operator_point_rows(op, point, 1, &sink),
                      LR_OK);
     lr_operator_destroy(op);
 }
@@ -92,10 +85,8 @@ static void assert_same_row(const struct voxel_row *found, const struct row_copy
     for (int64_t k = 0; k < found->count; k++) {
         assert_true(found->lor[k] == wanted->row.lor[k]);
         assert_true(found->probability[k] == wanted->row.probability[k]);
-        if (k > 0 && found->order != NULL) {
-            assert_true(found->probability[found->order[k - 1]] >=
-                        found->probability[found->order[k]]);
-        }
+        if (k > 0 && found->order != NULL)
+            assert_true(found->probability[found->order[k - 1]] >= found->probability[found->order[k]]);
     }
     assert_true(found->sum == wanted->sum);
 }
@@ -130,9 +121,7 @@ static void compare_windows(const struct bench *bench, const struct voxel_result
                 continue;
             }
             int64_t k = 0;
-            while (k < row->count && row->lor[k] != window->lors[n]) {
-                k++;
-            }
+            while (k < row->count && row->lor[k] != window->lors[n]) k++;
             assert_true(k < row->count);
             assert_true(window->sampled[n] == (float)lr_row_element(&view, window->lors[n]));
             assert_true(windows[k] == 0 || windows[k] == w + 1);
@@ -140,9 +129,8 @@ static void compare_windows(const struct bench *bench, const struct voxel_result
             sums[k] += window->weight[n];
             const lr_lor lor = lr_lors_describe(bench->view.lors, window->lors[n]);
             assert_true(lor.module_i == window->module || lor.module_j == window->module);
-            assert_int_equal(
-                lr_lors_primary(bench->view.lors, window->lors[n], result->request.point_mm),
-                window->module);
+            assert_int_equal(lr_lors_primary(bench->view.lors, window->lors[n], result->request.point_mm),
+                             window->module);
         }
     }
     for (int64_t k = 0; k < row->count; k++) {
@@ -162,11 +150,8 @@ static void windows_are_the_matrix(void **state)
         struct bench bench;
         bench_init(&bench, &(struct study_wish){.scanner = names[n]});
         for (int rays = 1; rays <= 3; rays++) {
-            struct voxel_request request = {.all_primaries = true,
-                                            .rays = rays,
-                                            .samples = 4,
-                                            .mode = LR_MODE_EXACT,
-                                            .backend = "cpu"};
+            struct voxel_request request = {
+                .all_primaries = true, .rays = rays, .samples = 4, .mode = LR_MODE_EXACT, .backend = "cpu"};
             random_point(&bench, &seed, request.point_mm);
             const struct voxel_result *result = compute(&bench, &request);
             assert_int_equal(result->num_windows, bench.view.scanner->num_modules);
@@ -186,8 +171,7 @@ static void assert_same_number(double a, double b)
 }
 
 /* Everything under one pixel, from the library's numbers. */
-static void check_pixel(const struct bench *bench, const struct voxel_result *result,
-                        const int place[2])
+static void check_pixel(const struct bench *bench, const struct voxel_result *result, const int place[2])
 {
     const struct voxel_window *window = &result->windows[0];
     const int rays = result->request.rays;
@@ -208,10 +192,9 @@ static void check_pixel(const struct bench *bench, const struct voxel_result *re
     assert_int_equal(first ? lor.module_j : lor.module_i, pixel.other);
     assert_int_equal(first ? lor.r : lor.p, pixel.r);
     assert_int_equal(first ? lor.s : lor.q, pixel.s);
-    const struct voxel_row *rows[4] = {&result->point_sampled, &result->point_exact,
-                                       &result->voxel_sampled, &result->voxel_exact};
-    const double shown[4] = {pixel.point_sampled, pixel.point_exact, pixel.voxel_sampled,
-                             pixel.voxel_exact};
+    const struct voxel_row *rows[4] = {&result->point_sampled, &result->point_exact, &result->voxel_sampled,
+                                       &result->voxel_exact};
+    const double shown[4] = {pixel.point_sampled, pixel.point_exact, pixel.voxel_sampled, pixel.voxel_exact};
     for (int k = 0; k < 4; k++) {
         const lr_row row = {0, rows[k]->count, rows[k]->lor, rows[k]->probability};
         assert_same_number(shown[k], lr_row_element(&row, pixel.lor));
@@ -230,9 +213,7 @@ static int farthest_module(const struct bench *bench, const double point_mm[3])
     for (int m = 0; m < scanner->num_modules; m++) {
         double centre_mm[3], square = 0;
         lr_scanner_detection_centre(scanner, m, centre_mm);
-        for (int k = 0; k < 3; k++) {
-            square += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
-        }
+        for (int k = 0; k < 3; k++) square += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
         farthest = square > most ? m : farthest;
         most = fmax(most, square);
     }
@@ -259,8 +240,7 @@ static void the_cursor_shows_the_element(void **state)
                 counted += window->lors[(int64_t)y * window->size[0] + x] >= 0;
             }
         }
-        assert_int_equal(voxel_at(bench.voxel, request.primary + 1, (int[2]){0, 0}, &pixel),
-                         LR_USAGE);
+        assert_int_equal(voxel_at(bench.voxel, request.primary + 1, (int[2]){0, 0}, &pixel), LR_USAGE);
         assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){-1, 0}, &pixel), LR_USAGE);
         assert_int_equal(voxel_at(bench.voxel, request.primary, window->size, &pixel), LR_USAGE);
     }
@@ -281,8 +261,8 @@ static void solid_angles_add_up(void **state)
     double centre_mm[3], sum = 0;
     lr_scanner_detection_centre(bench.view.scanner, 1, centre_mm);
     const int middle[2] = {module->crystals[0] / 2, module->crystals[1] / 2};
-    const double h = fabs(centre_mm[0] * module->normal[0] + centre_mm[1] * module->normal[1] +
-                          centre_mm[2] * module->normal[2]);
+    const double h =
+        fabs(centre_mm[0] * module->normal[0] + centre_mm[1] * module->normal[1] + centre_mm[2] * module->normal[2]);
     for (int b = 0; b < 32; b++) {
         for (int a = 0; a < 32; a++) {
             struct voxel_pixel pixel;
@@ -299,8 +279,7 @@ static void solid_angles_add_up(void **state)
             at[k] = (middle[k] - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k] +
                     (side[k] - 0.5) * module->face_mm[k];
         }
-        const double omega =
-            atan(at[0] * at[1] / (h * sqrt(h * h + at[0] * at[0] + at[1] * at[1])));
+        const double omega = atan(at[0] * at[1] / (h * sqrt(h * h + at[0] * at[0] + at[1] * at[1])));
         exact += side[0] == side[1] ? omega : -omega;
     }
     assert_close(sum, exact, 1e-5); /* the midpoint rule on 32 x 32 points of a small face */
@@ -316,13 +295,10 @@ static void absorption_is_exponential(void **state)
     struct bench bench;
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){400, 400, 400});
     lr_image *mu = lr_image_create(&grid, NULL);
-    for (int k = 0; k < 64; k++) {
-        mu->values[k] = 0.0096f;
-    }
+    for (int k = 0; k < 64; k++) mu->values[k] = 0.0096f;
     assert_int_equal(lr_image_write("voxel_mu.nii", mu, NULL), LR_OK);
     lr_image_destroy(mu);
-    bench_init(&bench,
-               &(struct study_wish){.scanner = "two-opposed-modules", .mu = "voxel_mu.nii"});
+    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules", .mu = "voxel_mu.nii"});
     struct voxel_request request = {.point_mm = {3, 2, 1}, .rays = 4, .mu_steps = 5};
     request.primary = farthest_module(&bench, request.point_mm);
     for (int turn = 0; turn < 4; turn++) {
@@ -336,8 +312,7 @@ static void absorption_is_exponential(void **state)
         for (int y = 0; y < window->size[1]; y++) {
             for (int x = 0; x < window->size[0]; x++) {
                 struct voxel_pixel pixel;
-                assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){x, y}, &pixel),
-                                 LR_OK);
+                assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){x, y}, &pixel), LR_OK);
                 if (pixel.lor >= 0) {
                     const double wanted = without ? 1 : exp(-0.0096 * pixel.distance_mm);
                     assert_close(pixel.survival, wanted, turn < 2 ? 2e-6 : 1e-5); /* single
@@ -360,8 +335,7 @@ static void pictures_name_their_backend(void **state)
     struct bench bench;
     double sums[3][2];
     bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
-    struct voxel_request request = {
-        .point_mm = {5.137, 3.291, 2.713}, .rays = 3, .samples = 1, .mode = LR_MODE_EXACT};
+    struct voxel_request request = {.point_mm = {5.137, 3.291, 2.713}, .rays = 3, .samples = 1, .mode = LR_MODE_EXACT};
     request.primary = farthest_module(&bench, request.point_mm);
     bool has_opengl = true;
     for (int k = 2; k >= 0; k--) {
@@ -369,9 +343,7 @@ static void pictures_name_their_backend(void **state)
         const struct voxel_result *result = compute(&bench, &request);
         const struct voxel_window *window = &result->windows[0];
         double weight = 0;
-        for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
-            weight += window->weight[n];
-        }
+        for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) weight += window->weight[n];
         sums[k][0] = weight;
         sums[k][1] = result->point_sampled.sum;
         assert_close(sums[k][0], sums[2][0], 1e-5);
@@ -407,8 +379,7 @@ static void assert_same_pictures(const struct voxel_result *one, const struct vo
         const size_t count = (size_t)rows[0][k]->count;
         assert_int_equal(rows[0][k]->count, rows[1][k]->count);
         assert_memory_equal(rows[0][k]->lor, rows[1][k]->lor, count * sizeof(int64_t));
-        assert_memory_equal(rows[0][k]->probability, rows[1][k]->probability,
-                            count * sizeof(double));
+        assert_memory_equal(rows[0][k]->probability, rows[1][k]->probability, count * sizeof(double));
     }
 }
 
@@ -438,8 +409,7 @@ static void operators_stay_open(void **state)
     (void)state;
     uint64_t seed = test_seed();
     struct bench bench;
-    struct voxel_request request = {
-        .all_primaries = true, .rays = 2, .samples = 2, .mode = LR_MODE_SAMPLED};
+    struct voxel_request request = {.all_primaries = true, .rays = 2, .samples = 2, .mode = LR_MODE_SAMPLED};
     bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
     if (!can_rasterise(&bench)) {
         print_message("skipped: nothing can be rasterised here\n");
@@ -472,8 +442,7 @@ static void operators_stay_open(void **state)
     (void)compute(&bench, &request);
     assert_int_equal(voxel_num_operators(bench.voxel), before + 2); /* cpu took their places */
     study_view_release(&bench.view);
-    assert_int_equal(
-        study_open(bench.study, &(struct study_wish){.scanner = "two-opposed-modules"}), LR_OK);
+    assert_int_equal(study_open(bench.study, &(struct study_wish){.scanner = "two-opposed-modules"}), LR_OK);
     assert_int_equal(study_wait(bench.study, NULL), JOB_DONE);
     bench.view = study_take(bench.study);
     (void)compute(&bench, &request);
@@ -559,15 +528,11 @@ static void windows_come_before_means(void **state)
     struct voxel_request request = {.point_mm = {5, 4, 3}, .samples = 4096, .rays = 1};
     request.primary = farthest_module(&bench, request.point_mm);
     assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
-    while (voxel_result(bench.voxel, &first) == NULL) {
-        assert_int_equal(voxel_poll(bench.voxel, NULL), JOB_RUNNING);
-    }
+    while (voxel_result(bench.voxel, &first) == NULL) assert_int_equal(voxel_poll(bench.voxel, NULL), JOB_RUNNING);
     assert_false(voxel_result(bench.voxel, NULL)->has_means);
     const struct voxel_window *window = &voxel_result(bench.voxel, NULL)->windows[0];
     int n = 0;
-    while (window->lors[n] < 0) {
-        n++;
-    }
+    while (window->lors[n] < 0) n++;
     const int place[2] = {n % window->size[0], n / window->size[0]};
     assert_int_equal(voxel_at(bench.voxel, request.primary, place, &pixel), LR_OK);
     assert_true(pixel.point_exact > 0 && isnan(pixel.voxel_exact));
@@ -591,8 +556,7 @@ static void results_outlive_the_study(void **state)
     const struct voxel_request request = {.rays = 2};
     (void)compute(&bench, &request);
     study_view_release(&bench.view);
-    assert_int_equal(
-        study_open(bench.study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}), LR_OK);
+    assert_int_equal(study_open(bench.study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}), LR_OK);
     assert_int_equal(study_wait(bench.study, NULL), JOB_DONE);
     assert_int_equal(voxel_study(bench.voxel)->scanner->num_modules, 2);
     bench.view = study_take(bench.study);

@@ -31,18 +31,14 @@ static cudaError_t find_occupancy(const lr_cuda_kernel *kernel, lr_direct_attrib
 {
     int device = 0, most_threads = 0;
     cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device);
     if (error == cudaSuccess) {
-        error =
-            cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device);
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&attributes->blocks, kernel->function, kernel->threads,
+                                                              (size_t)kernel->shared_bytes);
     }
-    if (error == cudaSuccess) {
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &attributes->blocks, kernel->function, kernel->threads, (size_t)kernel->shared_bytes);
-    }
-    if (error == cudaSuccess && most_threads > 0) {
-        attributes->occupancy =
-            (double)(attributes->blocks * whole_warps(kernel->threads)) / (most_threads / WARP);
-    }
+    if (error == cudaSuccess && most_threads > 0)
+        attributes->occupancy = (double)(attributes->blocks * whole_warps(kernel->threads)) / (most_threads / WARP);
     return error;
 }
 
@@ -50,9 +46,8 @@ lr_status lr_cuda_find_attributes(lr_direct_attributes *attributes, const lr_log
 {
     const lr_cuda_kernel kernel = last;
     struct cudaFuncAttributes found;
-    if (kernel.function == NULL) {
+    if (kernel.function == NULL)
         return lr_error(log, LR_USAGE, "no projection has run yet whose kernel could be asked");
-    }
     cudaError_t error = cudaFuncGetAttributes(&found, kernel.function);
     if (error == cudaSuccess) {
         *attributes = (lr_direct_attributes){

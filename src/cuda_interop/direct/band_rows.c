@@ -28,11 +28,9 @@ static void fill_spans(struct lr_band_rows *rows, const struct lr_direct_shape *
     const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
     int at[2] = {0, 0};
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-        if (i == 0 || offsets[i][0] != offsets[i - 1][0] || offsets[i][1] != offsets[i - 1][1]) {
+        if (i == 0 || offsets[i][0] != offsets[i - 1][0] || offsets[i][1] != offsets[i - 1][1])
             lr_lattice_place_column(&rows->lattice, offsets[i], at);
-        }
-        struct lr_band_span *span =
-            lr_band_span_at(rows, at[1] - rows->least[0], offsets[i][2] - rows->least[1]);
+        struct lr_band_span *span = lr_band_span_at(rows, at[1] - rows->least[0], offsets[i][2] - rows->least[1]);
         span->first = at[0] < span->first ? at[0] : span->first;
         span->last = at[0] > span->last ? at[0] : span->last;
     }
@@ -51,8 +49,7 @@ static void find_octets(struct lr_band_rows *rows)
 }
 
 /* All row and slice offsets that there may be. */
-static lr_status make_rows(struct lr_band_rows *rows, const struct lr_direct_shape *shape,
-                           const lr_log *log)
+static lr_status make_rows(struct lr_band_rows *rows, const struct lr_direct_shape *shape, const lr_log *log)
 {
     const int *half = shape->info.half, *e = rows->lattice.next;
     const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
@@ -62,23 +59,16 @@ static lr_status make_rows(struct lr_band_rows *rows, const struct lr_direct_sha
     rows->count[1] = 2 * half[2] + 1;
     const int64_t count = (int64_t)rows->count[0] * rows->count[1];
     rows->spans = lr_alloc(count, sizeof(*rows->spans), "rows of a kernel", log);
-    if (rows->spans == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < count; k++) {
-        rows->spans[k] = (struct lr_band_span){INT32_MAX, INT32_MIN, {0, 0}};
-    }
+    if (rows->spans == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < count; k++) rows->spans[k] = (struct lr_band_span){INT32_MAX, INT32_MIN, {0, 0}};
     fill_spans(rows, shape);
     return LR_OK;
 }
 
 static bool is_row_empty(const struct lr_band_rows *rows, int d)
 {
-    for (int slice = 0; slice < rows->count[1]; slice++) {
-        if (!lr_band_is_empty(lr_band_span_at(rows, d, slice))) {
-            return false;
-        }
-    }
+    for (int slice = 0; slice < rows->count[1]; slice++)
+        if (!lr_band_is_empty(lr_band_span_at(rows, d, slice))) return false;
     return true;
 }
 
@@ -86,9 +76,7 @@ static bool is_row_empty(const struct lr_band_rows *rows, int d)
 static void trim_rows(struct lr_band_rows *rows)
 {
     int empty = 0;
-    while (2 * empty + 1 < rows->count[0] && is_row_empty(rows, empty)) {
-        empty++;
-    }
+    while (2 * empty + 1 < rows->count[0] && is_row_empty(rows, empty)) empty++;
     rows->least[0] += empty;
     rows->count[0] -= 2 * empty;
     memmove(rows->spans, lr_band_span_at(rows, empty, 0),
@@ -128,8 +116,7 @@ const struct lr_band_span *lr_band_span_of(const struct lr_band_rows *rows, int 
 }
 
 /* Whether row i has weights for it. */
-bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
-                      const struct lr_band_half *half)
+bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i, const struct lr_band_half *half)
 {
     const struct lr_band_span *span = lr_band_span_of(rows, d, i, half->slice);
     return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
@@ -137,11 +124,8 @@ bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
 
 static bool is_needed(const struct lr_band_rows *rows, int d, const struct lr_band_half *half)
 {
-    for (int i = 0; i < ROWS; i++) {
-        if (lr_band_has_half(rows, d, i, half)) {
-            return true;
-        }
-    }
+    for (int i = 0; i < ROWS; i++)
+        if (lr_band_has_half(rows, d, i, half)) return true;
     return false;
 }
 
@@ -167,9 +151,7 @@ static int count_octets(const struct lr_band_span *span)
 /* Octets that both have. */
 static int count_common(const struct lr_band_span *a, const struct lr_band_span *b)
 {
-    if (a == NULL || b == NULL) {
-        return 0;
-    }
+    if (a == NULL || b == NULL) return 0;
     const int first = a->octets[0] > b->octets[0] ? a->octets[0] : b->octets[0];
     const int last = a->octets[1] < b->octets[1] ? a->octets[1] : b->octets[1];
     return last >= first ? last - first + 1 : 0;
@@ -194,9 +176,7 @@ int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_h
     for (int octet = range[0]; octet <= range[1]; octet++) {
         for (int slice = 0; slice < rows->count[1]; slice++) {
             const struct lr_band_half half = {octet, slice};
-            if (is_needed(rows, d, &half)) {
-                halves[count++] = half;
-            }
+            if (is_needed(rows, d, &half)) halves[count++] = half;
         }
     }
     return count;
@@ -227,13 +207,10 @@ static void clip(int first, int step, int size, int range[2])
     range[1] = most < range[1] ? most : range[1];
 }
 
-void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row,
-                      int32_t found[4])
+void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row, int32_t found[4])
 {
     int range[2] = {-(1 << 20), 1 << 20};
-    for (int k = 0; k < 2; k++) {
-        clip(row * lattice->across[k], lattice->next[k], size[k], range);
-    }
+    for (int k = 0; k < 2; k++) clip(row * lattice->across[k], lattice->next[k], size[k], range);
     const bool is_empty = range[0] > range[1];
     found[0] = is_empty ? 0 : lr_floor_div(range[0], OCTET);
     found[1] = is_empty ? 0 : lr_floor_div(range[1], OCTET) + 1;

@@ -41,12 +41,10 @@ bool lr_band_is_empty(const struct lr_band_span *span);
 int lr_band_count_lists(const struct lr_band_rows *rows);
 
 /* The span of a warp's row i in list d; NULL: it has none. */
-const struct lr_band_span *lr_band_span_of(const struct lr_band_rows *rows, int d, int i,
-                                           int slice);
+const struct lr_band_span *lr_band_span_of(const struct lr_band_rows *rows, int d, int i, int slice);
 
 /* Whether row i has weights for a half. */
-bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
-                      const struct lr_band_half *half);
+bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i, const struct lr_band_half *half);
 
 /* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
 void lr_band_range(const struct lr_band_rows *rows, int d, int range[2]);
@@ -61,8 +59,7 @@ int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_h
 
 /* What the grid has of a row: the first octet, and the one after the last; the first place, from that of
  * the first octet, and the one after the last. */
-void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row,
-                      int32_t found[4]);
+void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row, int32_t found[4]);
 
 /* Of all rows that the grid has columns on. */
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2]);

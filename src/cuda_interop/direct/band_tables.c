@@ -7,8 +7,7 @@
 enum { NUMBER = sizeof(int32_t) };
 
 /* What blocks of all shapes read, both ways. */
-static lr_status place_lists(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
-                             lr_cuda_bands *pass)
+static lr_status place_lists(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan, lr_cuda_bands *pass)
 {
     const int64_t steps = plan->num_steps + 2;
     pass->steps = lr_cuda_place(memory, (steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps);
@@ -17,9 +16,7 @@ static lr_status place_lists(struct lr_cuda_memory *memory, const struct lr_cuda
     pass->cuts = lr_cuda_place(memory, pass->num_lists * pass->num_cuts * 2 * NUMBER, plan->cuts);
     pass->tiles = lr_cuda_place(memory, plan->num_tiles * 2 * NUMBER, plan->tiles);
     pass->bases = lr_cuda_place(memory, pass->num_lattice_rows * 4 * NUMBER, plan->bases);
-    return pass->steps && pass->spots && pass->lists && pass->cuts && pass->tiles && pass->bases
-               ? LR_OK
-               : LR_FAILED;
+    return pass->steps && pass->spots && pass->lists && pass->cuts && pass->tiles && pass->bases ? LR_OK : LR_FAILED;
 }
 
 /* What the device fills, both ways, and from what. */
@@ -33,8 +30,7 @@ static lr_status place_fill(struct lr_cuda_memory *memory, const struct lr_cuda_
                                 .peak = view->values.peak,
                                 .num_steps = plan->num_steps,
                                 .num_offsets = view->values.num_offsets};
-    fill->places =
-        lr_cuda_place(memory, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places);
+    fill->places = lr_cuda_place(memory, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places);
     fill->ranges = lr_cuda_place(memory, pass->num_spans * 2 * NUMBER, plan->ranges);
     fill->offsets = lr_cuda_place(memory, plan->num_places * NUMBER, plan->offsets);
     fill->kernels = lr_cuda_place(memory, pass->num_rows > 1 ? kernels * NUMBER : 0, NULL);
@@ -42,21 +38,19 @@ static lr_status place_fill(struct lr_cuda_memory *memory, const struct lr_cuda_
 }
 
 /* Those of one way: blocks of the one kernel, or spans. */
-static lr_status place_weights(struct lr_cuda_memory *memory, const lr_cuda_bands *pass,
-                               lr_cuda_band_fill *fill)
+static lr_status place_weights(struct lr_cuda_memory *memory, const lr_cuda_bands *pass, lr_cuda_band_fill *fill)
 {
     const int64_t blocks = (int64_t)(fill->num_steps + 1) * LR_CUDA_BAND_ROWS;
     const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
-    void *const weights = lr_cuda_place(
-        memory, (pass->num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 : entries) * NUMBER, NULL);
+    void *const weights =
+        lr_cuda_place(memory, (pass->num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 : entries) * NUMBER, NULL);
     fill->weights = weights;
     fill->spans = weights;
     return weights != NULL ? LR_OK : LR_FAILED;
 }
 
 /* A pass with all that it reads. */
-static lr_cuda_bands complete(lr_cuda_bands pass, const lr_cuda_bands *lists,
-                              const lr_cuda_band_fill *fill)
+static lr_cuda_bands complete(lr_cuda_bands pass, const lr_cuda_bands *lists, const lr_cuda_band_fill *fill)
 {
     pass.steps = lists->steps;
     pass.spots = lists->spots;

@@ -11,7 +11,6 @@
 /* Places a view's lists and what is filled in, of which fill says how. fill: as lr_cuda_place_values has
  * left it. bands: back, forward. errors: as there. */
 lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
-                              lr_cuda_view_fill *fill,
-                              lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
+                              lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
 
 #endif

@@ -52,9 +52,7 @@ static int most_halves(const struct lr_band_rows *rows)
 static int64_t count_steps(const struct lr_band_rows *rows)
 {
     int64_t count = 0;
-    for (int d = 0; d < lr_band_count_lists(rows); d++) {
-        count += (lr_band_count_halves(rows, d) + 1) / 2;
-    }
+    for (int d = 0; d < lr_band_count_lists(rows); d++) count += (lr_band_count_halves(rows, d) + 1) / 2;
     return count;
 }
 
@@ -65,8 +63,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
     LR_TRY(lr_band_rows_init(&rows, candidate, planner->shape, planner->log));
     const int64_t steps = count_steps(&rows);
     const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* of any lattice */
-    const int64_t cost =
-        steps * least_octets < *least ? steps * lr_band_count_octets(candidate, size) : *least;
+    const int64_t cost = steps * least_octets < *least ? steps * lr_band_count_octets(candidate, size) : *least;
     if (cost < *least) {
         const struct lr_band_rows former = planner->rows;
         *least = cost;
@@ -83,9 +80,7 @@ static lr_status choose_lattice(struct planner *planner)
     const int count = lr_lattice_candidates(planner->shape, candidates);
     int64_t least = INT64_MAX;
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < count; k++) {
-        status = weigh(planner, &candidates[k], &least);
-    }
+    for (int k = 0; status == LR_OK && k < count; k++) status = weigh(planner, &candidates[k], &least);
     return status;
 }
 
@@ -95,9 +90,7 @@ static lr_status find_ranges(struct planner *planner)
 {
     const int lists = lr_band_count_lists(&planner->rows);
     planner->ranges = lr_alloc(lists, sizeof(*planner->ranges), "steps of a view", planner->log);
-    for (int d = 0; planner->ranges != NULL && d < lists; d++) {
-        lr_band_range(&planner->rows, d, planner->ranges[d]);
-    }
+    for (int d = 0; planner->ranges != NULL && d < lists; d++) lr_band_range(&planner->rows, d, planner->ranges[d]);
     return planner->ranges != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -109,9 +102,7 @@ static void find_slab(const struct planner *planner, int c, int range[2])
     range[1] = INT32_MIN;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
         const int d = c - I * pair;
-        if (d < 0 || d >= lists) {
-            continue;
-        }
+        if (d < 0 || d >= lists) continue;
         const int *own = planner->ranges[d];
         range[0] = own[0] < range[0] ? own[0] : range[0];
         range[1] = own[1] > range[1] ? own[1] : range[1];
@@ -171,11 +162,8 @@ static lr_status list_bases(struct planner *planner)
     lr_lattice_extent(&planner->rows.lattice, pass->layout.size, least, last);
     pass->least_row = least[1];
     pass->num_lattice_rows = last[1] - least[1] + 1;
-    plan->bases =
-        lr_alloc(pass->num_lattice_rows, sizeof(*plan->bases), "rows of a view", planner->log);
-    if (plan->bases == NULL) {
-        return LR_FAILED;
-    }
+    plan->bases = lr_alloc(pass->num_lattice_rows, sizeof(*plan->bases), "rows of a view", planner->log);
+    if (plan->bases == NULL) return LR_FAILED;
     for (int k = 0; k < pass->num_lattice_rows; k++) {
         int32_t *octets = plan->bases[k];
         lr_band_grid_row(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
@@ -195,18 +183,13 @@ static lr_status number_spans(struct planner *planner)
     const struct lr_band_rows *rows = &planner->rows;
     struct lr_cuda_band_plan *plan = planner->plan;
     const int64_t count = (int64_t)rows->count[0] * rows->count[1];
-    planner->numbers =
-        lr_alloc(count, sizeof(*planner->numbers), "weights of a view", planner->log);
+    planner->numbers = lr_alloc(count, sizeof(*planner->numbers), "weights of a view", planner->log);
     plan->ranges = lr_alloc(count + 1, sizeof(*plan->ranges), "weights of a view", planner->log);
-    if (planner->numbers == NULL || plan->ranges == NULL) {
-        return LR_FAILED;
-    }
+    if (planner->numbers == NULL || plan->ranges == NULL) return LR_FAILED;
     int32_t next = 2 * K, most = 0, number = 1;
     for (int64_t k = 0; k < count; k++) {
         const int *octets = rows->spans[k].octets;
-        if (lr_band_is_empty(&rows->spans[k])) {
-            continue;
-        }
+        if (lr_band_is_empty(&rows->spans[k])) continue;
         const int32_t places = K * (octets[1] - octets[0] + 1);
         planner->numbers[k] = number;
         plan->ranges[number][0] = next;
@@ -222,8 +205,7 @@ static lr_status number_spans(struct planner *planner)
 }
 
 /* A row's span for a half of a step; 0: it has none. octet: of the half, from the span's first. */
-static int32_t find_span(const struct planner *planner, const struct lr_band_half *half,
-                         const int at[2], int *octet)
+static int32_t find_span(const struct planner *planner, const struct lr_band_half *half, const int at[2], int *octet)
 {
     const struct lr_band_rows *rows = &planner->rows;
     if (half == NULL || !lr_band_has_half(rows, at[0], at[1], half)) {
@@ -237,8 +219,8 @@ static int32_t find_span(const struct planner *planner, const struct lr_band_hal
 
 /* Where a row's weights for a half begin: in the list of offsets, where K has none; and among spans'. at:
  * list and row. */
-static void find_weights(const struct planner *planner, const struct lr_band_half *half,
-                         const int at[2], int32_t found[2])
+static void find_weights(const struct planner *planner, const struct lr_band_half *half, const int at[2],
+                         int32_t found[2])
 {
     const lr_cuda_bands *pass = pass_of(planner->plan);
     int octet;
@@ -249,8 +231,7 @@ static void find_weights(const struct planner *planner, const struct lr_band_hal
 }
 
 /* halves[1] = NULL: there is none, and the first comes again, without weights. */
-static void add_step(const struct planner *planner, int d,
-                     const struct lr_band_half *const halves[2])
+static void add_step(const struct planner *planner, int d, const struct lr_band_half *const halves[2])
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const lr_cuda_bands *pass = pass_of(plan);
@@ -268,12 +249,10 @@ static void add_step(const struct planner *planner, int d,
     }
 }
 
-static void list_row_steps(const struct planner *planner, int d, const struct lr_band_half *halves,
-                           int count)
+static void list_row_steps(const struct planner *planner, int d, const struct lr_band_half *halves, int count)
 {
     for (int k = 0; k < count; k += 2) {
-        const struct lr_band_half *const both[2] = {&halves[k],
-                                                    k + 1 < count ? &halves[k + 1] : NULL};
+        const struct lr_band_half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
         add_step(planner, d, both);
     }
 }
@@ -287,9 +266,7 @@ static void list_cuts(const struct planner *planner, int d)
     for (int k = 0; k < pass->num_cuts; k++) {
         const int32_t source = (pass->least_octet + k) * 2 * pass->slices; /* the octet's first */
         for (int h = 0; h < 2; h++) {
-            while (cut[h] < plan->lists[d][1] && plan->steps[cut[h] + 1].source[1 - h] < source) {
-                cut[h]++;
-            }
+            while (cut[h] < plan->lists[d][1] && plan->steps[cut[h] + 1].source[1 - h] < source) cut[h]++;
             plan->cuts[d * pass->num_cuts + k][h] = cut[h];
         }
     }
@@ -301,9 +278,7 @@ static void list_steps_of(const struct planner *planner, int d, struct lr_band_h
     plan->lists[d][0] = plan->num_steps;
     list_row_steps(planner, d, halves, lr_band_list_halves(&planner->rows, d, halves));
     plan->lists[d][1] = plan->num_steps;
-    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-        plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
-    }
+    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
     list_cuts(planner, d);
 }
 
@@ -314,20 +289,16 @@ static lr_status list_steps(struct planner *planner)
     const int lists = pass_of(plan)->num_lists, most = most_halves(rows);
     const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
-    plan->cuts = lr_alloc((int64_t)lists * pass_of(plan)->num_cuts, sizeof(*plan->cuts),
-                          "steps of a view", planner->log);
+    plan->cuts =
+        lr_alloc((int64_t)lists * pass_of(plan)->num_cuts, sizeof(*plan->cuts), "steps of a view", planner->log);
     plan->steps = lr_alloc(steps + 1, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     plan->spots = lr_alloc(steps, sizeof(*plan->spots), "steps of a view", planner->log);
     struct lr_band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
-    const bool is_there =
-        plan->lists && plan->cuts && plan->steps && plan->places && plan->spots && halves;
-    for (int d = 0; is_there && d < lists; d++) {
-        list_steps_of(planner, d, halves);
-    }
-    for (int k = 0; is_there && k < 2 * 2 * I; k++) { /* of steps that are only looked ahead to */
+    const bool is_there = plan->lists && plan->cuts && plan->steps && plan->places && plan->spots && halves;
+    for (int d = 0; is_there && d < lists; d++) list_steps_of(planner, d, halves);
+    for (int k = 0; is_there && k < 2 * 2 * I; k++) /* of steps that are only looked ahead to */
         (&plan->spots[plan->num_steps][0][0])[k] = LR_CUDA_BAND_MARGIN;
-    }
     free(halves);
     return is_there ? LR_OK : LR_FAILED;
 }
@@ -359,9 +330,7 @@ static void set_height(lr_cuda_bands *pass)
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;
-    while (pass->height > 1 && slices_of(pass) > LR_CUDA_BAND_MOST) {
-        pass->height--;
-    }
+    while (pass->height > 1 && slices_of(pass) > LR_CUDA_BAND_MOST) pass->height--;
     pass->slices = slices_of(pass);
 }
 
@@ -371,8 +340,7 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
     const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
     const int32_t warps = pass->sides * LR_CUDA_BAND_PAIRS;
     const int32_t bytes = LR_CUDA_BAND_BARRIERS + warps * (pass->num_lists + 1) * 16 +
-                          (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step +
-                          pass->num_slabs * 8;
+                          (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
@@ -422,11 +390,8 @@ static bool fits(const lr_cuda_bands *pass, int64_t room_bytes)
 
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
 {
-    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
-        if (!fits(&plan->passes[which], room_bytes)) {
-            return false;
-        }
-    }
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++)
+        if (!fits(&plan->passes[which], room_bytes)) return false;
     return true;
 }
 
@@ -444,8 +409,7 @@ static void find_tile_octets(struct lr_cuda_band_plan *plan, int k, int octets[2
 }
 
 /* Counts the blocks of a pass, and writes them where there is room for them. */
-static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *pass,
-                           int32_t (*tiles)[2])
+static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *pass, int32_t (*tiles)[2])
 {
     int32_t count = 0;
     for (int k = 0; k < pass->num_lattice_rows; k += BLOCK_ROWS) {
@@ -471,13 +435,9 @@ static lr_status list_tiles(struct planner *planner)
         plan->num_tiles += pass->num_tiles;
     }
     plan->tiles = lr_alloc(plan->num_tiles, sizeof(*plan->tiles), "blocks of a view", planner->log);
-    if (plan->tiles == NULL) {
-        return LR_FAILED;
-    }
+    if (plan->tiles == NULL) return LR_FAILED;
     int32_t(*next)[2] = plan->tiles;
-    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
-        next += write_tiles(plan, &plan->passes[which], next);
-    }
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) next += write_tiles(plan, &plan->passes[which], next);
     return LR_OK;
 }
 
@@ -490,8 +450,7 @@ static void list_offset(const struct planner *planner, int64_t i)
     const int32_t *offset = planner->shape->offsets[i];
     int at[2];
     lr_lattice_place_column(&rows->lattice, offset, at);
-    const struct lr_band_span *span =
-        lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
+    const struct lr_band_span *span = lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
     const int32_t *range = plan->ranges[planner->numbers[span - rows->spans]];
     plan->offsets[range[0] + at[0] - K * span->octets[0]] = (int32_t)i;
 }
@@ -499,15 +458,10 @@ static void list_offset(const struct planner *planner, int64_t i)
 static lr_status list_offsets(const struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    plan->offsets =
-        lr_alloc(plan->num_places, sizeof(*plan->offsets), "weights of a view", planner->log);
-    if (plan->offsets == NULL) {
-        return LR_FAILED;
-    }
+    plan->offsets = lr_alloc(plan->num_places, sizeof(*plan->offsets), "weights of a view", planner->log);
+    if (plan->offsets == NULL) return LR_FAILED;
     memset(plan->offsets, 0xff, (size_t)plan->num_places * sizeof(*plan->offsets)); /* -1 */
-    for (int64_t i = 0; i < planner->shape->info.num_offsets; i++) {
-        list_offset(planner, i);
-    }
+    for (int64_t i = 0; i < planner->shape->info.num_offsets; i++) list_offset(planner, i);
     return LR_OK;
 }
 
@@ -537,9 +491,8 @@ static lr_status make_plan(struct planner *planner)
     return list_offsets(planner);
 }
 
-lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
-                                 const struct lr_direct_shape *shape, const lr_cuda_layout *layout,
-                                 int rows, const lr_log *log)
+lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr_direct_shape *shape,
+                                 const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
     struct planner planner = {.plan = plan, .shape = shape, .log = log};
     *plan = (struct lr_cuda_band_plan){.passes = {{.layout = *layout, .num_rows = rows}}};
@@ -547,9 +500,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
     free(planner.numbers);
     free(planner.ranges);
     lr_band_rows_finish(&planner.rows);
-    if (status != LR_OK) {
-        lr_cuda_band_plan_finish(plan);
-    }
+    if (status != LR_OK) lr_cuda_band_plan_finish(plan);
     return status;
 }
 
@@ -576,8 +527,7 @@ static int64_t count_numbers(const lr_cuda_bands *pass)
 
 int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass)
 {
-    return count_numbers(pass) * (int64_t)sizeof(uint16_t) +
-           pass->num_lattice_rows * (int64_t)sizeof(float);
+    return count_numbers(pass) * (int64_t)sizeof(uint16_t) + pass->num_lattice_rows * (int64_t)sizeof(float);
 }
 
 lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory)

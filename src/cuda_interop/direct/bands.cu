@@ -19,9 +19,9 @@ enum {
 /* A block's shared memory. Slab c is in slot c % depth. */
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
-    band_slab *lists;    /* [warps][num_lists + 1]: with the first step of what comes next */
-    int4 *steps, *spots; /* [count_held]: as the pass's */
-    int2 *begins;        /* [num_slabs]: octet and row that each begins with */
+    band_slab *lists;             /* [warps][num_lists + 1]: with the first step of what comes next */
+    int4 *steps, *spots;          /* [count_held]: as the pass's */
+    int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
     unsigned char *slabs;
 };
 
@@ -44,13 +44,8 @@ __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned cha
     int4 *steps = reinterpret_cast<int4 *>(lists + count_listed(pass));
     int4 *spots = steps + count_held(pass);
     int4 *end = pass.num_rows > 1 ? spots + count_held(pass) : spots;
-    return {barriers,
-            barriers + pass.depth,
-            lists,
-            steps,
-            spots,
-            reinterpret_cast<int2 *>(end),
-            shared + pass.list_bytes};
+    return {
+        barriers, barriers + pass.depth, lists, steps, spots, reinterpret_cast<int2 *>(end), shared + pass.list_bytes};
 }
 
 /* Whose slab entry k of a block's lists is. */
@@ -59,8 +54,7 @@ struct list_entry {
     int d; /* num_lists: what comes after its last list */
 };
 
-__device__ inline list_entry list_entry_at(const lr_cuda_bands &pass, const band_block &block,
-                                           int k)
+__device__ inline list_entry list_entry_at(const lr_cuda_bands &pass, const band_block &block, int k)
 {
     const int of_warp = pass.num_lists + 1;
     return {band_warp_at(pass, block, k / of_warp), k % of_warp};
@@ -77,19 +71,12 @@ __device__ inline band_slab load_slab(const lr_cuda_bands &pass, const band_bloc
 }
 
 /* A thread's share of the lists, as far as tables go. */
-__device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &block,
-                                  const band_room &room)
+__device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &block, const band_room &room)
 {
     const int thread = (int)threadIdx.x, threads = (int)blockDim.x, held = count_held(pass);
-    for (int k = thread; k < count_listed(pass); k += threads) {
-        room.lists[k] = load_slab(pass, block, k);
-    }
-    for (int k = thread; k < held; k += threads) {
-        room.steps[k] = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
-    }
-    for (int k = thread; k < held - 1 && pass.num_rows > 1; k += threads) {
-        room.spots[k] = __ldg(pass.spots + k);
-    }
+    for (int k = thread; k < count_listed(pass); k += threads) room.lists[k] = load_slab(pass, block, k);
+    for (int k = thread; k < held; k += threads) room.steps[k] = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
+    for (int k = thread; k < held - 1 && pass.num_rows > 1; k += threads) room.spots[k] = __ldg(pass.spots + k);
     for (int k = thread; k < pass.num_slabs; k += threads) {
         int32_t at[3];
         slab_begin(pass, block, k, at);
@@ -98,8 +85,8 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
 }
 
 /* Once a source may be read. */
-__device__ inline void load_units(const lr_cuda_bands &pass, const band_block &block,
-                                  const lr_cuda_band_source &sorted, const band_room &room)
+__device__ inline void load_units(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
+                                  const band_room &room)
 {
     for (int k = (int)threadIdx.x; k < count_listed(pass); k += (int)blockDim.x) {
         const list_entry entry = list_entry_at(pass, block, k);
@@ -117,13 +104,12 @@ __device__ inline void init_barriers(const lr_cuda_bands &pass, const band_room 
     publish_barriers();
 }
 
-__device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &block,
-                                  const band_room &room, const CUtensorMap *source, int c, int slot)
+__device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
+                                  const CUtensorMap *source, int c, int slot)
 {
     const int2 begin = room.begins[c];
     const int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, begin.x, begin.y};
-    expect_bytes(room.is_there + slot,
-                 pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t));
+    expect_bytes(room.is_there + slot, pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t));
     copy_box(room.slabs + slot * pass.slab_bytes, source, at, room.is_there + slot);
 }
 
@@ -134,17 +120,12 @@ struct ring_front {
 };
 
 /* Slabs below `end`, each once all warps are through with the one that it replaces. For one warp. */
-__device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &block,
-                                   const band_room &room, const CUtensorMap *source, int end,
-                                   ring_front &front)
+__device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
+                                   const CUtensorMap *source, int end, ring_front &front)
 {
     while (front.coming < min(pass.num_slabs, end)) {
-        if (front.place.round > 0) {
-            wait_for(room.is_free + front.place.slot, front.place.round - 1);
-        }
-        if (is_elected()) {
-            bring_slab(pass, block, room, source, front.coming, front.place.slot);
-        }
+        if (front.place.round > 0) wait_for(room.is_free + front.place.slot, front.place.round - 1);
+        if (is_elected()) bring_slab(pass, block, room, source, front.coming, front.place.slot);
         front = {front.coming + 1, next_place(pass.depth, front.place)};
     }
 }
@@ -152,45 +133,36 @@ __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &
 __device__ inline void free_slot(const band_room &room, int slot)
 {
     __syncwarp();
-    if (is_elected()) {
-        arrive_at(room.is_free + slot);
-    }
+    if (is_elected()) arrive_at(room.is_free + slot);
 }
 
 /* A warp's slabs: it waits for all up to the last that it has a list for, and has work in those that it
  * has lists for. The slots of those after that are not used again. */
 template <band_kernels Kernels, class Products>
-__device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block,
-                                    const band_room &room, const CUtensorMap *source,
-                                    ring_front &front, Products &products)
+__device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
+                                    const CUtensorMap *source, ring_front &front, Products &products)
 {
     const band_warp &warp = products.warp;
     const bool brings = warp.side == 0 && warp.pair == 0;
-    const band_slab *lists =
-        room.lists + (warp.pair * pass.sides + warp.side) * (pass.num_lists + 1);
+    const band_slab *lists = room.lists + (warp.pair * pass.sides + warp.side) * (pass.num_lists + 1);
     ring_place here = {0, 0};
     for (int c = 0; c < slab_of(warp.pair, 0); c++, here = next_place(pass.depth, here)) {
         wait_for(room.is_there + here.slot, here.round); /* later ones may come before them */
         free_slot(room, here.slot);
     }
     for (int d = 0; d < pass.num_lists; d++, here = next_place(pass.depth, here)) {
-        if (brings) {
-            bring_slabs(pass, block, room, source, d + pass.depth, front);
-        }
+        if (brings) bring_slabs(pass, block, room, source, d + pass.depth, front);
         const band_slab slab = lists[d];
         const int after = lists[d + 1].first;
         wait_for(room.is_there + here.slot, here.round);
         if (slab.first < slab.end && slab.unit != 0) {
-            gather_band<Kernels>(
-                pass, slab,
-                reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes), after,
-                products);
+            gather_band<Kernels>(pass, slab,
+                                 reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes), after,
+                                 products);
         }
         free_slot(room, here.slot);
     }
-    if (brings) {
-        bring_slabs(pass, block, room, source, pass.num_slabs, front);
-    }
+    if (brings) bring_slabs(pass, block, room, source, pass.num_slabs, front);
 }
 
 #endif
@@ -209,8 +181,7 @@ constexpr int least_blocks(band_kernels kernels, int height, bool crowded)
 }
 
 template <band_kernels Kernels, int Height, bool Crowded>
-__global__ void __launch_bounds__(most_threads(Height, Crowded),
-                                  least_blocks(Kernels, Height, Crowded))
+__global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Kernels, Height, Crowded))
     bands(const __grid_constant__ lr_cuda_bands pass, const __grid_constant__ CUtensorMap source,
           const __grid_constant__ lr_cuda_band_source sorted, float4 *target)
 {
@@ -222,23 +193,17 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded),
     const band_block block = {same_in_warp(tile.x), same_in_warp(tile.y),
                               (int)blockIdx.y * Height * LR_CUDA_BAND_SLICES};
     let_next_kernel_begin();
-    if (thread == 0) {
-        init_barriers(pass, room);
-    }
+    if (thread == 0) init_barriers(pass, room);
     load_lists(pass, block, room);
     band_products<Height, Crowded> products;
     products.start(pass, band_warp_at(pass, block, warp), thread % LANES);
     products.steps = Crowded ? room.steps : reinterpret_cast<const int4 *>(pass.steps);
     products.spots = Crowded ? room.spots : pass.spots;
-    if (Kernels != BAND_ONE) {
-        products.template find_kernels<Kernels>(pass);
-    }
+    if (Kernels != BAND_ONE) products.template find_kernels<Kernels>(pass);
     __syncthreads();
     wait_for_last_kernel(); /* it may have sorted the source, or read the target */
     ring_front front = {0, {0, 0}};
-    if (warp == 0) {
-        bring_slabs(pass, block, room, &source, pass.depth - 1, front);
-    }
+    if (warp == 0) bring_slabs(pass, block, room, &source, pass.depth - 1, front);
     load_units(pass, block, sorted, room);
     __syncthreads();
     gather_bands<Kernels>(pass, block, room, &source, front, products);
@@ -280,29 +245,23 @@ __device__ inline bool has_spans(const lr_cuda_bands &pass)
 __global__ void band_weights(const lr_cuda_view_fill *views)
 {
     const band_filling own = band_filling_of(views);
-    if (has_weights(own.pass)) {
-        fill_band_weights(own.pass, own.fill, own.part == FILL_FORWARD, own.thread);
-    }
+    if (has_weights(own.pass)) fill_band_weights(own.pass, own.fill, own.part == FILL_FORWARD, own.thread);
 }
 
 __global__ void band_spans_and_kernels(const lr_cuda_view_fill *views)
 {
     const band_filling own = band_filling_of(views);
-    if (!has_spans(own.pass)) {
-        return;
-    }
-    if (own.part == FILL_BOTH) {
+    if (!has_spans(own.pass)) return;
+    if (own.part == FILL_BOTH)
         fill_band_kernel(own.pass, own.fill, own.thread);
-    } else {
+    else
         fill_band_span(own.pass, own.fill, own.part == FILL_FORWARD, own.thread);
-    }
 }
 
 /* --- launches --- */
 
 /* An octet's slices as one run of longs, of high halves and of low ones. */
-cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                            CUtensorMap *map)
+cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, CUtensorMap *map)
 {
     const cuuint64_t longs = (cuuint64_t)pass.layout.size[2] * LONGS;
     const cuuint64_t octets = (cuuint64_t)pass.pitch / LR_CUDA_OCTET;
@@ -327,15 +286,12 @@ cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &image
         static std::atomic<uint64_t> devices;
         error = allow_shared_room(kernel, lr_cuda_shared_room(), devices);
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
+    if (error != cudaSuccess) return error;
     overlapping_launch launch(kernel, {(unsigned)pass.num_tiles, (unsigned)layers},
                               (unsigned)(pass.sides * LR_CUDA_BAND_PAIRS * LANES));
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
     launch.go_beside(images.stream);
-    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), (int)launch.config.blockDim.x,
-                        pass.bytes);
+    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), (int)launch.config.blockDim.x, pass.bytes);
     return cudaLaunchKernelEx(&launch.config, kernel, pass, source, images.sorted, images.target);
 }
 
@@ -348,11 +304,9 @@ cudaError_t launch_shape(const lr_cuda_bands &pass, const lr_cuda_images &images
                               : launch_height<Kernels, 4, Crowded>(pass, images);
 }
 
-template <band_kernels Kernels>
-cudaError_t launch_bands(const lr_cuda_bands &pass, const lr_cuda_images &images)
+template <band_kernels Kernels> cudaError_t launch_bands(const lr_cuda_bands &pass, const lr_cuda_images &images)
 {
-    return pass.is_crowded ? launch_shape<Kernels, true>(pass, images)
-                           : launch_shape<Kernels, false>(pass, images);
+    return pass.is_crowded ? launch_shape<Kernels, true>(pass, images) : launch_shape<Kernels, false>(pass, images);
 }
 
 } // namespace
@@ -375,9 +329,7 @@ int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill
     const auto blocks = [sizes](int64_t threads, unsigned parts) {
         return dim3((unsigned)((threads + group - 1) / group), (unsigned)sizes->num_views, parts);
     };
-    if (sizes->weights > 0) {
-        band_weights<<<blocks(sizes->weights, FILL_BOTH), group>>>(views);
-    }
+    if (sizes->weights > 0) band_weights<<<blocks(sizes->weights, FILL_BOTH), group>>>(views);
     if (sizes->spans > 0) {
         const int64_t most = sizes->spans > sizes->kernels ? sizes->spans : sizes->kernels;
         band_spans_and_kernels<<<blocks(most, FILL_BOTH + 1), group>>>(views);

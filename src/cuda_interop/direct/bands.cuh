@@ -30,8 +30,7 @@ struct band_warp {
     int octet, row; /* of the lattice; the first row */
 };
 
-__device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_block &block,
-                                         int number)
+__device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_block &block, int number)
 {
     const int side = number % pass.sides, pair = number / pass.sides;
     return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
@@ -85,8 +84,7 @@ __device__ inline int slab_low(const lr_cuda_bands &pass, int c)
 }
 
 /* Where a block's slab c begins in the sorted source: slice, octet, row. */
-__device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c,
-                                  int32_t at[3])
+__device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     const int base = row < 0 ? 0 : pass.bases[row].x;
@@ -109,15 +107,14 @@ __device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &wa
     bool is_there = false;
     for (int i = 0; i < LR_CUDA_BAND_ROWS; i++) {
         const int row = sorted_row(pass, warp.row + i);
-        is_there = is_there ||
-                   (row >= 0 && warp.octet >= pass.bases[row].x && warp.octet < pass.bases[row].y);
+        is_there = is_there || (row >= 0 && warp.octet >= pass.bases[row].x && warp.octet < pass.bases[row].y);
     }
     return is_there;
 }
 
 /* What 1 stands for of the numbers of slab c; 0: the slab is zero. */
-__device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block,
-                                  const lr_cuda_band_source &sorted, int c)
+__device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
+                                  int c)
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     return row < 0 ? 0 : load_unit(sorted.units + row);
@@ -131,8 +128,8 @@ __device__ inline int slab_of(int pair, int d)
 
 /* The slab that a warp has list d for, but for its unit. Steps at both ends whose sources lie outside of
  * the grid are left out. */
-__device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block,
-                                         const band_warp &warp, int d)
+__device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp,
+                                         int d)
 {
     const int4 list = __ldg(pass.lists + d);
     const int2 *cuts = pass.cuts + d * pass.num_cuts;
@@ -140,21 +137,18 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
     const int before = warp.side + pass.least_octet, last = pass.num_cuts - 1;
     const int first = __ldg(cuts + min(max(octets.x - before, 0), last)).x;
     const int end = __ldg(cuts + min(max(octets.y - before, 0), last)).y;
-    return {first, is_in_grid(pass, warp) ? end : first,
-            (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
+    return {first, is_in_grid(pass, warp) ? end : first, (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
 }
 
 /* Products of a slab by its steps. numbers: the slab's. after: the step that is likely to come after its
  * last; to look for that pays where a step's weights are for the target's kernel. */
 template <band_kernels Kernels, class Products>
-__device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
-                                   const uint16_t *numbers, int after, Products &products)
+__device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *numbers, int after,
+                                   Products &products)
 {
     products.template begin<Kernels>(pass, slab, numbers - slab.octet * sorted_octet(pass.slices));
-    for (int k = slab.first; k < slab.end; k++) {
-        products.template multiply<Kernels>(
-            pass, k, k + 1 < slab.end || Kernels != BAND_BACK ? k + 1 : after);
-    }
+    for (int k = slab.first; k < slab.end; k++)
+        products.template multiply<Kernels>(pass, k, k + 1 < slab.end || Kernels != BAND_BACK ? k + 1 : after);
 }
 
 /* How far behind that for kernel 0 the weights for the kernel of a place on a row are, of the lattice: also
@@ -167,41 +161,35 @@ __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int
 /* --- tables --- */
 
 /* The weight of a place of the list of offsets, for a kernel. */
-__device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                  bool forward, int place, int kernel)
+__device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward, int place,
+                                  int kernel)
 {
     const int index = fill.offsets[place];
     const int offset = forward ? fill.num_offsets - 1 - index : index;
-    return index < 0
-               ? 0
-               : fill.values[(int64_t)offset * pass.num_rows + kernel] * scale_for(*fill.peak);
+    return index < 0 ? 0 : fill.values[(int64_t)offset * pass.num_rows + kernel] * scale_for(*fill.peak);
 }
 
 /* Entry `thread` of all weights, where there is one kernel. fill.peak: the largest of all values. */
-__device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                         bool forward, int64_t thread)
+__device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
+                                         int64_t thread)
 {
     const int64_t block = thread / LR_CUDA_BAND_BLOCK;
     const int entry = (int)(thread % LR_CUDA_BAND_BLOCK);
-    if (block >= (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS) {
-        return;
-    }
+    if (block >= (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS) return;
     split_pair pairs[2];
     for (int half = 0; half < 2; half++) {
         const int first = block < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS
                               ? fill.places[2 * block + half]
                               : LR_CUDA_OCTET; /* where there are none */
         const int place = first + 2 * (entry % 4) - entry / 4;
-        pairs[half] = split(weight_at(pass, fill, forward, place, 0),
-                            weight_at(pass, fill, forward, place + 1, 0));
+        pairs[half] = split(weight_at(pass, fill, forward, place, 0), weight_at(pass, fill, forward, place + 1, 0));
     }
-    fill.weights[thread] =
-        int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
+    fill.weights[thread] = int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
 }
 
 /* The weight of a place of a span, from its margin on, for a kernel. */
-__device__ inline float span_weight(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                    bool forward, int span, int place, int kernel)
+__device__ inline float span_weight(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward, int span,
+                                    int place, int kernel)
 {
     const int2 range = fill.ranges[span];
     const int at = place - LR_CUDA_BAND_MARGIN;
@@ -209,31 +197,25 @@ __device__ inline float span_weight(const lr_cuda_bands &pass, const lr_cuda_ban
 }
 
 /* Entry `thread` of all spans, where kernels vary: there are not so many that 32 bits would not do. */
-__device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                      bool forward, int64_t thread)
+__device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward,
+                                      int64_t thread)
 {
     const uint32_t number = (uint32_t)thread, list = number / (uint32_t)pass.span_pitch;
     const int place = (int)(number % (uint32_t)pass.span_pitch);
     const int kernel = (int)(list % (uint32_t)pass.num_rows);
     const int span = (int)(list / (uint32_t)pass.num_rows);
-    if (span >= pass.num_spans) {
-        return;
-    }
+    if (span >= pass.num_spans) return;
     const split_pair pair = split(span_weight(pass, fill, forward, span, place, kernel), 0);
     fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
 }
 
 /* The thread-th entry of all rows' kernels. */
-__device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                        int64_t thread)
+__device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, int64_t thread)
 {
     const int row = (int)(thread / pass.kernel_pitch), place = (int)(thread % pass.kernel_pitch);
-    if (row >= pass.num_kernel_rows) {
-        return;
-    }
+    if (row >= pass.num_kernel_rows) return;
     const int column = column_at(pass, pass.first_kernel[0] + place, pass.first_kernel[1] + row);
-    fill.kernels[thread] =
-        column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.span_pitch;
+    fill.kernels[thread] = column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.span_pitch;
 }
 
 #endif

@@ -24,9 +24,8 @@ struct lr_cuda_band_plan {
 };
 
 /* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
-lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
-                                 const struct lr_direct_shape *shape, const lr_cuda_layout *layout,
-                                 int rows, const lr_log *log);
+lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr_direct_shape *shape,
+                                 const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
 
 /* Whether a block's shared memory has the room, slabs are not too large for copies and tables not too

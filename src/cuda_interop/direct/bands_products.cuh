@@ -54,8 +54,7 @@ struct band_sources {
 __device__ inline void load_sources(band_sources &sources, uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(sources.parts[0]), "=r"(sources.parts[1]), "=r"(sources.parts[2]),
-                   "=r"(sources.parts[3])
+                 : "=r"(sources.parts[0]), "=r"(sources.parts[1]), "=r"(sources.parts[2]), "=r"(sources.parts[3])
                  : "r"(address)
                  : "memory");
 }
@@ -70,8 +69,7 @@ __device__ inline void add_product(float (&sums)[4], const band_sources &sources
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {first, second}, {%0, %1, %2, %3};\n"
         "}"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-        : "r"(sources.parts[0]), "r"(sources.parts[1]), "r"(sources.parts[2]),
-          "r"(sources.parts[3]), "l"(weights));
+        : "r"(sources.parts[0]), "r"(sources.parts[1]), "r"(sources.parts[2]), "r"(sources.parts[3]), "l"(weights));
 }
 
 __device__ inline uint64_t pair_of(uint32_t first, uint32_t second)
@@ -127,9 +125,7 @@ template <int Height, bool Held> struct band_products {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
-            for (int i = 0; i < ROWS * 4; i++) {
-                all[m][i / 4][i % 4] = 0;
-            }
+            for (int i = 0; i < ROWS * 4; i++) all[m][i / 4][i % 4] = 0;
         }
     }
 
@@ -151,8 +147,7 @@ template <int Height, bool Held> struct band_products {
         kernels = fixed(kernel_at(pass, l + 2 * (lane % 4), warp.row));
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
-            const int own =
-                Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
+            const int own = Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
             spans[i] = fixed(pass.spans + (2 * (lane % 4) - lane / 4 + own));
         }
     }
@@ -163,9 +158,7 @@ template <int Height, bool Held> struct band_products {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
-            for (int i = 0; i < ROWS * 4; i++) {
-                sums[m][i / 4][i % 4] += unit * slab_sums[m][i / 4][i % 4];
-            }
+            for (int i = 0; i < ROWS * 4; i++) sums[m][i / 4][i % 4] += unit * slab_sums[m][i / 4][i % 4];
         }
         clear(slab_sums);
         num_steps = 0;
@@ -198,8 +191,7 @@ template <int Height, bool Held> struct band_products {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
-            weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
-                                    (uint32_t)entry.w);
+            weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z, (uint32_t)entry.w);
         }
     }
 
@@ -242,13 +234,11 @@ template <int Height, bool Held> struct band_products {
             source = listed(reinterpret_cast<const int2 *>(steps + k + 1));
             load_weights(pass, k);
         } else {
-            if (Kernels == BAND_BACK && !follows) {
-                jump_to<Kernels>(k);
-            }
+            if (Kernels == BAND_BACK && !follows) jump_to<Kernels>(k);
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
-                const int2 spot = i == 0 ? make_int2(next_spots.x, next_spots.y)
-                                         : make_int2(next_spots.z, next_spots.w);
+                const int2 spot =
+                    i == 0 ? make_int2(next_spots.x, next_spots.y) : make_int2(next_spots.z, next_spots.w);
                 load_weights_of<Kernels>(i, spot);
             }
             source = next_source;
@@ -266,33 +256,28 @@ template <int Height, bool Held> struct band_products {
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (ahead != slab.first) {
-            if (Kernels == BAND_FORWARD) { /* on the way back load_step does */
+            if (Kernels == BAND_FORWARD) /* on the way back load_step does */
                 jump_to<Kernels>(slab.first);
-            }
             load_step<Kernels>(pass, slab.first);
         }
     }
 
-    __device__ void multiply_rows(const band_sources (&high)[Height],
-                                  const band_sources (&low)[Height],
+    __device__ void multiply_rows(const band_sources (&high)[Height], const band_sources (&low)[Height],
                                   const band_weights_of_row (&by)[ROWS])
     {
 #pragma unroll
-        for (int k = 0; k < Height * ROWS; k++) {
+        for (int k = 0; k < Height * ROWS; k++)
             add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].high);
-        }
 #pragma unroll
-        for (int k = 0; k < Height * ROWS; k++) {
+        for (int k = 0; k < Height * ROWS; k++)
             add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].low);
-        }
 #pragma unroll
-        for (int k = 0; k < Height * ROWS; k++) {
+        for (int k = 0; k < Height * ROWS; k++)
             add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], by[k % ROWS].high);
-        }
     }
 
-    __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first,
-                                band_sources (&high)[Height], band_sources (&low)[Height])
+    __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first, band_sources (&high)[Height],
+                                band_sources (&low)[Height])
     {
         const uint32_t plane_bytes = (uint32_t)pass.slices * 16;
 #pragma unroll
@@ -304,8 +289,7 @@ template <int Height, bool Held> struct band_products {
     }
 
     /* The next step is on its way meanwhile. */
-    template <band_kernels Kernels>
-    __device__ void multiply(const lr_cuda_bands &pass, int, int next)
+    template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int, int next)
     {
         const int2 here = source;
         const band_weights_of_row by[ROWS] = {weights_of<Kernels>(0), weights_of<Kernels>(1)};
@@ -316,16 +300,13 @@ template <int Height, bool Held> struct band_products {
     }
 
     /* texels: from the column's first on. */
-    __device__ void store_column(const lr_cuda_bands &pass, int slice, int i, int side,
-                                 float4 *texels)
+    __device__ void store_column(const lr_cuda_bands &pass, int slice, int i, int side, float4 *texels)
     {
         float *column = reinterpret_cast<float *>(texels);
 #pragma unroll
         for (int k = 0; k < 2 * Height; k++) {
             const int z = slice + k / 2 * LR_CUDA_BAND_SLICES + lane / 4 + 8 * (k % 2);
-            if (z < pass.layout.size[2]) {
-                column[z] = sums[k / 2][i][2 * (k % 2) + side];
-            }
+            if (z < pass.layout.size[2]) column[z] = sums[k / 2][i][2 * (k % 2) + side];
         }
     }
 
@@ -337,8 +318,7 @@ template <int Height, bool Held> struct band_products {
             const int column = column_at(pass, l, warp.row + k / 2);
             if (column >= 0) {
                 store_column(pass, slice, k / 2, k % 2,
-                             target + pass.layout.margin[0] +
-                                 (int64_t)pass.layout.extent[0] * column);
+                             target + pass.layout.margin[0] + (int64_t)pass.layout.extent[0] * column);
             }
         }
     }

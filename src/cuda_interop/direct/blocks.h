@@ -22,14 +22,13 @@ struct lr_cuda_blocks {
 void lr_cuda_blocks_finish(struct lr_cuda_blocks *blocks);
 
 /* A block of so many bytes, or of up to twice as many. errors: LR_FAILED, here and below. */
-lr_status lr_cuda_blocks_take(struct lr_cuda_blocks *blocks, int64_t bytes,
-                              struct lr_cuda_block *block, const lr_log *log);
+lr_status lr_cuda_blocks_take(struct lr_cuda_blocks *blocks, int64_t bytes, struct lr_cuda_block *block,
+                              const lr_log *log);
 
 /* Waits for what was launched, which may still read it. A block that is none may be returned. */
 void lr_cuda_blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block);
 
 /* Room in the host's memory for so many bytes. Nothing is copied from it at the moment. */
-lr_status lr_cuda_blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes,
-                                      const lr_log *log);
+lr_status lr_cuda_blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes, const lr_log *log);
 
 #endif

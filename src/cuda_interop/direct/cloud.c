@@ -15,9 +15,7 @@ static void distances(const struct lr_direct_shape *shape, const int32_t *offset
 {
     const double *voxel_mm = shape->info.grid.voxel_mm;
     const double d[3] = {offset[0] * voxel_mm[0], offset[1] * voxel_mm[1], offset[2] * voxel_mm[2]};
-    for (int k = 0; k < 3; k++) {
-        along[k] = vec_dot(d, shape->axes[k]);
-    }
+    for (int k = 0; k < 3; k++) along[k] = vec_dot(d, shape->axes[k]);
 }
 
 double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3])
@@ -31,8 +29,7 @@ double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t o
 /* --- projection mask --- */
 
 /* Lists go along the axis nearer to the line of response, and step aside where the line does. */
-static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
-                           const lr_log *log)
+static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_cuda_cloud *pass = &tables->pass;
     const double *line = shape->axes[0];
@@ -40,11 +37,8 @@ static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_
     pass->along = fabs(line[0]) * voxel_mm[1] >= fabs(line[1]) * voxel_mm[0] ? 0 : 1;
     const int a = pass->along, b = 1 - a;
     const double slope = line[b] / voxel_mm[b] / (line[a] / voxel_mm[a]);
-    tables->shift =
-        lr_alloc(pass->layout.extent[1 + a], sizeof(*tables->shift), "a projection mask", log);
-    if (tables->shift == NULL) {
-        return LR_FAILED;
-    }
+    tables->shift = lr_alloc(pass->layout.extent[1 + a], sizeof(*tables->shift), "a projection mask", log);
+    if (tables->shift == NULL) return LR_FAILED;
     int least = INT32_MAX, most = INT32_MIN;
     for (int k = 0; k < pass->layout.extent[1 + a]; k++) {
         const int place = k - pass->layout.margin[1 + a];
@@ -68,8 +62,7 @@ static void find_reach(struct lr_cuda_cloud_tables *tables, const struct lr_dire
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
         const int32_t *d = shape->offsets[i];
         for (int place = 0; place < pass->layout.size[a]; place++) {
-            const int list =
-                d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
+            const int list = d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
             lists = abs(list) > lists ? abs(list) : lists;
         }
     }
@@ -89,15 +82,13 @@ struct point {
 static int compare_points(const void *a, const void *b)
 {
     const struct point *one = a, *other = b;
-    if (one->along != other->along) {
-        return one->along < other->along ? -1 : 1;
-    }
+    if (one->along != other->along) return one->along < other->along ? -1 : 1;
     return memcmp(one->offset, other->offset, sizeof(one->offset));
 }
 
 /* Columns of mSR are numbered as they come, so that the last is the mirror image of the first. */
-static struct point *list_points(struct lr_cuda_cloud_tables *tables,
-                                 const struct lr_direct_shape *shape, const lr_log *log)
+static struct point *list_points(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                                 const lr_log *log)
 {
     const lr_direct_tables_info *info = &shape->info;
     struct point *points = lr_alloc(info->num_offsets, sizeof(*points), "a cloud", log);
@@ -105,11 +96,10 @@ static struct point *list_points(struct lr_cuda_cloud_tables *tables,
     for (int64_t i = 0; points != NULL && i < info->num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];
         double d[3];
-        column += i == 0 || offset[0] != shape->offsets[i - 1][0] ||
-                  offset[1] != shape->offsets[i - 1][1];
+        column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
         distances(shape, offset, d);
-        points[i] = (struct point){
-            {offset[0], offset[1], offset[2]}, column, d[0], lr_cuda_cloud_factor(shape, offset)};
+        points[i] =
+            (struct point){{offset[0], offset[1], offset[2]}, column, d[0], lr_cuda_cloud_factor(shape, offset)};
     }
     tables->pass.num_columns = column + 1;
     tables->pass.num_points = (int32_t)info->num_offsets;
@@ -127,26 +117,23 @@ static void fill_profile(struct lr_cuda_cloud_tables *tables, const struct lr_di
         for (int32_t i = 0; i < tables->pass.num_points; i++) {
             double d[3];
             distances(shape, points[i].offset, d);
-            const double value =
-                lr_resolution_profile(&shape->resolution, distance_mm, side * d[1]);
-            if (pass == 0) {
+            const double value = lr_resolution_profile(&shape->resolution, distance_mm, side * d[1]);
+            if (pass == 0)
                 sum += value * points[i].factor;
-            } else {
+            else
                 profile[points[i].column] = (float)(value / sum);
-            }
         }
     }
 }
 
-static lr_status make_cloud(struct lr_cuda_cloud_tables *tables,
-                            const struct lr_direct_shape *shape, const lr_log *log)
+static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_cuda_cloud *pass = &tables->pass;
     struct point *points = list_points(tables, shape, log);
     tables->points = lr_alloc(pass->num_points, sizeof(*tables->points), "a cloud", log);
     tables->factors = lr_alloc(pass->num_points, sizeof(*tables->factors), "a cloud", log);
-    tables->profiles = lr_alloc((int64_t)pass->num_rows * pass->num_columns,
-                                sizeof(*tables->profiles), "profiles", log);
+    tables->profiles =
+        lr_alloc((int64_t)pass->num_rows * pass->num_columns, sizeof(*tables->profiles), "profiles", log);
     const bool done = points && tables->points && tables->factors && tables->profiles;
     if (done) {
         qsort(points, (size_t)pass->num_points, sizeof(*points), compare_points);
@@ -155,17 +142,14 @@ static lr_status make_cloud(struct lr_cuda_cloud_tables *tables,
             tables->points[i][3] = points[i].column;
             tables->factors[i] = (float)points[i].factor;
         }
-        for (int row = 0; row < pass->num_rows; row++) {
-            fill_profile(tables, shape, points, row);
-        }
+        for (int row = 0; row < pass->num_rows; row++) fill_profile(tables, shape, points, row);
     }
     free(points);
     return done ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables,
-                             const struct lr_direct_shape *shape, const lr_cuda_layout *layout,
-                             int rows, const lr_log *log)
+lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                             const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
     *tables = (struct lr_cuda_cloud_tables){.pass = {.layout = *layout, .num_rows = rows}};
     lr_status status = make_mask(tables, shape, log);
@@ -173,9 +157,7 @@ lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables,
         find_reach(tables, shape);
         status = make_cloud(tables, shape, log);
     }
-    if (status != LR_OK) {
-        lr_cuda_cloud_finish(tables);
-    }
+    if (status != LR_OK) lr_cuda_cloud_finish(tables);
     return status;
 }
 

@@ -20,14 +20,12 @@ __device__ inline void column_of(const lr_cuda_cloud &pass, int place, int list,
 
 __device__ inline bool is_within(const lr_cuda_cloud &pass, const int (&column)[2])
 {
-    return column[0] >= 0 && column[0] < pass.layout.size[0] && column[1] >= 0 &&
-           column[1] < pass.layout.size[1];
+    return column[0] >= 0 && column[0] < pass.layout.size[0] && column[1] >= 0 && column[1] < pass.layout.size[1];
 }
 
 /* Value of point i: the profile is that of the target on the way back; on the way forward that of
  * the source, seen from the other side. */
-template <bool Forward>
-__device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, int row)
+template <bool Forward> __device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, int row)
 {
     const int column = Forward ? pass.num_columns - 1 - number : number;
     return pass.factors[i] * pass.profiles[(int64_t)row * pass.num_columns + column];
@@ -36,21 +34,16 @@ __device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, i
 /* --- (d) sources by texture fetches --- */
 
 template <bool Forward, class Images, class Map>
-__device__ void gather_cloud(const lr_cuda_cloud &pass, const Images &images, const Map &map,
-                             int64_t thread)
+__device__ void gather_cloud(const lr_cuda_cloud &pass, const Images &images, const Map &map, int64_t thread)
 {
     const int q = (int)(thread % pass.layout.quads);
     const int64_t next = thread / pass.layout.quads;
     const int places = pass.layout.size[pass.along];
     const int list = (int)(next / places);
     int at[2];
-    if (list >= pass.num_lists) {
-        return;
-    }
+    if (list >= pass.num_lists) return;
     column_of(pass, (int)(next % places), pass.least_list + list, at);
-    if (!is_within(pass, at)) {
-        return;
-    }
+    if (!is_within(pass, at)) return;
     const int own_row = row_of(pass.num_rows, map(at[0], at[1]));
     float4 sum = make_float4(0, 0, 0, 0);
     for (int i = 0; i < pass.num_points; i++) {
@@ -74,9 +67,7 @@ struct cloud_tile {
 /* Texels of shared memory that a block takes: quads fastest, then places, then lists. */
 __device__ __host__ inline int tile_extent(const lr_cuda_cloud &pass, int axis)
 {
-    const int outputs = axis == 0   ? LR_CUDA_TILE_PLACES
-                        : axis == 1 ? LR_CUDA_TILE_LISTS
-                                    : LR_CUDA_TILE_QUADS;
+    const int outputs = axis == 0 ? LR_CUDA_TILE_PLACES : axis == 1 ? LR_CUDA_TILE_LISTS : LR_CUDA_TILE_QUADS;
     return outputs + 2 * pass.reach[axis];
 }
 
@@ -89,16 +80,15 @@ __device__ __host__ inline int64_t tile_texels(const lr_cuda_cloud &pass)
 __device__ inline bool has_texel(const lr_cuda_cloud &pass, int quad, const int (&column)[2])
 {
     const lr_cuda_layout &layout = pass.layout;
-    const int at[3] = {quad + layout.margin[0], column[0] + layout.margin[1],
-                       column[1] + layout.margin[2]};
-    return at[0] >= 0 && at[0] < layout.extent[0] && at[1] >= 0 && at[1] < layout.extent[1] &&
-           at[2] >= 0 && at[2] < layout.extent[2];
+    const int at[3] = {quad + layout.margin[0], column[0] + layout.margin[1], column[1] + layout.margin[2]};
+    return at[0] >= 0 && at[0] < layout.extent[0] && at[1] >= 0 && at[1] < layout.extent[1] && at[2] >= 0 &&
+           at[2] < layout.extent[2];
 }
 
 /* First half of a block's work, for one of its threads; all threads wait before the second. */
 template <class Images>
-__device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile,
-                           float4 *shared, int thread, int threads)
+__device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile, float4 *shared,
+                           int thread, int threads)
 {
     const int quads = tile_extent(pass, 2), places = tile_extent(pass, 0);
     for (int64_t k = thread; k < tile_texels(pass); k += threads) {
@@ -117,22 +107,17 @@ __device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, cons
 }
 
 template <bool Forward, class Images, class Map>
-__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const Map &map,
-                            const cloud_tile &tile, const float4 *shared, int thread)
+__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const Map &map, const cloud_tile &tile,
+                            const float4 *shared, int thread)
 {
     const int quads = tile_extent(pass, 2), places = tile_extent(pass, 0);
-    const int q = thread % LR_CUDA_TILE_QUADS,
-              p = thread / LR_CUDA_TILE_QUADS % LR_CUDA_TILE_PLACES;
+    const int q = thread % LR_CUDA_TILE_QUADS, p = thread / LR_CUDA_TILE_QUADS % LR_CUDA_TILE_PLACES;
     const int l = thread / LR_CUDA_TILE_QUADS / LR_CUDA_TILE_PLACES;
     const int place = tile.first[0] + p, quad = tile.first[2] + q;
     int at[2];
-    if (place >= pass.layout.size[pass.along] || quad >= pass.layout.quads) {
-        return;
-    }
+    if (place >= pass.layout.size[pass.along] || quad >= pass.layout.quads) return;
     column_of(pass, place, tile.first[1] + l, at);
-    if (!is_within(pass, at)) {
-        return;
-    }
+    if (!is_within(pass, at)) return;
     const int margin = pass.layout.margin[1 + pass.along];
     const int own_row = row_of(pass.num_rows, map(at[0], at[1]));
     float4 sum = make_float4(0, 0, 0, 0);
@@ -142,11 +127,9 @@ __device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, con
         const int list = across - pass.shift[place + along + margin] + pass.shift[place + margin];
         const int up = floor_div(d.z, 4), shift = d.z - 4 * up;
         const float4 *texel =
-            shared + q + up + pass.reach[2] +
-            quads * (p + along + pass.reach[0] + places * (l + list + pass.reach[1]));
+            shared + q + up + pass.reach[2] + quads * (p + along + pass.reach[0] + places * (l + list + pass.reach[1]));
         const int row = Forward ? row_of(pass.num_rows, map(at[0] + d.x, at[1] + d.y)) : own_row;
-        add(sum, value_of<Forward>(pass, i, d.w, row),
-            shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
+        add(sum, value_of<Forward>(pass, i, d.w, row), shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
     }
     images.store(quad, at[0], at[1], within_grid(pass.layout, sum, quad));
 }

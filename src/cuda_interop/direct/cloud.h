@@ -22,9 +22,8 @@ struct lr_cuda_cloud_tables {
 double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3]);
 
 /* rows: of mSRval. errors: LR_FAILED; *tables holds nothing then. */
-lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables,
-                             const struct lr_direct_shape *shape, const lr_cuda_layout *layout,
-                             int rows, const lr_log *log);
+lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                             const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables);
 
 #endif

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS &&
-                   (int)LR_CUDA_CLASSES == (int)LR_LATTICE_CLASSES,
+_Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS && (int)LR_CUDA_CLASSES == (int)LR_LATTICE_CLASSES,
                "the device's numbers are the lattice's");
 
 enum { MOST_NEXT = 2 }; /* of the lattice's directions */
@@ -22,34 +21,26 @@ void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3])
     margin[2] = shape->info.half[1] + beyond;
 }
 
-static lr_cuda_column_step make_step(const struct lr_lattice_step *from,
-                                     const lr_cuda_layout *layout, int64_t weights)
+static lr_cuda_column_step make_step(const struct lr_lattice_step *from, const lr_cuda_layout *layout, int64_t weights)
 {
     const int *extent = layout->extent;
     const int map = from->column[0] + extent[1] * from->column[1];
-    return (lr_cuda_column_step){.source = from->quad + extent[0] * map,
-                                 .weights = (int32_t)weights,
-                                 .mask = from->mask,
-                                 .map = map};
+    return (lr_cuda_column_step){
+        .source = from->quad + extent[0] * map, .weights = (int32_t)weights, .mask = from->mask, .map = map};
 }
 
-static lr_status list_steps(struct lr_cuda_column_plan *plan, const struct lr_lattice *lattice,
-                            const lr_log *log)
+static lr_status list_steps(struct lr_cuda_column_plan *plan, const struct lr_lattice *lattice, const lr_log *log)
 {
     const int rows = plan->pass.num_rows;
     plan->steps = lr_alloc(lattice->count, sizeof(*plan->steps), "steps of a view", log);
-    plan->indices = lr_alloc((int64_t)lattice->count * LR_CUDA_OUTPUTS,
-                             LR_LATTICE_TAPS * sizeof(*plan->indices), "steps of a view", log);
-    if (plan->steps == NULL || plan->indices == NULL) {
-        return LR_FAILED;
-    }
+    plan->indices = lr_alloc((int64_t)lattice->count * LR_CUDA_OUTPUTS, LR_LATTICE_TAPS * sizeof(*plan->indices),
+                             "steps of a view", log);
+    if (plan->steps == NULL || plan->indices == NULL) return LR_FAILED;
     for (int k = 0; k < lattice->count; k++) {
         const struct lr_lattice_step *step = &lattice->steps[k];
         plan->steps[k] = make_step(step, &plan->pass.layout, plan->num_weights);
-        plan->num_weights +=
-            step->taps == 1 ? (LR_CUDA_OUTPUTS * rows + 3) / 4 : LR_CUDA_OUTPUTS * rows;
-        memcpy(plan->indices + (int64_t)k * LR_CUDA_OUTPUTS * LR_LATTICE_TAPS, step->offsets,
-               sizeof(step->offsets));
+        plan->num_weights += step->taps == 1 ? (LR_CUDA_OUTPUTS * rows + 3) / 4 : LR_CUDA_OUTPUTS * rows;
+        memcpy(plan->indices + (int64_t)k * LR_CUDA_OUTPUTS * LR_LATTICE_TAPS, step->offsets, sizeof(step->offsets));
     }
     return plan->num_weights <= INT32_MAX
                ? LR_OK
@@ -59,8 +50,7 @@ static lr_status list_steps(struct lr_cuda_column_plan *plan, const struct lr_la
                           (long long)(plan->num_weights >> 26));
 }
 
-lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan,
-                                   const struct lr_direct_shape *shape,
+lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struct lr_direct_shape *shape,
                                    const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
     struct lr_lattice lattice;
@@ -77,9 +67,7 @@ lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan,
     }
     const lr_status status = list_steps(plan, &lattice, log);
     lr_lattice_finish(&lattice);
-    if (status != LR_OK) {
-        lr_cuda_column_plan_finish(plan);
-    }
+    if (status != LR_OK) lr_cuda_column_plan_finish(plan);
     return status;
 }
 

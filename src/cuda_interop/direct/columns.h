@@ -17,8 +17,7 @@ struct lr_cuda_column_plan {
 };
 
 /* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
-lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan,
-                                   const struct lr_direct_shape *shape,
+lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struct lr_direct_shape *shape,
                                    const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan);
 

@@ -44,9 +44,8 @@ static const lr_log *log_of(const struct cuda_direct *cuda)
 static struct cuda_direct *enter(void *self)
 {
     struct cuda_direct *cuda = self;
-    if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess) {
+    if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess)
         (void)cudaGetLastError(); /* what comes next says so */
-    }
     return cuda;
 }
 
@@ -55,10 +54,8 @@ static struct cuda_direct *enter(void *self)
 static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_cloud *pass)
 {
     const int64_t bytes = lr_cuda_shared_bytes(pass), most = lr_cuda_shared_room();
-    if (most < 0) {
-        return lr_error(log_of(cuda), LR_FAILED, "CUDA does not tell how much shared memory %s has",
-                        cuda->name);
-    }
+    if (most < 0)
+        return lr_error(log_of(cuda), LR_FAILED, "CUDA does not tell how much shared memory %s has", cuda->name);
     return bytes <= most ? LR_OK
                          : lr_error(log_of(cuda), LR_USAGE,
                                     "a block of the shared-memory scheme needs %lld KiB and %s has "
@@ -72,8 +69,7 @@ static bool has_bands(const struct lr_cuda_tables *tables)
     return tables->bands[0][0].num_tiles > 0;
 }
 
-static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool forward,
-                                     const lr_cuda_images *images)
+static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool forward, const lr_cuda_images *images)
 {
     const bool is_beside = images->stream != NULL;
     return &tables->bands[forward][is_beside ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE];
@@ -94,38 +90,34 @@ static uint64_t number_of(const struct lr_direct_image *image)
 /* Whenever an image changes. */
 static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
 {
-    if (image->buffer != NULL) {
-        lr_cuda_forget_sorted(&cuda->sorted, number_of(image));
-    }
+    if (image->buffer != NULL) lr_cuda_forget_sorted(&cuda->sorted, number_of(image));
 }
 
 /* What is projected forward is the image, view by view. */
 static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                             const struct lr_direct_image *image, lr_cuda_images *images)
 {
-    return has_bands(tables) ? lr_cuda_sort_image(&cuda->sorted, sorting_of(tables),
-                                                  number_of(image), images, log_of(cuda))
-                             : LR_OK;
+    return has_bands(tables)
+               ? lr_cuda_sort_image(&cuda->sorted, sorting_of(tables), number_of(image), images, log_of(cuda))
+               : LR_OK;
 }
 
 enum { DEFAULT_STREAM = SORTING_STREAMS };
 
 /* On the way back, every view has a source of its own. stream: its number. */
-static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
-                             int stream, lr_cuda_images *images)
+static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, int stream,
+                             lr_cuda_images *images)
 {
-    return has_bands(tables)
-               ? lr_cuda_sort_source(sorting_of(tables), &cuda->rooms[stream], images, log_of(cuda))
-               : LR_OK;
+    return has_bands(tables) ? lr_cuda_sort_source(sorting_of(tables), &cuda->rooms[stream], images, log_of(cuda))
+                             : LR_OK;
 }
 
 /* The texture cache gathers over the same tables as shared memory. */
-static lr_direct_variant variant_of(const struct cuda_direct *cuda,
-                                    const struct lr_cuda_tables *tables)
+static lr_direct_variant variant_of(const struct cuda_direct *cuda, const struct lr_cuda_tables *tables)
 {
     const struct lr_direct_backend_params *params = &cuda->compute->params;
-    const bool fits = params->variant != LR_DIRECT_SHARED_MEMORY ||
-                      lr_cuda_shared_bytes(&tables->cloud) <= lr_cuda_shared_room();
+    const bool fits =
+        params->variant != LR_DIRECT_SHARED_MEMORY || lr_cuda_shared_bytes(&tables->cloud) <= lr_cuda_shared_room();
     return fits || !params->may_change_variant ? params->variant : LR_DIRECT_TEXTURE_CACHE;
 }
 
@@ -138,36 +130,28 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
     case LR_DIRECT_FASTEST: /* has been chosen */
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
-        error =
-            lr_cuda_launch_gather(variant == LR_DIRECT_THREADS ? LR_CUDA_VOXELS : LR_CUDA_TEXELS,
-                                  forward, &tables->gather, images);
+        error = lr_cuda_launch_gather(variant == LR_DIRECT_THREADS ? LR_CUDA_VOXELS : LR_CUDA_TEXELS, forward,
+                                      &tables->gather, images);
         break;
     case LR_DIRECT_SHARED_MEMORY:
         LR_TRY(check_shared(cuda, &tables->cloud));
         error = lr_cuda_launch_cloud(true, forward, &tables->cloud, images);
         break;
-    case LR_DIRECT_TEXTURE_CACHE:
-        error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images);
-        break;
+    case LR_DIRECT_TEXTURE_CACHE: error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images); break;
     case LR_DIRECT_BANDS:
-        error = has_bands(tables)
-                    ? lr_cuda_launch_bands(forward, bands_of(tables, forward, images), images)
-                    : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
+        error = has_bands(tables) ? lr_cuda_launch_bands(forward, bands_of(tables, forward, images), images)
+                                  : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
         break;
-    case LR_DIRECT_COLUMNS:
-        error = lr_cuda_launch_columns(forward, &tables->columns[forward], images);
-        break;
+    case LR_DIRECT_COLUMNS: error = lr_cuda_launch_columns(forward, &tables->columns[forward], images); break;
     }
-    return lr_cuda_check(error, forward ? "a forward projection" : "a back projection",
-                         log_of(cuda));
+    return lr_cuda_check(error, forward ? "a forward projection" : "a back projection", log_of(cuda));
 }
 
 static lr_status open_images(const struct cuda_direct *cuda, const struct lr_direct_image *source,
                              const struct lr_direct_image *target, lr_cuda_images *images)
 {
     const lr_log *log = log_of(cuda);
-    const struct lr_cuda_object objects[2] = {{source->texture, source->buffer},
-                                              {target->texture, target->buffer}};
+    const struct lr_cuda_object objects[2] = {{source->texture, source->buffer}, {target->texture, target->buffer}};
     *images = (lr_cuda_images){0};
     LR_TRY(lr_cuda_take(objects, 2, cuda->compute->ctx));
     if (source->texture != NULL) {
@@ -186,14 +170,11 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     struct cuda_direct *cuda = enter(self);
     const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, view);
     lr_cuda_images images;
-    if (tables == NULL) {
-        return LR_FAILED;
-    }
+    if (tables == NULL) return LR_FAILED;
     LR_TRY(open_images(cuda, source, target, &images));
     images.map = tables->map;
     forget_sorted(cuda, target);
-    LR_TRY(forward ? sort_image(cuda, tables, source, &images)
-                   : sort_source(cuda, tables, DEFAULT_STREAM, &images));
+    LR_TRY(forward ? sort_image(cuda, tables, source, &images) : sort_source(cuda, tables, DEFAULT_STREAM, &images));
     return launch(cuda, tables, forward, &images);
 }
 
@@ -206,19 +187,16 @@ static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
 /* That views of a task take turns on. */
 static int count_streams(const struct cuda_direct *cuda, const lr_direct_task *task)
 {
-    const bool sorts =
-        cuda->compute->params.variant == LR_DIRECT_BANDS && task->work == LR_DIRECT_WORK_BACK;
+    const bool sorts = cuda->compute->params.variant == LR_DIRECT_BANDS && task->work == LR_DIRECT_WORK_BACK;
     return sorts ? (int)SORTING_STREAMS : (int)LR_CUDA_STREAMS;
 }
 
 /* The tables of a task's k-th view; where they have to be made, those of the task's next ones are made
  * with them. */
-static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda,
-                                                const lr_direct_task *task, int k)
+static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
     const int *views = task->views + k, left = task->num_views - k;
-    const bool is_one =
-        task->num_views == 1; /* and may be an algorithm's, which wants others next */
+    const bool is_one = task->num_views == 1; /* and may be an algorithm's, which wants others next */
     return is_one || lr_cuda_make_tables(&cuda->tables, views, left) == LR_OK
                ? lr_cuda_open_tables(&cuda->tables, views[0])
                : NULL;
@@ -229,22 +207,18 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
 {
     const bool forward = task->work == LR_DIRECT_WORK_FORWARD;
     const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-    if (tables == NULL) {
-        return LR_FAILED;
-    }
+    if (tables == NULL) return LR_FAILED;
     const bool is_beside = overlaps(cuda, task);
-    const int stream = is_beside ? lr_cuda_streams_next(&cuda->streams, count_streams(cuda, task))
-                                 : DEFAULT_STREAM;
+    const int stream = is_beside ? lr_cuda_streams_next(&cuda->streams, count_streams(cuda, task)) : DEFAULT_STREAM;
     images->map = tables->map;
     images->stream = is_beside ? cuda->streams.streams[stream] : NULL;
-    LR_TRY(forward ? sort_image(cuda, tables, source, images)
-                   : sort_source(cuda, tables, stream, images));
+    LR_TRY(forward ? sort_image(cuda, tables, source, images) : sort_source(cuda, tables, stream, images));
     return launch(cuda, tables, forward, images);
 }
 
 /* Before views go on beside each other. */
-static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
-                           const struct lr_direct_image *source, lr_cuda_images *images)
+static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task, const struct lr_direct_image *source,
+                           lr_cuda_images *images)
 {
     for (int k = 0; task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
         const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
@@ -259,32 +233,27 @@ static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
 static int place_in_turn(const struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
     const bool is_free = overlaps(cuda, task) && !cuda->tables.is_tight;
-    if (!is_free || task->work == LR_DIRECT_WORK_FORWARD) {
-        return k;
-    }
+    if (!is_free || task->work == LR_DIRECT_WORK_FORWARD) return k;
     const int streams = count_streams(cuda, task), stream = k % streams;
     const int whole = task->num_views / streams, more = task->num_views % streams;
     return stream * whole + (stream < more ? stream : more) + k / streams;
 }
 
-static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
-                             const struct lr_direct_image *source, lr_cuda_images *images)
+static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task, const struct lr_direct_image *source,
+                             lr_cuda_images *images)
 {
     const bool fork = overlaps(cuda, task);
     LR_TRY(fork ? sort_task(cuda, task, source, images) : LR_OK);
     lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
-    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+    for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = launch_view(cuda, task, place_in_turn(cuda, task, k), source, images);
-    }
     const lr_status joined = fork ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;
 }
 
 static lr_status make_image_room(struct cuda_direct *cuda, const struct lr_cuda_tables *tables)
 {
-    return has_bands(tables)
-               ? lr_cuda_sorted_image_make_room(&cuda->sorted, sorting_of(tables), log_of(cuda))
-               : LR_OK;
+    return has_bands(tables) ? lr_cuda_sorted_image_make_room(&cuda->sorted, sorting_of(tables), log_of(cuda)) : LR_OK;
 }
 
 static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
@@ -292,10 +261,8 @@ static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_tas
 {
     const int first = overlaps(cuda, task) ? 0 : DEFAULT_STREAM;
     const int end = overlaps(cuda, task) ? SORTING_STREAMS : DEFAULT_STREAM + 1;
-    for (int stream = first; has_bands(tables) && stream < end; stream++) {
-        LR_TRY(lr_cuda_room_make(&cuda->rooms[stream],
-                                 lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
-    }
+    for (int stream = first; has_bands(tables) && stream < end; stream++)
+        LR_TRY(lr_cuda_room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
     return LR_OK;
 }
 
@@ -311,17 +278,15 @@ static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task
     return LR_OK;
 }
 
-static lr_status time_task(void *self, const lr_direct_task *task,
-                           const struct lr_direct_image *source,
+static lr_status time_task(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                            const struct lr_direct_image *target, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_images images;
     LR_TRY(open_images(cuda, source, target, &images));
     LR_TRY(make_rooms(cuda, task));
-    if (cuda->compute->is_unordered) { /* a measurement, which counts it each time */
+    if (cuda->compute->is_unordered) /* a measurement, which counts it each time */
         forget_sorted(cuda, source);
-    }
     lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
     const lr_status status = launch_task(cuda, task, source, &images);
     lr_cuda_watch_end(&cuda->projections, log_of(cuda));
@@ -336,13 +301,10 @@ static lr_status time_tables(void *self, const lr_direct_task *task, double *dev
 {
     struct cuda_direct *cuda = enter(self);
     lr_status status = LR_OK;
-    for (int k = 0; k < task->num_views; k++) {
-        lr_cuda_forget_tables(&cuda->tables, task->views[k]);
-    }
+    for (int k = 0; k < task->num_views; k++) lr_cuda_forget_tables(&cuda->tables, task->views[k]);
     lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
-    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+    for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = lr_cuda_make_tables(&cuda->tables, task->views + k, task->num_views - k);
-    }
     lr_cuda_watch_end(&cuda->projections, log_of(cuda));
     *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
     return status;
@@ -359,8 +321,7 @@ static lr_status find_discrepancy(void *self, int what, const struct lr_direct_v
     return status;
 }
 
-static lr_status change_image(void *self, const struct lr_direct_change *change,
-                              const struct lr_direct_image *image)
+static lr_status change_image(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image)
 {
     struct cuda_direct *cuda = enter(self);
     const lr_status status = lr_cuda_change_image(cuda->compute, change, image);
@@ -404,9 +365,7 @@ static void destroy(void *self)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
-    for (int k = 0; k <= SORTING_STREAMS; k++) {
-        lr_cuda_room_finish(&cuda->rooms[k]);
-    }
+    for (int k = 0; k <= SORTING_STREAMS; k++) lr_cuda_room_finish(&cuda->rooms[k]);
     lr_cuda_sorted_image_finish(&cuda->sorted);
     lr_cuda_watch_finish(&cuda->updates);
     lr_cuda_watch_finish(&cuda->projections);
@@ -425,9 +384,7 @@ static lr_status init(struct cuda_direct *cuda)
 static void *create(struct lr_direct_compute *compute)
 {
     struct cuda_direct *cuda = lr_alloc(1, sizeof(*cuda), "the cuda backend", compute->params.log);
-    if (cuda == NULL) {
-        return NULL;
-    }
+    if (cuda == NULL) return NULL;
     cuda->compute = compute;
     cuda->device = -1;
     if (init(cuda) != LR_OK) {
@@ -437,8 +394,7 @@ static void *create(struct lr_direct_compute *compute)
     return cuda;
 }
 
-lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
-                                struct lr_direct_backend *backend)
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
 {
     static const struct lr_direct_functions functions = {
         .name = "cuda",

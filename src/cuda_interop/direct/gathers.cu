@@ -38,8 +38,8 @@ __global__ void __launch_bounds__(group) texels(lr_cuda_gather pass, Images imag
 }
 
 template <bool Forward, class Images>
-void start(lr_cuda_gather_kind kind, const lr_cuda_gather &pass, const Images &images,
-           const lor_map &map, cudaStream_t stream)
+void start(lr_cuda_gather_kind kind, const lr_cuda_gather &pass, const Images &images, const lor_map &map,
+           cudaStream_t stream)
 {
     const lr_cuda_layout &layout = pass.layout;
     const int64_t slice = (int64_t)layout.size[0] * layout.size[1];
@@ -53,14 +53,13 @@ void start(lr_cuda_gather_kind kind, const lr_cuda_gather &pass, const Images &i
 }
 
 template <class Images>
-cudaError_t start_gather(lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather &pass,
-                         const Images &images, const lor_map &map, cudaStream_t stream)
+cudaError_t start_gather(lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather &pass, const Images &images,
+                         const lor_map &map, cudaStream_t stream)
 {
-    if (forward) {
+    if (forward)
         start<true>(kind, pass, images, map, stream);
-    } else {
+    else
         start<false>(kind, pass, images, map, stream);
-    }
     return cudaGetLastError();
 }
 
@@ -75,8 +74,7 @@ __global__ void __launch_bounds__(group) cloud(lr_cuda_cloud pass, Images images
 constexpr int tile_threads = LR_CUDA_TILE_PLACES * LR_CUDA_TILE_LISTS * LR_CUDA_TILE_QUADS;
 
 template <bool Forward, class Images>
-__global__ void __launch_bounds__(tile_threads)
-    tiles(lr_cuda_cloud pass, Images images, lor_map map)
+__global__ void __launch_bounds__(tile_threads) tiles(lr_cuda_cloud pass, Images images, lor_map map)
 {
     extern __shared__ float4 shared[];
     const cloud_tile tile = {{(int)blockIdx.y * LR_CUDA_TILE_PLACES,
@@ -88,8 +86,7 @@ __global__ void __launch_bounds__(tile_threads)
 }
 
 template <bool Forward, class Images>
-cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const lor_map &map,
-                        cudaStream_t stream)
+cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const lor_map &map, cudaStream_t stream)
 {
     const auto blocks = [](int count, int each) { return (unsigned)((count + each - 1) / each); };
     const dim3 grid(blocks(pass.layout.quads, LR_CUDA_TILE_QUADS),
@@ -97,26 +94,20 @@ cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const l
                     blocks(pass.num_lists, LR_CUDA_TILE_LISTS));
     const int bytes = (int)lr_cuda_shared_bytes(&pass);
     /* always the most: other threads launch the same kernel with more or less */
-    const cudaError_t error =
-        cudaFuncSetAttribute(tiles<Forward, Images>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             (int)lr_cuda_shared_room());
-    if (error != cudaSuccess) {
-        return error;
-    }
+    const cudaError_t error = cudaFuncSetAttribute(tiles<Forward, Images>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                   (int)lr_cuda_shared_room());
+    if (error != cudaSuccess) return error;
     note(tiles<Forward, Images>, tile_threads, bytes);
     tiles<Forward><<<grid, tile_threads, bytes, stream>>>(pass, images, map);
     return cudaGetLastError();
 }
 
 template <bool Forward, class Images>
-cudaError_t start_cloud(bool shared, const lr_cuda_cloud &pass, const Images &images,
-                        const lor_map &map, cudaStream_t stream)
+cudaError_t start_cloud(bool shared, const lr_cuda_cloud &pass, const Images &images, const lor_map &map,
+                        cudaStream_t stream)
 {
-    if (shared) {
-        return start_tiles<Forward>(pass, images, map, stream);
-    }
-    const int64_t threads =
-        (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
+    if (shared) return start_tiles<Forward>(pass, images, map, stream);
+    const int64_t threads = (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
     note(cloud<Forward, Images>, group, 0);
     cloud<Forward><<<groups(threads), group, 0, stream>>>(pass, images, map);
     return cudaGetLastError();
@@ -141,9 +132,8 @@ int64_t lr_cuda_shared_room(void)
 {
     int device = 0, most = 0;
     cudaError_t error = cudaGetDevice(&device);
-    error = error == cudaSuccess
-                ? cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
-                : error;
+    error =
+        error == cudaSuccess ? cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) : error;
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
         return -1;
@@ -157,8 +147,8 @@ int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass)
 }
 
 template <class Images>
-static cudaError_t start_either(bool shared, bool forward, const lr_cuda_cloud &pass,
-                                const Images &images, const lr_cuda_images &from)
+static cudaError_t start_either(bool shared, bool forward, const lr_cuda_cloud &pass, const Images &images,
+                                const lr_cuda_images &from)
 {
     const lor_map map = {pass.layout, from.map};
     const auto stream = static_cast<cudaStream_t>(from.stream);
@@ -166,8 +156,7 @@ static cudaError_t start_either(bool shared, bool forward, const lr_cuda_cloud &
                    : start_cloud<false>(shared, pass, images, map, stream);
 }
 
-int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass,
-                         const lr_cuda_images *images)
+int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images)
 {
     if (images->source_texture == 0) {
         const array_images arrays = {pass->layout, images->source, images->target};

@@ -16,18 +16,16 @@ struct texture_images {
 
     __device__ float4 load(int q, int x, int y) const
     {
-        return tex3D<float4>(source, q + layout.margin[0], x + layout.margin[1],
-                             y + layout.margin[2]);
+        return tex3D<float4>(source, q + layout.margin[0], x + layout.margin[1], y + layout.margin[2]);
     }
     __device__ void store(int q, int x, int y, float4 texel) const
     {
-        surf3Dwrite(texel, target, (q + layout.margin[0]) * (int)sizeof(float4),
-                    x + layout.margin[1], y + layout.margin[2]);
+        surf3Dwrite(texel, target, (q + layout.margin[0]) * (int)sizeof(float4), x + layout.margin[1],
+                    y + layout.margin[2]);
     }
     __device__ void store_slice(int q, int x, int y, int slice, float value) const
     {
-        surf3Dwrite(value, target,
-                    (q + layout.margin[0]) * (int)sizeof(float4) + slice * (int)sizeof(float),
+        surf3Dwrite(value, target, (q + layout.margin[0]) * (int)sizeof(float4) + slice * (int)sizeof(float),
                     x + layout.margin[1], y + layout.margin[2]);
     }
 };
@@ -40,17 +38,10 @@ struct array_images {
     __device__ int64_t place(int q, int x, int y) const
     {
         return q + layout.margin[0] +
-               (int64_t)layout.extent[0] *
-                   (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
+               (int64_t)layout.extent[0] * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
     }
-    __device__ float4 load(int q, int x, int y) const
-    {
-        return __ldg(source + place(q, x, y));
-    }
-    __device__ void store(int q, int x, int y, float4 texel) const
-    {
-        target[place(q, x, y)] = texel;
-    }
+    __device__ float4 load(int q, int x, int y) const { return __ldg(source + place(q, x, y)); }
+    __device__ void store(int q, int x, int y, float4 texel) const { target[place(q, x, y)] = texel; }
     __device__ void store_slice(int q, int x, int y, int slice, float value) const
     {
         reinterpret_cast<float *>(target + place(q, x, y))[slice] = value;

@@ -44,15 +44,12 @@ __device__ inline int row_of(int num_rows, int kernel)
 /* --- (a) thread level: a voxel a thread --- */
 
 template <bool Forward, class Images, class Map>
-__device__ void gather_voxel(const lr_cuda_gather &pass, const Images &images, const Map &map,
-                             int64_t thread)
+__device__ void gather_voxel(const lr_cuda_gather &pass, const Images &images, const Map &map, int64_t thread)
 {
     const int z = (int)(thread % pass.layout.size[2]);
     const int x = (int)(thread / pass.layout.size[2] % pass.layout.size[0]);
     const int y = (int)(thread / pass.layout.size[2] / pass.layout.size[0]);
-    if (y >= pass.layout.size[1]) {
-        return;
-    }
+    if (y >= pass.layout.size[1]) return;
     const int own_row = row_of(pass.num_rows, map(x, y));
     float sum = 0;
     for (int i = 0; i < pass.num_offsets; i++) {
@@ -89,20 +86,16 @@ __device__ inline void add(float4 &sum, float weight, const float4 &texel)
 __device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 &texel, int quad)
 {
     const int left = layout.size[2] - 4 * quad;
-    return make_float4(left > 0 ? texel.x : 0, left > 1 ? texel.y : 0, left > 2 ? texel.z : 0,
-                       left > 3 ? texel.w : 0);
+    return make_float4(left > 0 ? texel.x : 0, left > 1 ? texel.y : 0, left > 2 ? texel.z : 0, left > 3 ? texel.w : 0);
 }
 
 template <bool Forward, class Images, class Map>
-__device__ void gather_texel(const lr_cuda_gather &pass, const Images &images, const Map &map,
-                             int64_t thread)
+__device__ void gather_texel(const lr_cuda_gather &pass, const Images &images, const Map &map, int64_t thread)
 {
     const int q = (int)(thread % pass.layout.quads);
     const int x = (int)(thread / pass.layout.quads % pass.layout.size[0]);
     const int y = (int)(thread / pass.layout.quads / pass.layout.size[0]);
-    if (y >= pass.layout.size[1]) {
-        return;
-    }
+    if (y >= pass.layout.size[1]) return;
     const int own_row = row_of(pass.num_rows, map(x, y));
     float4 sum = make_float4(0, 0, 0, 0);
     for (int i = 0; i < pass.num_offsets; i++) {

@@ -39,8 +39,7 @@ int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_
                           const lr_cuda_images *images);
 
 /* shared: sources in shared memory; else by fetches. */
-int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass,
-                         const lr_cuda_images *images);
+int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images);
 
 /* Bytes of shared memory that a block of it needs. */
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
@@ -52,8 +51,8 @@ int64_t lr_cuda_shared_room(void);
 int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_cuda_images *images);
 
 /* Fills pass->weights; indices: [steps][outputs][4] on the device. */
-int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
-                                  const lr_cuda_gather *tables, const int32_t *indices);
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
+                                  const int32_t *indices);
 
 /* Whether the current device makes the copies and products that bands live on: from compute capability
  * 9.0 on. */

@@ -12,12 +12,10 @@
 
 /* indices: of the taps of steps, which the device fills weights in from. errors: LR_FAILED,
  * not logged, where there is no room, here and below. */
-lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory,
-                                const struct lr_cuda_column_plan *plan,
+lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory, const struct lr_cuda_column_plan *plan,
                                 struct lr_cuda_tables *tables, const int32_t **indices);
 
-lr_status lr_cuda_place_cloud(struct lr_cuda_memory *memory,
-                              const struct lr_cuda_cloud_tables *host,
+lr_status lr_cuda_place_cloud(struct lr_cuda_memory *memory, const struct lr_cuda_cloud_tables *host,
                               struct lr_cuda_tables *tables);
 
 #endif

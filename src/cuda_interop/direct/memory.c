@@ -13,15 +13,10 @@ static int64_t whole(int64_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static void *place_copied(struct lr_cuda_memory *memory, int64_t at, int64_t bytes,
-                          const void *data)
+static void *place_copied(struct lr_cuda_memory *memory, int64_t at, int64_t bytes, const void *data)
 {
-    if (memory->copied_bytes > memory->copied_room) {
-        return NULL;
-    }
-    if (bytes > 0) {
-        memcpy(memory->host + at, data, (size_t)bytes);
-    }
+    if (memory->copied_bytes > memory->copied_room) return NULL;
+    if (bytes > 0) memcpy(memory->host + at, data, (size_t)bytes);
     return memory->device + at;
 }
 
@@ -30,12 +25,8 @@ void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *da
     int64_t *const taken = data != NULL ? &memory->copied_bytes : &memory->filled_bytes;
     const int64_t at = *taken;
     *taken += whole(bytes);
-    if (memory->device == NULL) {
-        return memory;
-    }
-    if (data != NULL) {
-        return place_copied(memory, at, bytes, data);
-    }
+    if (memory->device == NULL) return memory;
+    if (data != NULL) return place_copied(memory, at, bytes, data);
     return *taken <= memory->filled_room ? memory->device + memory->copied_room + at : NULL;
 }
 

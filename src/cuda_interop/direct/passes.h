@@ -81,10 +81,8 @@ typedef struct lr_cuda_columns {
 /* A step of a bands gather: products of 16 sources by an octet of outputs in each of a warp's rows. Its
  * halves are an octet of sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
-    int32_t
-        source[2]; /* of each half: slices of an octet, from octet 0 of the slab and its first */
-    int32_t
-        kernel[2]; /* of each half of the step that comes next: where kernels has that of its first
+    int32_t source[2]; /* of each half: slices of an octet, from octet 0 of the slab and its first */
+    int32_t kernel[2]; /* of each half of the step that comes next: where kernels has that of its first
                           source, from the place of the outputs' first */
 } lr_cuda_band_step;
 
@@ -108,17 +106,14 @@ enum {
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
     const lr_cuda_band_step *steps; /* [steps + 3]: one that comes before, and all, by list */
-    const int4
-        *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
+    const int4 *lists;              /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
                           its next one: its first step, and the one after its last; for each pair of
                           warps, the octet that the slab begins with, from the block's */
-    const int2
-        *cuts; /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
+    const int2 *cuts;               /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
                           on: its first step that has sources of this octet or later ones, and its first
                           one that has none of earlier ones */
-    const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
-    const int4
-        *bases; /* [num_lattice_rows]: first octet of each row, and one after last; places that
+    const int2 *tiles;              /* [num_tiles]: octet and row that a block begins with */
+    const int4 *bases;              /* [num_lattice_rows]: first octet of each row, and one after last; places that
                           the grid has columns at, from that octet's first on: first, one after last */
 
     /* Where there is one kernel, [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next
@@ -198,11 +193,10 @@ typedef struct lr_cuda_value_fill {
     double first_sample_mm, sample_step_mm;
     double second_width, second_shift; /* width 0: one Gaussian */
     const int4 *offsets;               /* mSR [num_offsets]: x, y, z */
-    const double2
-        *kernels;         /* [num_rows]: standard deviation in mm; 1, or -1 where it is mirrored */
-    const float *samples; /* of measured profiles, [num_rows][num_samples] */
-    float *values;        /* [num_offsets][num_rows] */
-    float *peak;          /* the largest of these; 0 before */
+    const double2 *kernels;            /* [num_rows]: standard deviation in mm; 1, or -1 where it is mirrored */
+    const float *samples;              /* of measured profiles, [num_rows][num_samples] */
+    float *values;                     /* [num_offsets][num_rows] */
+    float *peak;                       /* the largest of these; 0 before */
     int32_t num_offsets, num_rows;
     int32_t block_rows;  /* of a block: a power of two */
     int32_t num_samples; /* 0: Gaussians */

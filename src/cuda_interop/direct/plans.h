@@ -37,9 +37,8 @@ lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
 /* Plans of some views, by as many threads as the backend may have. Columns do what bands
  * cannot.
  * errors: of any view, LR_FAILED and as lr_direct_shape_init; the plans hold nothing then. */
-lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans,
-                                  const struct lr_cuda_plan_params *params, const int *views,
-                                  int num_views);
+lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct lr_cuda_plan_params *params,
+                                  const int *views, int num_views);
 void lr_cuda_view_plans_finish(struct lr_cuda_view_plan *plans, int num_views);
 
 #endif

@@ -23,14 +23,10 @@ __device__ inline float largest_in_block(float number)
 {
     __shared__ unsigned largest[MOST_THREADS / LANES];
     const unsigned of_warp = __reduce_max_sync(0xffffffffu, __float_as_uint(number));
-    if (threadIdx.x % LANES == 0) {
-        largest[threadIdx.x / LANES] = of_warp;
-    }
+    if (threadIdx.x % LANES == 0) largest[threadIdx.x / LANES] = of_warp;
     __syncthreads();
     unsigned of_block = 0;
-    for (unsigned k = 0; k < blockDim.x / LANES; k++) {
-        of_block = max(of_block, largest[k]);
-    }
+    for (unsigned k = 0; k < blockDim.x / LANES; k++) of_block = max(of_block, largest[k]);
     return __uint_as_float(of_block);
 }
 
@@ -55,14 +51,11 @@ __global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
         peak = largest_in_block(own.look_again(numbers));
     }
     own.store(pass, numbers, sorted, peak);
-    if (threadIdx.x == 0) {
-        sorted.units[row] = unit_of(peak);
-    }
+    if (threadIdx.x == 0) sorted.units[row] = unit_of(peak);
 #endif
 }
 
-template <int Kept, int Threads>
-cudaError_t launch(const lr_cuda_bands &pass, const lr_cuda_images &images)
+template <int Kept, int Threads> cudaError_t launch(const lr_cuda_bands &pass, const lr_cuda_images &images)
 {
     const auto kernel = sort_rows<Kept, Threads>;
     const int octets = pass.pitch / LR_CUDA_OCTET, slices = min(pass.layout.size[2], MOST_SLICES);
@@ -70,14 +63,12 @@ cudaError_t launch(const lr_cuda_bands &pass, const lr_cuda_images &images)
     const int threads = (slices * groups + LANES - 1) / LANES * LANES;
     overlapping_launch launch(kernel, (unsigned)pass.num_lattice_rows, (unsigned)threads);
     launch.go_ahead_of(images.stream);
-    return cudaLaunchKernelEx(&launch.config, kernel, pass, images.source, images.sorted,
-                              sort_threads{slices, groups});
+    return cudaLaunchKernelEx(&launch.config, kernel, pass, images.source, images.sorted, sort_threads{slices, groups});
 }
 
 } // namespace
 
 int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
 {
-    return images->stream != nullptr ? launch<4, FEW_THREADS>(*pass, *images)
-                                     : launch<1, MOST_THREADS>(*pass, *images);
+    return images->stream != nullptr ? launch<4, FEW_THREADS>(*pass, *images) : launch<1, MOST_THREADS>(*pass, *images);
 }

@@ -18,13 +18,11 @@ struct row_to_sort {
     int row;
     int first, end; /* places that the grid has columns at */
     int octets;     /* that are to be written */
-    int64_t
-        origin; /* numbers from the source's first to slice 0 at place 0, maybe outside the grid; */
-    int step;   /* and from place to place */
+    int64_t origin; /* numbers from the source's first to slice 0 at place 0, maybe outside the grid; */
+    int step;       /* and from place to place */
 };
 
-__device__ inline row_to_sort find_row(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                                       int row)
+__device__ inline row_to_sort find_row(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, int row)
 {
     const lr_cuda_layout &layout = pass.layout;
     const int4 base = pass.bases[row];
@@ -58,21 +56,18 @@ __device__ inline void load_piece(const row_to_sort &row, const float *source, s
     const unsigned is_there = first < end ? (0xffu >> (LR_CUDA_OCTET - end)) & (0xffu << first) : 0;
     const float *from = source + (row.origin + (int64_t)row.step * place + piece.slice);
 #pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET; k++, from += row.step) {
+    for (int k = 0; k < LR_CUDA_OCTET; k++, from += row.step)
         numbers[k] = (is_there >> k & 1) != 0 ? load_once(from) : 0;
-    }
 }
 
-__device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                                   int64_t octet, int slice, const float (&numbers)[LR_CUDA_OCTET])
+__device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, int64_t octet,
+                                   int slice, const float (&numbers)[LR_CUDA_OCTET])
 {
     const int slices = pass.layout.size[2];
     uint16_t *to = sorted.numbers + octet * sorted_octet(slices) + slice * LR_CUDA_OCTET;
     split_pair pairs[LR_CUDA_OCTET / 2];
 #pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET / 2; k++) {
-        pairs[k] = split(numbers[2 * k], numbers[2 * k + 1]);
-    }
+    for (int k = 0; k < LR_CUDA_OCTET / 2; k++) pairs[k] = split(numbers[2 * k], numbers[2 * k + 1]);
     *reinterpret_cast<int4 *>(to) =
         int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[2].high, (int)pairs[3].high};
     *reinterpret_cast<int4 *>(to + slices * LR_CUDA_OCTET) =
@@ -83,9 +78,7 @@ __device__ inline float largest_of(const float (&numbers)[LR_CUDA_OCTET])
 {
     float largest = 0;
 #pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        largest = fmaxf(largest, fabsf(numbers[k]));
-    }
+    for (int k = 0; k < LR_CUDA_OCTET; k++) largest = fmaxf(largest, fabsf(numbers[k]));
     return largest;
 }
 
@@ -108,22 +101,16 @@ template <int Kept> struct row_sorter {
     sorted_piece first;
     float numbers[Kept][LR_CUDA_OCTET];
 
-    __device__ void start(const lr_cuda_bands &pass, const row_to_sort &own, sort_threads of,
-                          int thread)
+    __device__ void start(const lr_cuda_bands &pass, const row_to_sort &own, sort_threads of, int thread)
     {
         row = own;
         threads = of;
         slices = pass.layout.size[2];
         first = {thread / of.slices, thread % of.slices};
-        if (first.octet >= min(of.groups, row.octets)) {
-            first.slice = slices; /* nothing to do */
-        }
+        if (first.octet >= min(of.groups, row.octets)) first.slice = slices; /* nothing to do */
     }
 
-    __device__ bool is_there(sorted_piece piece) const
-    {
-        return piece.slice < slices;
-    }
+    __device__ bool is_there(sorted_piece piece) const { return piece.slice < slices; }
 
     __device__ sorted_piece after(sorted_piece piece) const
     {
@@ -138,11 +125,8 @@ template <int Kept> struct row_sorter {
         sorted_piece piece = first;
         float largest = 0;
 #pragma unroll
-        for (int n = 0; n < Kept; n++, piece = after(piece)) {
-            if (is_there(piece)) {
-                load_piece(row, source, piece, numbers[n]);
-            }
-        }
+        for (int n = 0; n < Kept; n++, piece = after(piece))
+            if (is_there(piece)) load_piece(row, source, piece, numbers[n]);
         for (; is_there(piece); piece = after(piece)) {
             float others[LR_CUDA_OCTET];
             load_piece(row, source, piece, others);
@@ -150,9 +134,8 @@ template <int Kept> struct row_sorter {
         }
         piece = first;
 #pragma unroll
-        for (int n = 0; n < Kept; n++, piece = after(piece)) {
+        for (int n = 0; n < Kept; n++, piece = after(piece))
             largest = fmaxf(largest, is_there(piece) ? largest_of(numbers[n]) : 0);
-        }
         return largest;
     }
 
@@ -168,30 +151,23 @@ template <int Kept> struct row_sorter {
         return largest;
     }
 
-    __device__ void store_scaled(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                                 sorted_piece piece, float scale,
-                                 float (&piece_numbers)[LR_CUDA_OCTET]) const
+    __device__ void store_scaled(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, sorted_piece piece,
+                                 float scale, float (&piece_numbers)[LR_CUDA_OCTET]) const
     {
 #pragma unroll
-        for (int k = 0; k < LR_CUDA_OCTET; k++) {
-            piece_numbers[k] *= scale;
-        }
-        store_piece(pass, sorted, (int64_t)row.row * (pass.pitch / LR_CUDA_OCTET) + piece.octet,
-                    piece.slice, piece_numbers);
+        for (int k = 0; k < LR_CUDA_OCTET; k++) piece_numbers[k] *= scale;
+        store_piece(pass, sorted, (int64_t)row.row * (pass.pitch / LR_CUDA_OCTET) + piece.octet, piece.slice,
+                    piece_numbers);
     }
 
     /* peak: the row's largest number. */
-    __device__ void store(const lr_cuda_bands &pass, const float *source,
-                          const lr_cuda_band_source &sorted, float peak)
+    __device__ void store(const lr_cuda_bands &pass, const float *source, const lr_cuda_band_source &sorted, float peak)
     {
         const float scale = scale_for(peak);
         sorted_piece piece = first;
 #pragma unroll
-        for (int n = 0; n < Kept; n++, piece = after(piece)) {
-            if (is_there(piece)) {
-                store_scaled(pass, sorted, piece, scale, numbers[n]);
-            }
-        }
+        for (int n = 0; n < Kept; n++, piece = after(piece))
+            if (is_there(piece)) store_scaled(pass, sorted, piece, scale, numbers[n]);
         for (; is_there(piece); piece = after(piece)) {
             float others[LR_CUDA_OCTET];
             load_piece(row, source, piece, others);

@@ -11,9 +11,7 @@
 
 lr_status lr_cuda_room_make(struct lr_cuda_room *room, int64_t bytes, const lr_log *log)
 {
-    if (room->bytes >= bytes) {
-        return LR_OK;
-    }
+    if (room->bytes >= bytes) return LR_OK;
     cudaDeviceSynchronize();
     lr_cuda_room_finish(room);
     LR_TRY(lr_cuda_check((int)cudaMalloc(&room->memory, (size_t)bytes), "a sorted image", log));
@@ -23,9 +21,8 @@ lr_status lr_cuda_room_make(struct lr_cuda_room *room, int64_t bytes, const lr_l
 
 void lr_cuda_room_finish(struct lr_cuda_room *room)
 {
-    if (room->memory != NULL) { /* there may be no device to ask */
+    if (room->memory != NULL) /* there may be no device to ask */
         cudaFree(room->memory);
-    }
     *room = (struct lr_cuda_room){0};
 }
 
@@ -44,8 +41,8 @@ static bool is_along(const struct lr_cuda_sorted_lattice *lattice, const lr_cuda
 }
 
 /* All views along a lattice leave the same places of a room out, which then stay zero. */
-lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room,
-                              lr_cuda_images *images, const lr_log *log)
+lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room, lr_cuda_images *images,
+                              const lr_log *log)
 {
     LR_TRY(lr_cuda_room_make(room, lr_cuda_band_source_bytes(pass), log));
     images->sorted = lr_cuda_band_source_at(pass, room->memory);
@@ -59,26 +56,21 @@ lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *ro
 
 void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted)
 {
-    for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) {
-        lr_cuda_room_finish(&sorted->copies[k].room);
-    }
+    for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) lr_cuda_room_finish(&sorted->copies[k].room);
     *sorted = (struct lr_cuda_sorted_image){0};
 }
 
 /* That along the pass's lattice, or else one that is not used yet: there are as many as lattices. */
-static struct lr_cuda_sorted_copy *find_copy(struct lr_cuda_sorted_image *sorted,
-                                             const lr_cuda_bands *pass)
+static struct lr_cuda_sorted_copy *find_copy(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass)
 {
     struct lr_cuda_sorted_copy *copy = sorted->copies;
     struct lr_cuda_sorted_copy *const last = sorted->copies + LR_LATTICE_CANDIDATES - 1;
-    while (copy < last && copy->room.memory != NULL && !is_along(&copy->lattice, pass)) {
-        copy++;
-    }
+    while (copy < last && copy->room.memory != NULL && !is_along(&copy->lattice, pass)) copy++;
     return copy;
 }
 
-lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted,
-                                         const lr_cuda_bands *pass, const lr_log *log)
+lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass,
+                                         const lr_log *log)
 {
     struct lr_cuda_sorted_copy *copy = find_copy(sorted, pass);
     if (!is_along(&copy->lattice, pass)) {
@@ -88,15 +80,13 @@ lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted,
     return lr_cuda_room_make(&copy->room, lr_cuda_band_source_bytes(pass), log);
 }
 
-lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass,
-                             uint64_t number, lr_cuda_images *images, const lr_log *log)
+lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass, uint64_t number,
+                             lr_cuda_images *images, const lr_log *log)
 {
     LR_TRY(lr_cuda_sorted_image_make_room(sorted, pass, log));
     struct lr_cuda_sorted_copy *copy = find_copy(sorted, pass);
     if (number == 0 || sorted->number != number) {
-        for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) {
-            sorted->copies[k].is_there = false;
-        }
+        for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) sorted->copies[k].is_there = false;
         sorted->number = number;
     }
     if (copy->is_there) {
@@ -110,7 +100,5 @@ lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_
 
 void lr_cuda_forget_sorted(struct lr_cuda_sorted_image *sorted, uint64_t number)
 {
-    if (sorted->number == number) {
-        sorted->number = 0;
-    }
+    if (sorted->number == number) sorted->number = 0;
 }

@@ -26,8 +26,8 @@ lr_status lr_cuda_room_make(struct lr_cuda_room *room, int64_t bytes, const lr_l
 void lr_cuda_room_finish(struct lr_cuda_room *room);
 
 /* Sorts images->source into a room, on images->stream, and sets images->sorted. */
-lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room,
-                              lr_cuda_images *images, const lr_log *log);
+lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room, lr_cuda_images *images,
+                              const lr_log *log);
 
 /* An image as sorted along lattices. Zero is none. */
 struct lr_cuda_sorted_image {
@@ -41,13 +41,13 @@ struct lr_cuda_sorted_image {
 void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted);
 
 /* Room for a copy along the pass's lattice. */
-lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted,
-                                         const lr_cuda_bands *pass, const lr_log *log);
+lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass,
+                                         const lr_log *log);
 
 /* Sorts the image that has this number, unless that has been done for the pass's lattice, and sets
  * images->sorted. On images->stream, which has to come after the one that it was sorted on. */
-lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass,
-                             uint64_t number, lr_cuda_images *images, const lr_log *log);
+lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass, uint64_t number,
+                             lr_cuda_images *images, const lr_log *log);
 
 /* Whenever that image changes. */
 void lr_cuda_forget_sorted(struct lr_cuda_sorted_image *sorted, uint64_t number);

@@ -56,20 +56,17 @@ static lr_status place_lists(struct lr_cuda_tables *tables)
     struct lr_cuda_making *making = tables->making;
     const struct lr_cuda_view_plan *plan = making->plan;
     struct lr_cuda_memory *memory = making->memory;
-    return plan->has_bands ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
-           : plan->has_columns
-               ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
-           : plan->has_cloud ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
-                             : LR_OK;
+    return plan->has_bands     ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
+           : plan->has_columns ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
+           : plan->has_cloud   ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
+                               : LR_OK;
 }
 
 /* All that a view's passes read, and what it is filled in from. */
 static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
     const bool is_placed = place_values(set, tables) == LR_OK && place_lists(tables) == LR_OK;
-    return is_placed ? LR_OK
-                     : lr_error(log_of(set), LR_FAILED,
-                                "look-up tables take more memory than was counted");
+    return is_placed ? LR_OK : lr_error(log_of(set), LR_FAILED, "look-up tables take more memory than was counted");
 }
 
 /* What columns have passes of their own for. */
@@ -79,8 +76,8 @@ static int launch_own_fills(const struct lr_cuda_tables *tables)
     int error = 0;
     for (int forward = 0; forward < 2 && error == 0; forward++) {
         if (making->plan->has_columns) {
-            error = lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward],
-                                                  &tables->gather, making->indices);
+            error = lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward], &tables->gather,
+                                                  making->indices);
         }
     }
     return error;
@@ -107,9 +104,7 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
 /* How many views there is room for, at least one, going by the one made last. */
 static int guess_fit(const struct lr_cuda_table_set *set)
 {
-    if (set->view_bytes == 0) {
-        return MOST_VIEWS;
-    }
+    if (set->view_bytes == 0) return MOST_VIEWS;
     const int64_t left = set->room_bytes - set->bytes;
     const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* others will go */
     const int64_t fit = room / set->view_bytes;
@@ -123,9 +118,7 @@ static void choose_views(struct assembly *assembly, const int *views, int num_vi
     const int fit = guess_fit(set);
     for (int k = 0; k < num_views; k++) {
         struct lr_cuda_tables *tables = &set->views[views[k]];
-        if (tables->is_there || tables->making != NULL) {
-            continue;
-        }
+        if (tables->is_there || tables->making != NULL) continue;
         if (assembly->num_views == fit) {
             set->is_tight = set->is_tight || fit < MOST_VIEWS;
             break;
@@ -154,13 +147,9 @@ static lr_status plan_views(struct assembly *assembly)
 
 static void make_room(struct lr_cuda_table_set *set, int64_t bytes)
 {
-    if (set->bytes + bytes <= set->room_bytes) {
-        return;
-    }
+    if (set->bytes + bytes <= set->room_bytes) return;
     set->is_tight = true;
-    for (int view = 0; view < set->compute->params.num_views; view++) {
-        lr_cuda_forget_tables(set, view);
-    }
+    for (int view = 0; view < set->compute->params.num_views; view++) lr_cuda_forget_tables(set, view);
 }
 
 /* Counts the bytes of views; those that there is no room for are left out. */
@@ -182,13 +171,11 @@ static lr_status count_bytes(struct assembly *assembly)
         }
         counted = all;
     }
-    for (int k = fit; k < assembly->num_views; k++) {
-        *tables_of(assembly, k) = (struct lr_cuda_tables){0};
-    }
+    for (int k = fit; k < assembly->num_views; k++) *tables_of(assembly, k) = (struct lr_cuda_tables){0};
     lr_cuda_view_plans_finish(assembly->plans + fit, assembly->num_views - fit);
     assembly->num_views = fit;
-    assembly->memory = (struct lr_cuda_memory){.copied_room = counted.copied_bytes,
-                                               .filled_room = counted.filled_bytes};
+    assembly->memory =
+        (struct lr_cuda_memory){.copied_room = counted.copied_bytes, .filled_room = counted.filled_bytes};
     return LR_OK;
 }
 
@@ -196,8 +183,7 @@ static lr_status take_memory(struct assembly *assembly, struct lr_cuda_group *gr
 {
     struct lr_cuda_table_set *set = assembly->set;
     struct lr_cuda_memory *memory = &assembly->memory;
-    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room,
-                               &group->block, log_of(set)));
+    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room, &group->block, log_of(set)));
     LR_TRY(lr_cuda_blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
     memory->device = group->block.memory;
     memory->host = set->blocks.staging.memory;
@@ -210,15 +196,13 @@ static lr_status launch_fills(const struct assembly *assembly, const lr_cuda_vie
     const lr_log *log = log_of(assembly->set);
     const struct lr_cuda_memory *memory = &assembly->memory;
     const lr_cuda_fill_sizes sizes = lr_cuda_fill_sizes_of(assembly->fills, assembly->num_views);
-    LR_TRY(lr_cuda_check((int)cudaMemcpyAsync(memory->device, memory->host,
-                                              (size_t)memory->copied_bytes, cudaMemcpyHostToDevice,
-                                              NULL),
-                         "look-up tables", log));
+    LR_TRY(lr_cuda_check(
+        (int)cudaMemcpyAsync(memory->device, memory->host, (size_t)memory->copied_bytes, cudaMemcpyHostToDevice, NULL),
+        "look-up tables", log));
     LR_TRY(lr_cuda_check(lr_cuda_launch_value_fills(fills, &sizes), "LORmap and mSRval", log));
     LR_TRY(lr_cuda_check(lr_cuda_launch_band_fills(fills, &sizes), "weights", log));
-    for (int k = 0; k < assembly->num_views; k++) {
+    for (int k = 0; k < assembly->num_views; k++)
         LR_TRY(lr_cuda_check(launch_own_fills(tables_of(assembly, k)), "weights", log));
-    }
     return LR_OK;
 }
 
@@ -227,12 +211,9 @@ static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *gro
 {
     const lr_log *log = log_of(assembly->set);
     LR_TRY(take_memory(assembly, group));
-    for (int k = 0; k < assembly->num_views; k++) {
-        LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
-    }
+    for (int k = 0; k < assembly->num_views; k++) LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
     const lr_cuda_view_fill *fills =
-        lr_cuda_place(&assembly->memory, assembly->num_views * (int64_t)sizeof(*assembly->fills),
-                      assembly->fills);
+        lr_cuda_place(&assembly->memory, assembly->num_views * (int64_t)sizeof(*assembly->fills), assembly->fills);
     const lr_status status = fills != NULL ? launch_fills(assembly, fills) : LR_FAILED;
     const int waited = (int)cudaStreamSynchronize(NULL); /* failed or not: memory is taken back */
     LR_TRY(status);
@@ -245,8 +226,7 @@ static lr_status make_group(struct assembly *assembly, struct lr_cuda_group *gro
     LR_TRY(count_bytes(assembly));
     LR_TRY(fill_group(assembly, group));
     assembly->set->bytes += group->block.bytes;
-    assembly->set->view_bytes =
-        (assembly->memory.copied_room + assembly->memory.filled_room) / assembly->num_views;
+    assembly->set->view_bytes = (assembly->memory.copied_room + assembly->memory.filled_room) / assembly->num_views;
     group->num_views = assembly->num_views;
     for (int k = 0; k < assembly->num_views; k++) {
         tables_of(assembly, k)->group = group;
@@ -272,9 +252,7 @@ static lr_status assemble(struct assembly *assembly, const int *views, int num_v
     const lr_status status = make_group(assembly, group);
     for (int k = 0; k < assembly->num_views; k++) {
         tables_of(assembly, k)->making = NULL;
-        if (status != LR_OK) {
-            *tables_of(assembly, k) = (struct lr_cuda_tables){0};
-        }
+        if (status != LR_OK) *tables_of(assembly, k) = (struct lr_cuda_tables){0};
     }
     if (status != LR_OK) {
         lr_cuda_blocks_return(&set->blocks, &group->block);
@@ -285,14 +263,10 @@ static lr_status assemble(struct assembly *assembly, const int *views, int num_v
 
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views)
 {
-    if (set->views[views[0]].is_there) {
-        return LR_OK;
-    }
+    if (set->views[views[0]].is_there) return LR_OK;
     struct assembly assembly = {.set = set};
     const lr_status status = assemble(&assembly, views, num_views);
-    if (assembly.plans != NULL) {
-        lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
-    }
+    if (assembly.plans != NULL) lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
     free(assembly.makings);
     free(assembly.fills);
     free(assembly.plans);
@@ -305,9 +279,7 @@ static int count_next(const struct lr_cuda_table_set *set)
 {
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
-    return set->is_tight || params->threads < 1 ? 1
-           : params->threads < most             ? params->threads
-                                                : most;
+    return set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;
 }
 
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
@@ -315,12 +287,8 @@ const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, 
     const struct lr_cuda_tables *tables = &set->views[view];
     const int count = count_next(set);
     int views[MOST_VIEWS];
-    if (tables->is_there) {
-        return tables;
-    }
-    for (int k = 0; k < count; k++) {
-        views[k] = (view + k) % set->compute->params.num_views;
-    }
+    if (tables->is_there) return tables;
+    for (int k = 0; k < count; k++) views[k] = (view + k) % set->compute->params.num_views;
     return lr_cuda_make_tables(set, views, count) == LR_OK ? tables : NULL;
 }
 
@@ -328,9 +296,7 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
 {
     struct lr_cuda_tables *tables = &set->views[view];
     struct lr_cuda_group *group = tables->group;
-    if (!tables->is_there) {
-        return;
-    }
+    if (!tables->is_there) return;
     *tables = (struct lr_cuda_tables){0};
     if (--group->num_views == 0) {
         set->bytes -= group->block.bytes;
@@ -347,8 +313,7 @@ lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct
     size_t free_bytes = 0, all_bytes = 0;
     *set = (struct lr_cuda_table_set){.compute = compute, .room_bytes = params->max_memory_bytes};
     if (set->room_bytes == 0) {
-        LR_TRY(lr_cuda_check((int)cudaMemGetInfo(&free_bytes, &all_bytes), "the device's memory",
-                             params->log));
+        LR_TRY(lr_cuda_check((int)cudaMemGetInfo(&free_bytes, &all_bytes), "the device's memory", params->log));
         set->room_bytes = (int64_t)(free_bytes / 4);
     }
     set->views = lr_alloc(params->num_views, sizeof(*set->views), "look-up tables", params->log);
@@ -357,9 +322,8 @@ lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct
 
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
 {
-    for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++) {
+    for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++)
         lr_cuda_forget_tables(set, view);
-    }
     lr_cuda_blocks_finish(&set->blocks);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};

@@ -17,8 +17,7 @@ struct array_memory {
     __device__ static int64_t place(const lr_cuda_image &image, int q, int x, int y)
     {
         return q + image.margin[0] +
-               (int64_t)image.extent[0] *
-                   (x + image.margin[1] + (int64_t)image.extent[1] * (y + image.margin[2]));
+               (int64_t)image.extent[0] * (x + image.margin[1] + (int64_t)image.extent[1] * (y + image.margin[2]));
     }
     __device__ static float4 load(const lr_cuda_image &image, int q, int x, int y)
     {
@@ -43,12 +42,10 @@ struct texel_place {
     }
 };
 
-template <class Memory>
-__device__ float4 load_or(const lr_cuda_image &image, const texel_place &at, float otherwise)
+template <class Memory> __device__ float4 load_or(const lr_cuda_image &image, const texel_place &at, float otherwise)
 {
-    return image.texels != nullptr || image.surface != 0
-               ? Memory::load(image, at.q, at.x, at.y)
-               : make_float4(otherwise, otherwise, otherwise, otherwise);
+    return image.texels != nullptr || image.surface != 0 ? Memory::load(image, at.q, at.x, at.y)
+                                                         : make_float4(otherwise, otherwise, otherwise, otherwise);
 }
 
 /* The quotient, or what stands for it where there is next to nothing to divide by. */
@@ -58,19 +55,15 @@ __device__ inline float quotient(float number, float by, float otherwise)
 }
 
 /* n (y / (n e + b) - less), of the estimate e. */
-__device__ inline float discrepancy(float estimate, float counts, float additive, float factor,
-                                    float less)
+__device__ inline float discrepancy(float estimate, float counts, float additive, float factor, float less)
 {
     return factor * (quotient(counts, factor * estimate + additive, less) - less);
 }
 
-template <class Memory>
-__device__ void find_discrepancy(const lr_cuda_discrepancy &pass, uint32_t thread)
+template <class Memory> __device__ void find_discrepancy(const lr_cuda_discrepancy &pass, uint32_t thread)
 {
     const texel_place at(pass.layout, thread);
-    if (at.y >= pass.layout.size[1]) {
-        return;
-    }
+    if (at.y >= pass.layout.size[1]) return;
     const float4 n = load_or<Memory>(pass.factors, at, 1);
     float4 result = n;
     if (pass.what != LR_DIRECT_DO_SENSITIVITY) {
@@ -78,9 +71,8 @@ __device__ void find_discrepancy(const lr_cuda_discrepancy &pass, uint32_t threa
         const float4 e = Memory::load(pass.histo, at.q, at.x, at.y);
         const float4 y = Memory::load(pass.counts, at.q, at.x, at.y);
         const float4 b = load_or<Memory>(pass.additive, at, 0);
-        result = make_float4(
-            discrepancy(e.x, y.x, b.x, n.x, less), discrepancy(e.y, y.y, b.y, n.y, less),
-            discrepancy(e.z, y.z, b.z, n.z, less), discrepancy(e.w, y.w, b.w, n.w, less));
+        result = make_float4(discrepancy(e.x, y.x, b.x, n.x, less), discrepancy(e.y, y.y, b.y, n.y, less),
+                             discrepancy(e.z, y.z, b.z, n.z, less), discrepancy(e.w, y.w, b.w, n.w, less));
     }
     Memory::store(pass.histo, at.q, at.x, at.y, within_grid(pass.layout, result, at.q));
 }
@@ -98,15 +90,13 @@ __device__ inline float changed(const lr_cuda_change &pass, float x, float c, fl
 template <class Memory> __device__ void change_image(const lr_cuda_change &pass, uint32_t thread)
 {
     const texel_place at(pass.layout, thread);
-    if (at.y >= pass.layout.size[1]) {
-        return;
-    }
+    if (at.y >= pass.layout.size[1]) return;
     const float4 x = Memory::load(pass.image, at.q, at.x, at.y);
     const float4 c = Memory::load(pass.by, at.q, at.x, at.y);
     const float4 s = load_or<Memory>(pass.sensitivity, at, 0);
     Memory::store(pass.image, at.q, at.x, at.y,
-                  make_float4(changed(pass, x.x, c.x, s.x), changed(pass, x.y, c.y, s.y),
-                              changed(pass, x.z, c.z, s.z), changed(pass, x.w, c.w, s.w)));
+                  make_float4(changed(pass, x.x, c.x, s.x), changed(pass, x.y, c.y, s.y), changed(pass, x.z, c.z, s.z),
+                              changed(pass, x.w, c.w, s.w)));
 }
 
 #endif

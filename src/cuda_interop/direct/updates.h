@@ -11,10 +11,8 @@
 
 /* As lr_direct_functions.discrepancy and .change have it. */
 lr_status lr_cuda_find_discrepancy(const struct lr_direct_compute *compute, int what,
-                                   const struct lr_direct_view_data *data,
-                                   const struct lr_direct_image *histo);
-lr_status lr_cuda_change_image(const struct lr_direct_compute *compute,
-                               const struct lr_direct_change *change,
+                                   const struct lr_direct_view_data *data, const struct lr_direct_image *histo);
+lr_status lr_cuda_change_image(const struct lr_direct_compute *compute, const struct lr_direct_change *change,
                                const struct lr_direct_image *image);
 
 #endif

@@ -6,8 +6,7 @@
 
 enum { MOST_ROWS = 8, FEW_ROWS = 2, FEW_OFFSETS = 1024 };
 
-static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape,
-                                     const lr_cuda_layout *layout)
+static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape, const lr_cuda_layout *layout)
 {
     const lr_direct_tables_info *info = &shape->info;
     lr_cuda_map_fill fill = {
@@ -29,9 +28,7 @@ static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape,
 static int32_t find_block_rows(int rows, int64_t offsets)
 {
     int32_t most = offsets > FEW_OFFSETS ? MOST_ROWS : FEW_ROWS;
-    while (most / 2 >= rows) {
-        most /= 2;
-    }
+    while (most / 2 >= rows) most /= 2;
     return most;
 }
 
@@ -69,15 +66,13 @@ lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cu
     *map = describe_map(&plan->shape, layout);
     *values = describe_values(plan);
     const int64_t number = sizeof(float), rows = values->num_rows;
-    map->map = lr_cuda_place(
-        memory, (int64_t)layout->extent[1] * layout->extent[2] * (int64_t)sizeof(*map->map), NULL);
+    map->map = lr_cuda_place(memory, (int64_t)layout->extent[1] * layout->extent[2] * (int64_t)sizeof(*map->map), NULL);
     values->offsets = lr_cuda_place(memory, values->num_offsets * 4 * number, plan->offsets);
     values->kernels = lr_cuda_place(memory, rows * (int64_t)sizeof(*plan->kernels), plan->kernels);
     values->samples = lr_cuda_place(memory, rows * values->num_samples * number, plan->samples);
     values->values = lr_cuda_place(memory, rows * values->num_offsets * number, NULL);
     values->peak = lr_cuda_place(memory, number, &none);
-    return map->map && values->offsets && values->kernels && values->samples && values->values &&
-                   values->peak
+    return map->map && values->offsets && values->kernels && values->samples && values->values && values->peak
                ? LR_OK
                : LR_FAILED;
 }
@@ -97,16 +92,13 @@ static int32_t count_blocks(const lr_cuda_value_fill *fill)
 static void reach_bands(const lr_cuda_view_fill *view, lr_cuda_fill_sizes *sizes)
 {
     const lr_cuda_bands *pass = &view->bands[0];
-    if (pass->num_tiles == 0) {
-        return;
-    }
+    if (pass->num_tiles == 0) return;
     if (pass->num_rows == 1) {
-        sizes->weights = larger(sizes->weights, (int64_t)(view->band_fills[0].num_steps + 1) *
-                                                    LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK);
+        sizes->weights = larger(sizes->weights,
+                                (int64_t)(view->band_fills[0].num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK);
         return;
     }
-    sizes->spans =
-        larger(sizes->spans, (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch);
+    sizes->spans = larger(sizes->spans, (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch);
     sizes->kernels = larger(sizes->kernels, (int64_t)pass->num_kernel_rows * pass->kernel_pitch);
 }
 

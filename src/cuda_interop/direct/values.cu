@@ -14,9 +14,7 @@ __device__ inline double sum_of_row(double *numbers, int rows)
     const int thread = (int)threadIdx.x;
     for (int half = LR_CUDA_VALUE_THREADS / 2; half >= rows; half /= 2) {
         __syncthreads();
-        if (thread < half) {
-            numbers[thread] += numbers[thread + half];
-        }
+        if (thread < half) numbers[thread] += numbers[thread + half];
     }
     __syncthreads();
     return numbers[thread % rows];
@@ -28,10 +26,8 @@ __device__ inline void fill_value_block(const lr_cuda_value_fill &fill, int bloc
     const value_share share = value_share_at(fill, block, (int)threadIdx.x);
     sums[threadIdx.x] = fill_values(fill, share);
     const float largest = normalise_values(fill, share, sum_of_row(sums, share.rows));
-    if (largest > 0) {
-        atomicMax(reinterpret_cast<int *>(fill.peak),
-                  __float_as_int(largest)); /* in order, if not negative */
-    }
+    if (largest > 0)
+        atomicMax(reinterpret_cast<int *>(fill.peak), __float_as_int(largest)); /* in order, if not negative */
 }
 
 /* A view each along y. The first blocks are those of mSRval, which take longest. */
@@ -40,11 +36,10 @@ __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
 {
     const lr_cuda_view_fill &view = views[blockIdx.y];
     const int block = (int)blockIdx.x;
-    if (block < value_blocks) {
+    if (block < value_blocks)
         fill_value_block(view.values, block);
-    } else {
+    else
         fill_map(view.map, (int64_t)(block - value_blocks) * blockDim.x + threadIdx.x);
-    }
 }
 
 } // namespace

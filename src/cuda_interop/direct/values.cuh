@@ -20,8 +20,8 @@ __device__ inline double column_mm(const lr_cuda_map_fill &fill, int k, int colu
 
 __device__ inline int kernel_at(const lr_cuda_map_fill &fill, int x, int y)
 {
-    const double radial_mm = __dadd_rn(__dmul_rn(column_mm(fill, 0, x), fill.radial[0]),
-                                       __dmul_rn(column_mm(fill, 1, y), fill.radial[1]));
+    const double radial_mm =
+        __dadd_rn(__dmul_rn(column_mm(fill, 0, x), fill.radial[0]), __dmul_rn(column_mm(fill, 1, y), fill.radial[1]));
     const double share = __dadd_rn(__ddiv_rn(fabs(radial_mm), fill.epsilon_mm), fill.tie);
     const bool is_negative = radial_mm < __dmul_rn(-fill.tie, fill.epsilon_mm);
     return (int)floor(share) + (is_negative ? fill.mirrored : 0);
@@ -31,9 +31,7 @@ __device__ inline int kernel_at(const lr_cuda_map_fill &fill, int x, int y)
 __device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
 {
     const lr_cuda_layout &layout = fill.layout;
-    if (thread >= (int64_t)layout.extent[1] * layout.extent[2]) {
-        return;
-    }
+    if (thread >= (int64_t)layout.extent[1] * layout.extent[2]) return;
     const int x = (int)(thread % layout.extent[1]) - layout.margin[1];
     const int y = (int)(thread / layout.extent[1]) - layout.margin[2];
     const bool is_there = x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1];
@@ -66,9 +64,7 @@ __device__ inline double sample_at(const lr_cuda_value_fill &fill, int row, doub
     const double tie = 1e-4; /* a share of a step: what lies on a profile's end belongs to it */
     const double at = (outward_mm - fill.first_sample_mm) / fill.sample_step_mm;
     const int last = fill.num_samples - 1;
-    if (!(at >= -tie && at <= last + tie)) {
-        return 0;
-    }
+    if (!(at >= -tie && at <= last + tie)) return 0;
     const int left = min(max((int)floor(at), 0), last - 1);
     const float *samples = fill.samples + (int64_t)row * fill.num_samples + left;
     return samples[0] + (at - left) * ((double)samples[1] - samples[0]);
@@ -81,9 +77,7 @@ __device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const
     const double along = along_axis(fill.tof, offset), up = along_axis(fill.axial, offset);
     const double outward_mm = kernel.y * along_axis(fill.radial, offset);
     const double beside = along * along + up * up;
-    if (fill.num_samples > 0) {
-        return exp(-0.5 * beside) * sample_at(fill, row, outward_mm);
-    }
+    if (fill.num_samples > 0) return exp(-0.5 * beside) * sample_at(fill, row, outward_mm);
     const double first = outward_mm / kernel.x;
     double value = exp(-0.5 * (beside + first * first));
     if (fill.second_width > 0) {
@@ -106,8 +100,7 @@ __device__ inline double fill_values(const lr_cuda_value_fill &fill, const value
 }
 
 /* Divides the share's values by the sum of their row's; returns the largest. */
-__device__ inline float normalise_values(const lr_cuda_value_fill &fill, const value_share &share,
-                                         double sum)
+__device__ inline float normalise_values(const lr_cuda_value_fill &fill, const value_share &share, double sum)
 {
     float largest = 0;
     for (int i = share.first; i < fill.num_offsets && share.row < fill.num_rows; i += share.step) {

@@ -15,8 +15,7 @@
 /* A crystal's face. Offsets from the line are in points along u and v, along the face's axes in mm. */
 struct angle_face {
     float across[2], along[2], normal[2]; /* of an offset */
-    float lean
-        [3]; /* cosines of its axes with the line on its way to it; the normal's is turned round */
+    float lean[3]; /* cosines of its axes with the line on its way to it; the normal's is turned round */
     float half_mm[2];
     int pieces[2]; /* in which it is seen, and half of the edges of one */
     float piece_mm[2];
@@ -27,11 +26,9 @@ struct angle_place {
     float across, along, height;
 };
 
-__host__ __device__ inline angle_place place_over(const angle_face &face, const float off[2],
-                                                  float way_mm)
+__host__ __device__ inline angle_place place_over(const angle_face &face, const float off[2], float way_mm)
 {
-    return {face.across[0] * off[0] + face.across[1] * off[1],
-            face.along[0] * off[0] + face.along[1] * off[1],
+    return {face.across[0] * off[0] + face.across[1] * off[1], face.along[0] * off[0] + face.along[1] * off[1],
             face.normal[0] * off[0] + face.normal[1] * off[1] + way_mm * face.lean[2]};
 }
 
@@ -93,13 +90,12 @@ struct clamped_line {
 /* Of one that meets one end at most, as |half_rise| <= half has it; within: its share that is kept as it is. */
 __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise, float half)
 {
-    const float rise = 2.0f * half_rise, steep = fabsf(rise),
-                inner = half + 0.5f * steep - fabsf(middle);
+    const float rise = 2.0f * half_rise, steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
     const float within = between_0_and_1(inner * per_number(fmaxf(steep, 1e-20f)));
     const float mean = half - within * (inner - 0.5f * steep * within);
     const float part = rise * within * within, out = within * (1.0f - within);
-    return {copysignf(mean, middle), part * (3.0f - 2.0f * within),
-            copysignf(steep * out * out, -middle), part * rise * within * (4.0f - 3.0f * within)};
+    return {copysignf(mean, middle), part * (3.0f - 2.0f * within), copysignf(steep * out * out, -middle),
+            part * rise * within * (4.0f - 3.0f * within)};
 }
 
 /* Of one that rises by next to nothing: its mean, and 3 times its first moment. */
@@ -119,21 +115,16 @@ __host__ __device__ inline level_line clamp_level(float middle, float half_rise,
 /* Of any. */
 __host__ __device__ inline clamped_line clamp_steep(float middle, float half_rise, float half)
 {
-    const float rise = 2.0f * half_rise, steep = fabsf(rise),
-                part = per_number(fmaxf(steep, 1e-20f));
+    const float rise = 2.0f * half_rise, steep = fabsf(rise), part = per_number(fmaxf(steep, 1e-20f));
     const float over = between_0_and_1((middle + 0.5f * steep - half) * part);
     const float under = between_0_and_1((0.5f * steep - middle - half) * part);
     const float within = 1.0f - over - under;
-    const float inner =
-        0.5f * (fmaxf(middle - 0.5f * steep, -half) + fminf(middle + 0.5f * steep, half));
+    const float inner = 0.5f * (fmaxf(middle - 0.5f * steep, -half) + fminf(middle + 0.5f * steep, half));
     const float a = over * (1.0f - over), b = under * (1.0f - under);
     const float square = half * half * (over + under) + within * inner * inner;
     const float mean = half * (over - under) + within * inner;
-    return {mean,
-            rise *
-                (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under)),
-            steep * (b * b - a * a),
-            12.0f * (square - mean * mean) + within * within * within * steep * steep};
+    return {mean, rise * (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under)),
+            steep * (b * b - a * a), 12.0f * (square - mean * mean) + within * within * within * steep * steep};
 }
 
 /* A strip from x - width / 2 to x + width / 2, and from y up and down; from the foot of the point, whose height
@@ -149,8 +140,7 @@ struct angle_strip {
     }
 
     /* Between two that rise by next to nothing. */
-    __host__ __device__ float angle_from(const level_line &upper, const level_line &lower,
-                                         float squares) const
+    __host__ __device__ float angle_from(const level_line &upper, const level_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
         const float at_at = at * at, root = per_root(squares + at_at), inverse = root * root;
@@ -163,16 +153,14 @@ struct angle_strip {
     }
 
     /* squares: of x and the height together. */
-    __host__ __device__ float angle_from(const clamped_line &upper, const clamped_line &lower,
-                                         float squares) const
+    __host__ __device__ float angle_from(const clamped_line &upper, const clamped_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
         const float root = per_root(squares + at * at), inverse = root * root;
         const float xx = width * width * (tall + upper.second - lower.second);
         const float yy = tall * (tall * tall + 0.5f * (upper.variance + lower.variance));
         const float xy = tall * width * (upper.first + lower.first);
-        const float first =
-            x * width * (upper.first - lower.first) + 0.5f * at * (upper.variance - lower.variance);
+        const float first = x * width * (upper.first - lower.first) + 0.5f * at * (upper.variance - lower.variance);
         const float square = x * (x * xx + at * xy) + at * at * yy;
         const float bend = 0.625f * inverse * square - 0.125f * (xx + yy) - 0.25f * first;
         return height * inverse * root * width * fmaxf(tall + inverse * bend, 0.0f);
@@ -191,9 +179,7 @@ struct angle_strips {
         const float from = fmaxf(range[0], middle[0] - half[0]);
         const float to = fminf(range[1], middle[0] + half[0]);
         const float x = 0.5f * (from + to), width = to - from;
-        if (!(width > 0.0f)) {
-            return 0.0f;
-        }
+        if (!(width > 0.0f)) return 0.0f;
         const float centre = line + x * line_per_x - middle[1], wide = apart + x * apart_per_x;
         const float steep = line_per_x * (0.5f * width), more = apart_per_x * (0.5f * width);
         clamped_line upper, lower;
@@ -212,9 +198,8 @@ struct angle_strips {
 /* What is seen of one piece by points that differ along the faces' common axis alone: x lies between the same two
  * numbers for all of them, and the two lines are linear in what a point is beside the line along that axis. */
 struct angle_column {
-    float width, x, height,
-        squares;      /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
-    float wide, more; /* half of what is between the lines in the middle; its growth to the end */
+    float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
+    float wide, more;                /* half of what is between the lines in the middle; its growth to the end */
     float centre, centre_per, rise, rise_per,
         foot; /* of an offset of 0, and more for each mm of it; rises are from the middle to the end */
 
@@ -240,29 +225,24 @@ struct angle_column {
         }
     }
 
-    template <int Count>
-    __host__ __device__ bool is_steep(const float (&along)[Count], float half) const
+    template <int Count> __host__ __device__ bool is_steep(const float (&along)[Count], float half) const
     {
         bool is = false;
 #pragma unroll
-        for (int j = 0; j < Count; j++) {
-            is = is || fabsf(rise + along[j] * rise_per) + fabsf(more) > half;
-        }
+        for (int j = 0; j < Count; j++) is = is || fabsf(rise + along[j] * rise_per) + fabsf(more) > half;
         return is;
     }
 
     /* AreSmall: faces are (angle_sight). */
     template <bool AreSmall, int Count>
-    __host__ __device__ void find_angles(const float (&along)[Count], float half,
-                                         float (&angles)[Count]) const
+    __host__ __device__ void find_angles(const float (&along)[Count], float half, float (&angles)[Count]) const
     {
-        if constexpr (AreSmall) {
+        if constexpr (AreSmall)
             find_between(along, half, clamp_level, angles);
-        } else if (is_steep(along, half)) {
+        else if (is_steep(along, half))
             find_between(along, half, clamp_steep, angles);
-        } else {
+        else
             find_between(along, half, clamp_flat, angles);
-        }
     }
 };
 
@@ -300,12 +280,9 @@ struct angle_polygon {
             const float side = line[0] + line[1] * in.x[k] + line[2] * in.y[k];
             if ((side < 0.0f) != (side_before < 0.0f)) {
                 const float t = quotient_of(side_before, side_before - side);
-                add(in.x[before] + t * (in.x[k] - in.x[before]),
-                    in.y[before] + t * (in.y[k] - in.y[before]));
+                add(in.x[before] + t * (in.x[k] - in.x[before]), in.y[before] + t * (in.y[k] - in.y[before]));
             }
-            if (side >= 0.0f) {
-                add(in.x[k], in.y[k]);
-            }
+            if (side >= 0.0f) add(in.x[k], in.y[k]);
             before = k;
             side_before = side;
         }
@@ -314,14 +291,12 @@ struct angle_polygon {
     /* Of a piece around `middle`, from which corners are counted; half: of its edges. */
     __host__ __device__ void cut(const float middle[2], const float half[2], const float line[3])
     {
-        const float moved[3] = {line[0] + line[1] * middle[0] + line[2] * middle[1], line[1],
-                                line[2]};
+        const float moved[3] = {line[0] + line[1] * middle[0] + line[2] * middle[1], line[1], line[2]};
         const float reach = fabsf(line[1]) * half[0] + fabsf(line[2]) * half[1];
-        if (moved[0] <= -reach) {
+        if (moved[0] <= -reach)
             count = 0;
-        } else if (moved[0] < reach && count > 0) {
+        else if (moved[0] < reach && count > 0)
             clip(moved);
-        }
     }
 
     /* Area times the density height / distance^3 at the centroid, with the terms of second order. foot: from
@@ -339,9 +314,7 @@ struct angle_polygon {
             second[1] += twice * (py * py + py * qy + qy * qy) * (1.0f / 12.0f);
             second[2] += twice * (2.0f * (px * py + qx * qy) + px * qy + qx * py) * (1.0f / 24.0f);
         }
-        if (!(area > 0.0f)) {
-            return 0.0f;
-        }
+        if (!(area > 0.0f)) return 0.0f;
         const float mean[2] = {quotient_of(first[0], area), quotient_of(first[1], area)};
         const float at_x = foot[0] + x[0] + mean[0], at_y = foot[1] + y[0] + mean[1];
         const float xx = second[0] - mean[0] * first[0], yy = second[1] - mean[1] * first[1];
@@ -349,8 +322,7 @@ struct angle_polygon {
         const float root = per_root(at_x * at_x + at_y * at_y + height * height);
         const float inverse = root * root;
         const float bend =
-            7.5f * inverse * (at_x * at_x * xx + 2.0f * at_x * at_y * xy + at_y * at_y * yy) -
-            1.5f * (xx + yy);
+            7.5f * inverse * (at_x * at_x * xx + 2.0f * at_x * at_y * xy + at_y * at_y * yy) - 1.5f * (xx + yy);
         return height * inverse * root * fmaxf(area + inverse * bend, 0.0f);
     }
 };
@@ -380,14 +352,11 @@ template <bool Leaning> struct angle_sight {
     {
         const angle_place below = place_over(near_face, off, ways[0]);
         const angle_place above = place_over(far_face, off, ways[1]);
-        if (!(below.height > 0.0f && above.height > 0.0f)) {
-            return 0.0f;
-        }
-        if constexpr (Leaning) {
+        if (!(below.height > 0.0f && above.height > 0.0f)) return 0.0f;
+        if constexpr (Leaning)
             return angle_through(below, above, ways);
-        } else {
+        else
             return angle_of_strips(below, above, ways);
-        }
     }
 
     __host__ __device__ float normal_of(const angle_place &below, const float ways[2]) const
@@ -402,8 +371,7 @@ template <bool Leaning> struct angle_sight {
         const float normal = normal_of(below, ways), through = ways[1] * lean[2] - normal;
         const float u = length_mm * (lean[0] * normal + lean[2] * below.across);
         const float v = length_mm * (lean[1] * normal + lean[2] * below.along);
-        const float u_per_x =
-            rise * (below.across - ways[0] * lean[0]) - below.height * across_across;
+        const float u_per_x = rise * (below.across - ways[0] * lean[0]) - below.height * across_across;
         const float v_per_x = rise * (below.along - ways[0] * lean[1]);
         const float at_edge[2] = {half[0] * through - u, half[0] * through + u};
         const float per_x[2] = {half[0] * rise - u_per_x, half[0] * rise + u_per_x};
@@ -425,16 +393,15 @@ template <bool Leaning> struct angle_sight {
     {
         const bool is_upright = near_face.across[1] == 0.0f && near_face.normal[1] == 0.0f &&
                                 far_face.across[1] == 0.0f && far_face.normal[1] == 0.0f;
-        const int pieces =
-            near_face.pieces[0] | near_face.pieces[1] | far_face.pieces[0] | far_face.pieces[1];
+        const int pieces = near_face.pieces[0] | near_face.pieces[1] | far_face.pieces[0] | far_face.pieces[1];
         return is_upright && near_face.along[0] == 0.0f && pieces == 1;
     }
 
     /* Whether faces are small: of points that see the farther one, at least half of the length away. */
     __host__ __device__ bool are_small() const
     {
-        const float edge = fmaxf(fmaxf(near_face.half_mm[0], near_face.half_mm[1]),
-                                 fmaxf(far_face.half_mm[0], far_face.half_mm[1]));
+        const float edge =
+            fmaxf(fmaxf(near_face.half_mm[0], near_face.half_mm[1]), fmaxf(far_face.half_mm[0], far_face.half_mm[1]));
         return 4.0f * edge <= angle_small * length_mm;
     }
 
@@ -501,8 +468,7 @@ template <bool Leaning> struct angle_sight {
         const float along[3] = {length_mm * (lean[1] * normal + lean[2] * below.along),
                                 through[1] * b - below.height * along_across,
                                 through[2] * b - below.height * along_along};
-        const float foot[2] = {ways[1] * far_face.lean[0] - above.across,
-                               ways[1] * far_face.lean[1] - above.along};
+        const float foot[2] = {ways[1] * far_face.lean[0] - above.across, ways[1] * far_face.lean[1] - above.along};
         const int *pieces = far_face.pieces;
         const float *half = far_face.piece_mm;
         float sum = 0.0f;
@@ -515,8 +481,7 @@ template <bool Leaning> struct angle_sight {
                 const float sign = side % 2 == 0 ? -1.0f : 1.0f;
                 const float edge = near_face.half_mm[side / 2];
                 const float *ray = side < 2 ? across : along;
-                const float line[3] = {edge * through[0] + sign * ray[0],
-                                       edge * through[1] + sign * ray[1],
+                const float line[3] = {edge * through[0] + sign * ray[0], edge * through[1] + sign * ray[1],
                                        edge * through[2] + sign * ray[2]};
                 polygon.cut(middle, half, line);
             }

@@ -81,20 +81,16 @@ static int enter(const struct held *held)
 
 static cudaError_t copy_held(const struct held *held, const struct lr_listmode_events *events)
 {
-    void *const arrays[HELD_ARRAYS] = {events->crystals[0], events->crystals[1], events->tof_mm,
-                                       events->number};
+    void *const arrays[HELD_ARRAYS] = {events->crystals[0], events->crystals[1], events->tof_mm, events->number};
     const size_t bytes = (size_t)events->layout.count * sizeof(int32_t);
     cudaError_t error = cudaSuccess;
-    for (int k = 0; k < HELD_ARRAYS && error == cudaSuccess; k++) {
-        error = cudaMemcpyAsync(arrays[k], held->base.arrays[k], bytes, cudaMemcpyDefault,
-                                held->memory.stream);
-    }
+    for (int k = 0; k < HELD_ARRAYS && error == cudaSuccess; k++)
+        error = cudaMemcpyAsync(arrays[k], held->base.arrays[k], bytes, cudaMemcpyDefault, held->memory.stream);
     const cudaError_t waited = cudaStreamSynchronize(held->memory.stream);
     return error == cudaSuccess ? waited : error;
 }
 
-static lr_status fetch_held(const struct lr_listmode_held *base, struct lr_listmode_events *events,
-                            const lr_log *log)
+static lr_status fetch_held(const struct lr_listmode_held *base, struct lr_listmode_events *events, const lr_log *log)
 {
     const struct held *held = (const struct held *)base;
     const int before = enter(held);
@@ -121,8 +117,7 @@ static bool may_hold(const struct arranging *at, int64_t bytes)
     const struct lr_cuda_list_shares shares =
         lr_cuda_list_share_memory(params, lr_cuda_list_most_numbers(params->model));
     const int64_t more = at->events->layout.count * (int64_t)HELD_BYTES;
-    return params->variant == LR_LISTMODE_FASTEST && !params->shares_events &&
-           bytes + more <= shares.for_events;
+    return params->variant == LR_LISTMODE_FASTEST && !params->shares_events && bytes + more <= shares.for_events;
 }
 
 /* NULL where there is no memory. */
@@ -140,9 +135,7 @@ static struct held *open_held(const struct arranging *at)
         held->base.arrays[k] = lr_cuda_list_allocate(&held->memory, &block);
         has_all = held->base.arrays[k] != NULL;
     }
-    if (held != NULL && !has_all) {
-        destroy_held(&held->base);
-    }
+    if (held != NULL && !has_all) destroy_held(&held->base);
     return has_all ? held : NULL;
 }
 
@@ -155,8 +148,7 @@ static int64_t bytes_for(int64_t longest, int64_t sort_bytes)
 
 static void *allocate(struct arranging *at, const void *from, int64_t bytes)
 {
-    return lr_cuda_list_allocate(&at->memory,
-                                 &(struct lr_cuda_list_block){"arranging events", from, bytes});
+    return lr_cuda_list_allocate(&at->memory, &(struct lr_cuda_list_block){"arranging events", from, bytes});
 }
 
 static bool open_arrays(struct arranging *at, int64_t longest)
@@ -181,36 +173,30 @@ static lr_status open_pass(struct arranging *at)
     const struct lr_listmode_events *events = at->events;
     const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, at->params->log);
-    if (hits == NULL) {
-        return LR_FAILED;
-    }
-    at->pass.events = (lr_cuda_list_events){
-        .crystals = {at->from[0], at->from[1]},
-        .tof_mm = (const float *)(void *)at->from[2],
-        .hits = allocate(at, hits, events->num_crystals * (int64_t)sizeof(*hits)),
-        .sigma_mm = allocate(at, events->sigma_mm, kinds * (int64_t)sizeof(double)),
-        .num_kinds = events->num_kinds};
+    if (hits == NULL) return LR_FAILED;
+    at->pass.events = (lr_cuda_list_events){.crystals = {at->from[0], at->from[1]},
+                                            .tof_mm = (const float *)(void *)at->from[2],
+                                            .hits = allocate(at, hits, events->num_crystals * (int64_t)sizeof(*hits)),
+                                            .sigma_mm = allocate(at, events->sigma_mm, kinds * (int64_t)sizeof(double)),
+                                            .num_kinds = events->num_kinds};
     at->pass.has_kinds = events->kind_of != NULL;
     at->pass.groups = allocate(at, NULL, LR_CUDA_LIST_GROUPS * (int64_t)sizeof(unsigned));
     at->pass.stream = at->stream;
     at->sort.stream = at->stream;
     const lr_status status = wait(at);
     free(hits);
-    const bool has_all =
-        at->pass.events.hits != NULL && at->pass.events.sigma_mm != NULL && at->pass.groups != NULL;
+    const bool has_all = at->pass.events.hits != NULL && at->pass.events.sigma_mm != NULL && at->pass.groups != NULL;
     return has_all ? status : LR_FAILED;
 }
 
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
-    if (at->events->sample != NULL) {
+    if (at->events->sample != NULL)
         LR_TRY(lr_cuda_list_drawing_open(at->events->sample, &at->memory, &at->drawing));
-    } else {
+    else
         LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
-    }
-    for (int k = 0; k < NUM_CLOCKS; k++) {
+    for (int k = 0; k < NUM_CLOCKS; k++)
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
-    }
     return open_arrays(at, longest) ? open_pass(at) : LR_FAILED;
 }
 
@@ -219,14 +205,9 @@ static void close_arranging(struct arranging *at)
     (void)cudaStreamSynchronize(at->stream);
     lr_cuda_list_pieces_finish(&at->own);
     lr_cuda_list_free(&at->memory);
-    for (int k = 0; k < NUM_CLOCKS; k++) {
-        if (at->clock[k] != NULL) {
-            cudaEventDestroy(at->clock[k]);
-        }
-    }
-    if (at->held != NULL) {
-        destroy_held(&at->held->base);
-    }
+    for (int k = 0; k < NUM_CLOCKS; k++)
+        if (at->clock[k] != NULL) cudaEventDestroy(at->clock[k]);
+    if (at->held != NULL) destroy_held(&at->held->base);
 }
 
 /* --- a range --- */
@@ -253,9 +234,7 @@ static lr_status partition(struct arranging *at, int64_t r)
     LR_TRY(copy(at, counts, at->pass.groups, sizeof(counts)));
     LR_TRY(wait(at));
     groups[0] = at->events->offsets[r];
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        groups[g + 1] = groups[g] + (int64_t)counts[g];
-    }
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) groups[g + 1] = groups[g] + (int64_t)counts[g];
     at->num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - groups[0]);
     return LR_OK;
 }
@@ -265,9 +244,7 @@ static lr_status sort_group(struct arranging *at, int64_t r, int g)
 {
     const int64_t *groups = at->events->groups[r];
     const int64_t begin = groups[g] - groups[0], end = groups[g + 1] - groups[0];
-    if (begin == end) {
-        return LR_OK;
-    }
+    if (begin == end) return LR_OK;
     if (!lr_listmode_group_has_tof(g)) {
         return copy(at, at->sort.numbers[0] + begin, at->sort.numbers[1] + begin,
                     (end - begin) * (int64_t)sizeof(int32_t));
@@ -302,9 +279,7 @@ static lr_status gather_arrays(struct arranging *at, int64_t r)
                                   .num_arrays = NUM_ARRAYS,
                                   .count = at->num_kept,
                                   .stream = at->stream};
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
-    }
+    for (int k = 0; k < NUM_ARRAYS; k++) gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
     return check(at, lr_cuda_launch_list_gather(&gather));
 }
 
@@ -313,28 +288,24 @@ static lr_status give_back(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_events *events = at->events;
     const int64_t first = events->offsets[r], bytes = at->num_kept * (int64_t)sizeof(int32_t);
-    void *const arrays[NUM_ARRAYS] = {events->crystals[0] + first, events->crystals[1] + first,
-                                      events->tof_mm + first};
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        LR_TRY(copy(at, arrays[k], at->to[k], bytes));
-    }
+    void *const arrays[NUM_ARRAYS] = {events->crystals[0] + first, events->crystals[1] + first, events->tof_mm + first};
+    for (int k = 0; k < NUM_ARRAYS; k++) LR_TRY(copy(at, arrays[k], at->to[k], bytes));
     return copy(at, events->number + first, at->sort.numbers[0], bytes);
 }
 
 static lr_status put_arrays(struct arranging *at, int64_t r)
 {
     LR_TRY(at->num_kept == 0 ? LR_OK : gather_arrays(at, r));
-    LR_TRY(at->held == NULL ? give_back(at, r)
-                            : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0],
-                                   at->num_kept * (int64_t)sizeof(int32_t)));
+    LR_TRY(at->held == NULL
+               ? give_back(at, r)
+               : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0], at->num_kept * (int64_t)sizeof(int32_t)));
     return wait(at);
 }
 
 static lr_status add_seconds(const struct arranging *at, int begin, double *seconds)
 {
     float milliseconds = 0;
-    LR_TRY(check(at,
-                 (int)cudaEventElapsedTime(&milliseconds, at->clock[begin], at->clock[begin + 1])));
+    LR_TRY(check(at, (int)cudaEventElapsedTime(&milliseconds, at->clock[begin], at->clock[begin + 1])));
     *seconds += 1e-3 * (double)milliseconds;
     return LR_OK;
 }
@@ -344,26 +315,23 @@ static lr_status draw_range(struct arranging *at, int64_t r)
 {
     const int64_t *offsets = at->events->offsets;
     int32_t *const crystals[2] = {at->from[0], at->from[1]};
-    LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float),
-                                          at->stream)));
+    LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float), at->stream)));
     return check(at, lr_cuda_list_draw(&at->drawing, offsets[r], offsets[r + 1], crystals));
 }
 
 static lr_status send_range(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_backend_params *params = at->params;
-    if (at->events->sample != NULL) {
-        return draw_range(at, r);
-    }
+    if (at->events->sample != NULL) return draw_range(at, r);
     return lr_cuda_list_pieces_send(
-        at->pieces, &(struct lr_cuda_list_sending){
-                        .events = at->events,
-                        .begin = at->events->offsets[r],
-                        .end = at->events->offsets[r + 1],
-                        .to = {at->from[0], at->from[1], at->from[2]},
-                        .stream = at->stream,
-                        .threads = params->threads > 0 ? params->threads : lr_num_processors(),
-                        .log = params->log});
+        at->pieces,
+        &(struct lr_cuda_list_sending){.events = at->events,
+                                       .begin = at->events->offsets[r],
+                                       .end = at->events->offsets[r + 1],
+                                       .to = {at->from[0], at->from[1], at->from[2]},
+                                       .stream = at->stream,
+                                       .threads = params->threads > 0 ? params->threads : lr_num_processors(),
+                                       .log = params->log});
 }
 
 static lr_status arrange_range(struct arranging *at, int64_t r)
@@ -371,18 +339,14 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
     const int64_t *offsets = at->events->offsets;
     at->sort.count = (int32_t)(offsets[r + 1] - offsets[r]);
     if (at->sort.count == 0) {
-        for (int g = 0; g <= LR_LISTMODE_GROUPS; g++) {
-            at->events->groups[r][g] = offsets[r];
-        }
+        for (int g = 0; g <= LR_LISTMODE_GROUPS; g++) at->events->groups[r][g] = offsets[r];
         return LR_OK;
     }
     LR_TRY(send_range(at, r));
     LR_TRY(partition(at, r));
     LR_TRY(add_seconds(at, BEGIN, &at->events->partition_seconds));
     LR_TRY(record(at, PARTITIONED));
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        LR_TRY(sort_group(at, r, g));
-    }
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
     LR_TRY(record(at, SORTED));
     LR_TRY(put_arrays(at, r));
     return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
@@ -391,9 +355,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
 static lr_status arrange_all(struct arranging *at)
 {
     LR_TRY(at->held == NULL ? lr_listmode_events_make_arrays(at->events, at->params->log) : LR_OK);
-    for (int64_t r = 0; r < at->events->layout.num_pairs; r++) {
-        LR_TRY(arrange_range(at, r));
-    }
+    for (int64_t r = 0; r < at->events->layout.num_pairs; r++) LR_TRY(arrange_range(at, r));
     at->events->is_arranged = at->held == NULL;
     at->events->held = at->held != NULL ? &at->held->base : NULL;
     at->held = NULL;
@@ -409,25 +371,20 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
     LR_TRY(at->before != device ? check(at, (int)cudaSetDevice(device)) : LR_OK);
     lr_status status = check(at, lr_cuda_list_sort_room(longest, &at->sort.room_bytes));
     const int64_t bytes = bytes_for(longest, at->sort.room_bytes) + tables;
-    if (status == LR_OK && tables <= MOST_DRAWING_BYTES &&
-        bytes <= lr_cuda_list_budget(at->params)) {
+    if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(at->params)) {
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
         /* A sample stays on the device, or is the host's to draw. */
         const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
         status = may_be_arranged && open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
         close_arranging(at);
     }
-    if (at->before != device) {
-        cudaSetDevice(at->before);
-    }
+    if (at->before != device) cudaSetDevice(at->before);
     return status;
 }
 
-lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
-                                   const struct lr_listmode_backend_params *params)
+lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events, const struct lr_listmode_backend_params *params)
 {
-    struct arranging at = {
-        .params = params, .events = events, .stream = params->place->cuda_stream};
+    struct arranging at = {.params = params, .events = events, .stream = params->place->cuda_stream};
     at.pieces = params->stands_for != NULL ? lr_cuda_list_pieces_of(params->stands_for) : NULL;
     at.pieces = at.pieces != NULL ? at.pieces : &at.own;
     int64_t longest = 0;

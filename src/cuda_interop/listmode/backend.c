@@ -53,11 +53,11 @@ struct listmode_cuda {
     struct lr_cuda_list_order order;
     struct lr_cuda_list_stream streaming;
     bool are_streamed;
-    lr_cuda_list_line *lines;        /* of the device, owned by the memory; NULL = none are kept */
-    lr_cuda_list_sight *sights;      /* likewise, of exact elements */
-    struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
-    lr_cuda_list_exact exact;        /* of the host */
-    lr_cuda_list_pass pass;          /* what all have */
+    lr_cuda_list_line *lines;          /* of the device, owned by the memory; NULL = none are kept */
+    lr_cuda_list_sight *sights;        /* likewise, of exact elements */
+    struct lr_cuda_list_steps steps;   /* in place of plan and order, but for its frames */
+    lr_cuda_list_exact exact;          /* of the host */
+    lr_cuda_list_pass pass;            /* what all have */
     cudaEvent_t clocks[NUM_CLOCKS][2]; /* of the last projections, in turn */
     bool is_under_way[NUM_CLOCKS];     /* timed, and not read yet */
     int64_t num_timed;
@@ -77,15 +77,12 @@ static lr_status enter(struct listmode_cuda *cuda)
 {
     const int device = cuda->params.device;
     LR_TRY(check(cuda, (int)cudaGetDevice(&cuda->before), "the current device"));
-    return cuda->before != device ? check(cuda, (int)cudaSetDevice(device), "a CUDA device")
-                                  : LR_OK;
+    return cuda->before != device ? check(cuda, (int)cudaSetDevice(device), "a CUDA device") : LR_OK;
 }
 
 static lr_status leave(const struct listmode_cuda *cuda, lr_status status)
 {
-    if (cuda->before != cuda->params.device) {
-        cudaSetDevice(cuda->before);
-    }
+    if (cuda->before != cuda->params.device) cudaSetDevice(cuda->before);
     return status;
 }
 
@@ -96,17 +93,12 @@ static lr_status wait(const struct listmode_cuda *cuda, const char *what)
 
 static void free_room(const struct room *room)
 {
-    if (room->memory != NULL) {
-        cudaFree(room->memory);
-    }
+    if (room->memory != NULL) cudaFree(room->memory);
 }
 
-static lr_status ensure_room(const struct listmode_cuda *cuda, struct room *room, int64_t bytes,
-                             const char *what)
+static lr_status ensure_room(const struct listmode_cuda *cuda, struct room *room, int64_t bytes, const char *what)
 {
-    if (room->bytes >= bytes) {
-        return LR_OK;
-    }
+    if (room->bytes >= bytes) return LR_OK;
     struct lr_cuda_list_memory memory = {.stream = cuda->stream, .log = cuda->params.log};
     LR_TRY(wait(cuda, what));
     free_room(room);
@@ -129,8 +121,7 @@ static float *address_of(const lr_vector *vector)
 }
 
 /* *address: where the device has the vector, or room for it. */
-static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room,
-                           float **address)
+static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
 {
     if (vector->values == NULL) {
         *address = address_of(vector);
@@ -143,29 +134,21 @@ static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, 
 
 static lr_status copy(struct listmode_cuda *cuda, void *to, const void *from, int64_t bytes)
 {
-    return check(cuda,
-                 (int)cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, cuda->stream),
-                 "a copy");
+    return check(cuda, (int)cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, cuda->stream), "a copy");
 }
 
-static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room,
-                       float **address)
+static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room, float **address)
 {
     LR_TRY(find_room(cuda, vector, room, address));
-    if (vector->values == NULL) {
-        return LR_OK;
-    }
+    if (vector->values == NULL) return LR_OK;
     cuda->params.place->traffic.to_device += bytes_of(vector);
     return copy(cuda, *address, vector->values, bytes_of(vector));
 }
 
 /* Numbers of the host are there on return. */
-static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector,
-                           const float *address)
+static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector, const float *address)
 {
-    if (vector->values == NULL) {
-        return LR_OK;
-    }
+    if (vector->values == NULL) return LR_OK;
     cuda->params.place->traffic.to_host += bytes_of(vector);
     LR_TRY(copy(cuda, vector->values, address, bytes_of(vector)));
     return wait(cuda, "a projection");
@@ -184,16 +167,13 @@ struct project {
     double done, total; /* selected events */
 };
 
-static lr_status copy_map(struct project *project, const struct lr_listmode_places *places,
-                          int64_t r)
+static lr_status copy_map(struct project *project, const struct lr_listmode_places *places, int64_t r)
 {
     struct listmode_cuda *cuda = project->cuda;
     const int64_t *offsets = cuda->params.events->offsets;
     const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(*places->map);
     project->pass.places.map = NULL;
-    if (places->map == NULL) {
-        return LR_OK;
-    }
+    if (places->map == NULL) return LR_OK;
     LR_TRY(ensure_room(cuda, &cuda->map, bytes, "a part of the events"));
     LR_TRY(copy(cuda, cuda->map.memory, places->map, bytes));
     LR_TRY(wait(cuda, "a part of the events"));
@@ -206,9 +186,7 @@ static lr_status find_events(struct project *project, const struct lr_cuda_list_
 {
     struct listmode_cuda *cuda = project->cuda;
     lr_cuda_list_events *events = &project->pass.events;
-    if (cuda->are_streamed) {
-        return lr_cuda_list_stream_enter(&cuda->streaming, batch, events);
-    }
+    if (cuda->are_streamed) return lr_cuda_list_stream_enter(&cuda->streaming, batch, events);
     *events = cuda->tables.events;
     events->crystals[0] += batch->begin;
     events->crystals[1] += batch->begin;
@@ -244,29 +222,23 @@ static bool has_frames(const struct listmode_cuda *cuda)
     return !goes_by_steps(cuda) || lr_cuda_list_steps_are_cached(cuda->params.variant);
 }
 
-static lr_status take_steps(struct project *project, const struct lr_listmode_places *places,
-                            int64_t r)
+static lr_status take_steps(struct project *project, const struct lr_listmode_places *places, int64_t r)
 {
     const struct listmode_cuda *cuda = project->cuda;
     LR_TRY(lr_progress_report(cuda->params.progress, project->what, project->done, project->total));
     project->done += (double)places->count;
-    return lr_cuda_list_steps_project(&cuda->steps, &project->pass, r, project->image,
-                                      project->is_back);
+    return lr_cuda_list_steps_project(&cuda->steps, &project->pass, r, project->image, project->is_back);
 }
 
-static lr_status take_range(struct project *project, const struct lr_listmode_places *places,
-                            int64_t r)
+static lr_status take_range(struct project *project, const struct lr_listmode_places *places, int64_t r)
 {
     const struct lr_cuda_list_plan *plan = &project->cuda->plan;
-    project->pass.places = (lr_cuda_list_places){
-        .position = places->position, .count = places->count, .first = places->first};
+    project->pass.places =
+        (lr_cuda_list_places){.position = places->position, .count = places->count, .first = places->first};
     LR_TRY(copy_map(project, places, r));
-    if (goes_by_steps(project->cuda)) {
-        return take_steps(project, places, r);
-    }
+    if (goes_by_steps(project->cuda)) return take_steps(project, places, r);
     for (int64_t k = plan->range_batches[r]; k < plan->range_batches[r + 1]; k++) {
-        LR_TRY(lr_progress_report(project->cuda->params.progress, project->what, project->done,
-                                  project->total));
+        LR_TRY(lr_progress_report(project->cuda->params.progress, project->what, project->done, project->total));
         LR_TRY(take_batch(project, &plan->batches[k]));
         project->done += places->share * (double)plan->batches[k].num_events;
     }
@@ -281,9 +253,7 @@ static lr_status take_part(struct project *project)
     project->total = (double)lr_selection_count(&params->events->layout, project->part);
     for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
-        if (status == LR_OK && places.count > 0) {
-            status = take_range(project, &places, r);
-        }
+        if (status == LR_OK && places.count > 0) status = take_range(project, &places, r);
     }
     lr_listmode_places_finish(&places);
     return status;
@@ -291,10 +261,8 @@ static lr_status take_part(struct project *project)
 
 static lr_cuda_list_framing framing_of(const struct listmode_cuda *cuda, float *image)
 {
-    lr_cuda_list_framing framing = {.image = image,
-                                    .numbers = cuda->pass.numbers,
-                                    .num_numbers = cuda->plan.num_numbers,
-                                    .stream = cuda->stream};
+    lr_cuda_list_framing framing = {
+        .image = image, .numbers = cuda->pass.numbers, .num_numbers = cuda->plan.num_numbers, .stream = cuda->stream};
     memcpy(framing.frames, cuda->plan.frames, sizeof(framing.frames));
     memcpy(framing.size, cuda->params.model->grid.size, sizeof(framing.size));
     return framing;
@@ -304,13 +272,9 @@ static lr_cuda_list_framing framing_of(const struct listmode_cuda *cuda, float *
 static lr_status read_clock(struct listmode_cuda *cuda, int k)
 {
     float milliseconds = 0;
-    if (!cuda->is_under_way[k]) {
-        return LR_OK;
-    }
+    if (!cuda->is_under_way[k]) return LR_OK;
     LR_TRY(check(cuda, (int)cudaEventSynchronize(cuda->clocks[k][1]), "a clock"));
-    LR_TRY(check(cuda,
-                 (int)cudaEventElapsedTime(&milliseconds, cuda->clocks[k][0], cuda->clocks[k][1]),
-                 "a clock"));
+    LR_TRY(check(cuda, (int)cudaEventElapsedTime(&milliseconds, cuda->clocks[k][0], cuda->clocks[k][1]), "a clock"));
     cuda->is_under_way[k] = false;
     cuda->last_s = 1e-3 * (double)milliseconds;
     cuda->all_s += cuda->last_s;
@@ -335,9 +299,8 @@ static lr_status end_clock(struct listmode_cuda *cuda)
 static lr_status read_clocks(struct listmode_cuda *cuda)
 {
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++) {
+    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++)
         status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
-    }
     return status;
 }
 
@@ -345,33 +308,25 @@ static lr_status read_clocks(struct listmode_cuda *cuda)
 
 static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
 {
-    if (pass->exact.modules != NULL) {
-        return check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events");
-    }
+    if (pass->exact.modules != NULL) return check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events");
     LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
     return check(cuda, lr_cuda_launch_list_values(pass), "projecting events");
 }
 
-static lr_status project_forward(struct listmode_cuda *cuda, const lr_selection *part, float *image,
-                                 float *values)
+static lr_status project_forward(struct listmode_cuda *cuda, const lr_selection *part, float *image, float *values)
 {
-    struct project project = {.cuda = cuda,
-                              .part = part,
-                              .what = "projecting",
-                              .launch = launch_forward,
-                              .image = image,
-                              .pass = cuda->pass};
+    struct project project = {
+        .cuda = cuda, .part = part, .what = "projecting", .launch = launch_forward, .image = image, .pass = cuda->pass};
     const lr_cuda_list_framing framing = framing_of(cuda, image);
     project.pass.values = values;
     LR_TRY(begin_clock(cuda));
-    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices")
-                            : LR_OK);
+    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices") : LR_OK);
     LR_TRY(take_part(&project));
     return end_clock(cuda);
 }
 
-static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *part,
-                              const lr_vector *image, const lr_vector *values)
+static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *image,
+                              const lr_vector *values)
 {
     float *from, *to;
     LR_TRY(bring(cuda, image, &cuda->image, &from));
@@ -380,8 +335,7 @@ static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *pa
     return take_back(cuda, values, to);
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     LR_TRY(enter(self));
     return leave(self, forward_here(self, part, image, values));
@@ -391,13 +345,11 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 
 static lr_status launch_back(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
 {
-    const int error = pass->exact.modules != NULL ? lr_cuda_launch_exact_back(pass)
-                                                  : lr_cuda_launch_list_back(pass);
+    const int error = pass->exact.modules != NULL ? lr_cuda_launch_exact_back(pass) : lr_cuda_launch_list_back(pass);
     return check(cuda, error, "back-projecting events");
 }
 
-static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *part, float *values,
-                              float *image)
+static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *part, float *values, float *image)
 {
     struct project project = {.cuda = cuda,
                               .part = part,
@@ -411,19 +363,16 @@ static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *pa
     project.pass.values_are_one = values == NULL;
     LR_TRY(begin_clock(cuda));
     float *const sums = has_frames(cuda) ? framing.numbers : image;
-    const int64_t num_sums =
-        has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&cuda->params.model->grid);
-    LR_TRY(check(cuda,
-                 (int)cudaMemsetAsync(sums, 0, (size_t)num_sums * sizeof(float), cuda->stream),
+    const int64_t num_sums = has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&cuda->params.model->grid);
+    LR_TRY(check(cuda, (int)cudaMemsetAsync(sums, 0, (size_t)num_sums * sizeof(float), cuda->stream),
                  "an image in slices"));
     LR_TRY(take_part(&project));
-    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices")
-                            : LR_OK);
+    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices") : LR_OK);
     return end_clock(cuda);
 }
 
-static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part,
-                           const lr_vector *values, const lr_vector *image)
+static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *values,
+                           const lr_vector *image)
 {
     float *from = NULL, *to;
     LR_TRY(values != NULL ? bring(cuda, values, &cuda->values, &from) : LR_OK);
@@ -432,8 +381,7 @@ static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part,
     return take_back(cuda, image, to);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     LR_TRY(enter(self));
     return leave(self, back_here(self, part, values, image));
@@ -480,24 +428,20 @@ static lr_status rows_of(const struct listmode_cuda *cuda, const struct lr_listm
     const struct lr_listmode_backend_params *params = &cuda->params;
     const lr_listmode_tube *tube = &params->model->tube;
     struct source source = {events, params->model, cuda->pass};
-    const struct lr_listmode_row_source all = {.events = events,
-                                               .visit = visit,
-                                               .self = &source,
-                                               .log = params->log,
-                                               .progress = params->progress};
+    const struct lr_listmode_row_source all = {
+        .events = events, .visit = visit, .self = &source, .log = params->log, .progress = params->progress};
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
     float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
     const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
     source.pass.tube.table = table;
     source.pass.exact = cuda->exact;
-    source.pass.events =
-        (lr_cuda_list_events){.crystals = {events->crystals[0], events->crystals[1]},
-                              .tof_mm = events->tof_mm,
-                              .number = events->number,
-                              .hits = hits,
-                              .sigma_mm = events->sigma_mm,
-                              .bin_mm = events->bin_mm,
-                              .num_kinds = events->num_kinds};
+    source.pass.events = (lr_cuda_list_events){.crystals = {events->crystals[0], events->crystals[1]},
+                                               .tof_mm = events->tof_mm,
+                                               .number = events->number,
+                                               .hits = hits,
+                                               .sigma_mm = events->sigma_mm,
+                                               .bin_mm = events->bin_mm,
+                                               .num_kinds = events->num_kinds};
     const lr_status status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
     free(hits);
     free(table);
@@ -508,9 +452,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 {
     struct listmode_cuda *cuda = self;
     struct lr_listmode_events fetched = {0};
-    if (cuda->params.events->is_arranged) {
-        return rows_of(cuda, cuda->params.events, wanted, sink);
-    }
+    if (cuda->params.events->is_arranged) return rows_of(cuda, cuda->params.events, wanted, sink);
     lr_status status = lr_cuda_list_fetch(cuda->params.events, &fetched, cuda->params.log);
     status = status == LR_OK ? rows_of(cuda, &fetched, wanted, sink) : status;
     lr_cuda_list_fetch_finish(&fetched);
@@ -528,11 +470,8 @@ static void release(struct listmode_cuda *cuda)
     free_room(&cuda->image);
     free_room(&cuda->values);
     free_room(&cuda->map);
-    for (int k = 0; k < 2 * NUM_CLOCKS; k++) {
-        if (cuda->clocks[k / 2][k % 2] != NULL) {
-            cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
-        }
-    }
+    for (int k = 0; k < 2 * NUM_CLOCKS; k++)
+        if (cuda->clocks[k / 2][k % 2] != NULL) cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
 }
 
 static void destroy(void *self)
@@ -587,9 +526,8 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
     const int device = cuda->params.device;
     int processors = 0, shared = 0;
     cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    error = error == cudaSuccess
-                ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
-                : error;
+    error =
+        error == cudaSuccess ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) : error;
     LR_TRY(check(cuda, (int)error, "a CUDA device"));
     plan->processors = processors;
     find_blocks(cuda, shared > RESERVED_SHARED ? (shared - RESERVED_SHARED) / 16 * 16 : 0, plan);
@@ -610,8 +548,7 @@ static int64_t larger(int64_t a, int64_t b)
 static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int64_t count = cuda->params.events->layout.count;
-    const struct lr_cuda_list_shares shares =
-        lr_cuda_list_share_memory(&cuda->params, cuda->plan.num_numbers);
+    const struct lr_cuda_list_shares shares = lr_cuda_list_share_memory(&cuda->params, cuda->plan.num_numbers);
     plan->most_partial = shares.most_sums;
     cuda->are_streamed = count * EVENT_BYTES > shares.for_events;
     if (cuda->are_streamed) {
@@ -628,11 +565,9 @@ static bool may_keep_lines(const struct listmode_cuda *cuda)
     const char *const asked = getenv("LORASTER_LISTMODE_LINES");
     const double least = lr_listmode_least_sigma_mm(cuda->params.events);
     double edge = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        edge = fmax(edge, model->grid.voxel_mm[axis]);
-    }
-    const bool has_all = model->kernel == LR_LISTMODE_EXACT ||
-                         (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
+    for (int axis = 0; axis < 3; axis++) edge = fmax(edge, model->grid.voxel_mm[axis]);
+    const bool has_all =
+        model->kernel == LR_LISTMODE_EXACT || (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
     return has_all && (asked == NULL || strcmp(asked, "found") != 0);
 }
 
@@ -642,12 +577,9 @@ static void make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
     const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
     const size_t each = is_exact ? sizeof(lr_cuda_list_sight) : sizeof(lr_cuda_list_line);
     const int64_t more = cuda->params.events->layout.count * (int64_t)each;
-    if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) {
-        return;
-    }
+    if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) return;
     cuda->memory.log = NULL; /* without them lines are found when they are needed */
-    void *const kept =
-        lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
+    void *const kept = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
     cuda->memory.log = cuda->params.log;
     cuda->sights = is_exact ? kept : NULL;
     cuda->lines = is_exact ? NULL : kept;
@@ -680,24 +612,21 @@ static lr_status check_held(const struct listmode_cuda *cuda)
 static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int64_t bytes = ordering_bytes(cuda);
-    if (!may_order(cuda)) {
-        return LR_OK;
-    }
+    if (!may_order(cuda)) return LR_OK;
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
     make_room_for_lines(cuda, bytes + sums);
     plan->order = &cuda->order;
-    return lr_cuda_list_order_init(&cuda->order,
-                                   &(struct lr_cuda_list_order_params){.backend = &cuda->params,
-                                                                       .pass = &cuda->pass,
-                                                                       .stream = cuda->stream,
-                                                                       .lines = cuda->lines,
-                                                                       .sights = cuda->sights});
+    return lr_cuda_list_order_init(&cuda->order, &(struct lr_cuda_list_order_params){.backend = &cuda->params,
+                                                                                     .pass = &cuda->pass,
+                                                                                     .stream = cuda->stream,
+                                                                                     .lines = cuda->lines,
+                                                                                     .sights = cuda->sights});
 }
 
 static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)
 {
-    return lr_cuda_list_allocate(
-        &cuda->memory, &(struct lr_cuda_list_block){what, NULL, count * (int64_t)sizeof(float)});
+    return lr_cuda_list_allocate(&cuda->memory,
+                                 &(struct lr_cuda_list_block){what, NULL, count * (int64_t)sizeof(float)});
 }
 
 /* Without, with time of flight. */
@@ -741,44 +670,34 @@ static lr_status deal_out(struct listmode_cuda *cuda, const struct lr_cuda_list_
 
 static lr_status open_streaming(struct listmode_cuda *cuda, int64_t most_events)
 {
-    const struct lr_cuda_list_stream_params params = {.events = cuda->params.events,
-                                                      .most_events = most_events,
-                                                      .work = cuda->stream,
-                                                      .log = cuda->params.log};
+    const struct lr_cuda_list_stream_params params = {
+        .events = cuda->params.events, .most_events = most_events, .work = cuda->stream, .log = cuda->params.log};
     return cuda->are_streamed ? lr_cuda_list_stream_init(&cuda->streaming, &params) : LR_OK;
 }
 
 static lr_status open_here(struct listmode_cuda *cuda)
 {
     const struct lr_listmode_backend_params *params = &cuda->params;
-    struct lr_cuda_list_plan_params plan = {
-        .model = params->model, .events = params->events, .log = params->log};
+    struct lr_cuda_list_plan_params plan = {.model = params->model, .events = params->events, .log = params->log};
     LR_TRY(look_at_device(cuda, &plan));
     LR_TRY(lr_cuda_exact_init(&cuda->exact, params));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
     share_memory(cuda, &plan);
-    if (goes_by_steps(cuda)) {
-        cuda->are_streamed = true; /* steps have their own events */
-    }
+    if (goes_by_steps(cuda)) cuda->are_streamed = true; /* steps have their own events */
     LR_TRY(check_held(cuda));
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
     if (goes_by_steps(cuda)) {
         cuda->steps = (struct lr_cuda_list_steps){
-            .params = params,
-            .pass = &cuda->pass,
-            .tile_bytes = (int32_t)smaller(plan.shared_room, STEP_BYTES)};
+            .params = params, .pass = &cuda->pass, .tile_bytes = (int32_t)smaller(plan.shared_room, STEP_BYTES)};
         LR_TRY(lr_cuda_list_steps_init(&cuda->steps, &cuda->memory));
     } else {
         LR_TRY(order_events(cuda, &plan));
         LR_TRY(deal_out(cuda, &plan));
         LR_TRY(open_streaming(cuda, plan.most_events));
     }
-    for (int k = 0; k < 2 * NUM_CLOCKS; k++) {
-        LR_TRY(check(cuda,
-                     (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault),
-                     "a clock"));
-    }
+    for (int k = 0; k < 2 * NUM_CLOCKS; k++)
+        LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault), "a clock"));
     return LR_OK;
 }
 
@@ -803,13 +722,10 @@ struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *back
     return backend->fns == &backend_fns ? &((struct listmode_cuda *)backend->self)->pieces : NULL;
 }
 
-lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
-                                  struct lr_backend *backend)
+lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     struct listmode_cuda *cuda = lr_alloc(1, sizeof(*cuda), "the cuda backend", params->log);
-    if (cuda == NULL) {
-        return LR_FAILED;
-    }
+    if (cuda == NULL) return LR_FAILED;
     cuda->params = *params;
     cuda->stream = params->place->cuda_stream;
     cuda->memory = (struct lr_cuda_list_memory){.stream = cuda->stream, .log = params->log};

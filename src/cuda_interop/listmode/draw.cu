@@ -9,13 +9,10 @@ namespace
 
 constexpr unsigned group = 256;
 
-__global__ void __launch_bounds__(group)
-    draw_lines(const __grid_constant__ lr_cuda_list_drawing drawing)
+__global__ void __launch_bounds__(group) draw_lines(const __grid_constant__ lr_cuda_list_drawing drawing)
 {
     const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (k < drawing.count) {
-        draw_line(drawing, k);
-    }
+    if (k < drawing.count) draw_line(drawing, k);
 }
 
 } // namespace

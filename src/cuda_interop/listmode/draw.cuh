@@ -25,8 +25,7 @@ __host__ __device__ inline int64_t drawn_lor(const lr_cuda_list_drawing &drawing
     return lor < last ? lor : last;
 }
 
-__host__ __device__ inline const lr_cuda_list_pair &pair_of_lor(const lr_cuda_list_drawing &drawing,
-                                                                int64_t lor)
+__host__ __device__ inline const lr_cuda_list_pair &pair_of_lor(const lr_cuda_list_drawing &drawing, int64_t lor)
 {
     int64_t low = 0, high = drawing.num_pairs;
     while (high - low > 1) {
@@ -42,16 +41,12 @@ __host__ __device__ inline bool has_bit(const uint32_t *words, int64_t bit)
 }
 
 /* Of crystals a and b of the pair's modules: lr_coincidence_allows. */
-__host__ __device__ inline bool pair_allows(const lr_cuda_list_drawing &drawing,
-                                            const lr_cuda_list_pair &pair, int64_t a, int64_t b)
+__host__ __device__ inline bool pair_allows(const lr_cuda_list_drawing &drawing, const lr_cuda_list_pair &pair,
+                                            int64_t a, int64_t b)
 {
     const uint32_t *of_first = drawing.words + pair.words[0];
-    if (pair.mask == LR_CUDA_LIST_MASK_ALL) {
-        return true;
-    }
-    if (pair.mask == LR_CUDA_LIST_MASK_FULL) {
-        return has_bit(of_first, a * pair.crystals_j + b);
-    }
+    if (pair.mask == LR_CUDA_LIST_MASK_ALL) return true;
+    if (pair.mask == LR_CUDA_LIST_MASK_FULL) return has_bit(of_first, a * pair.crystals_j + b);
     const uint32_t *of_second = drawing.words + pair.words[1];
     return has_bit(of_first, a % pair.i[0] * pair.j[0] + b % pair.j[0]) &&
            has_bit(of_second, a / pair.i[0] * pair.j[1] + b / pair.j[0]);

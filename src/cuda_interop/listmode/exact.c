@@ -45,29 +45,23 @@ static void find_bounds(lr_cuda_list_exact *exact, const struct lr_listmode_mode
 
 static int32_t *find_modules(const lr_scanner *scanner, const lr_log *log)
 {
-    int32_t *module_of =
-        lr_alloc(scanner->num_crystals, sizeof(*module_of), "modules of crystals", log);
-    for (int c = 0; module_of != NULL && c < scanner->num_crystals; c++) {
+    int32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of), "modules of crystals", log);
+    for (int c = 0; module_of != NULL && c < scanner->num_crystals; c++)
         module_of[c] = lr_scanner_module_of(scanner, c);
-    }
     return module_of;
 }
 
-lr_status lr_cuda_exact_init(lr_cuda_list_exact *exact,
-                             const struct lr_listmode_backend_params *params)
+lr_status lr_cuda_exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_model *model = params->model;
     *exact = (lr_cuda_list_exact){0};
-    if (model->kernel != LR_LISTMODE_EXACT) {
-        return LR_OK;
-    }
+    if (model->kernel != LR_LISTMODE_EXACT) return LR_OK;
     LR_TRY(check(model, params->log));
     exact->is_leaning = lr_listmode_is_leaning(model->scanner);
     exact->reach_mm = model->reach_mm;
     find_bounds(exact, model);
     exact->module_of = find_modules(model->scanner, params->log);
-    exact->modules =
-        (const lr_cuda_list_module *)(const void *)lr_listmode_modules(model->scanner, params->log);
+    exact->modules = (const lr_cuda_list_module *)(const void *)lr_listmode_modules(model->scanner, params->log);
     return exact->module_of != NULL && exact->modules != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -78,20 +72,16 @@ void lr_cuda_exact_finish(lr_cuda_list_exact *exact)
     *exact = (lr_cuda_list_exact){0};
 }
 
-lr_status lr_cuda_exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *from,
-                             const lr_scanner *scanner, struct lr_cuda_list_memory *memory)
+lr_status lr_cuda_exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *from, const lr_scanner *scanner,
+                             struct lr_cuda_list_memory *memory)
 {
     *to = *from;
-    if (from->modules == NULL) {
-        return LR_OK;
-    }
+    if (from->modules == NULL) return LR_OK;
     to->modules = lr_cuda_list_allocate(
         memory,
-        &(struct lr_cuda_list_block){"modules", from->modules,
-                                     scanner->num_modules * (int64_t)sizeof(*from->modules)});
+        &(struct lr_cuda_list_block){"modules", from->modules, scanner->num_modules * (int64_t)sizeof(*from->modules)});
     to->module_of = lr_cuda_list_allocate(
-        memory,
-        &(struct lr_cuda_list_block){"modules of crystals", from->module_of,
-                                     scanner->num_crystals * (int64_t)sizeof(*from->module_of)});
+        memory, &(struct lr_cuda_list_block){"modules of crystals", from->module_of,
+                                             scanner->num_crystals * (int64_t)sizeof(*from->module_of)});
     return to->modules != NULL && to->module_of != NULL ? LR_OK : LR_FAILED;
 }

@@ -17,10 +17,7 @@ constexpr unsigned threads = 128, blocks_at_once = 4;
 /* --- where the image is --- */
 
 struct atomic_add {
-    __device__ void operator()(float *to, float number) const
-    {
-        atomicAdd(to, number);
-    }
+    __device__ void operator()(float *to, float number) const { atomicAdd(to, number); }
 };
 
 /* Of num_chunks that begin one after the other, the one that has a warp. */
@@ -46,8 +43,7 @@ struct thread_event {
         const int number = (int)((blockIdx.x * threads + threadIdx.x) / LR_CUDA_LIST_WARP);
         const int warp = pass.num_warps - 1 - number;
         const lr_cuda_list_chunk &chunk = pass.chunks[chunk_of_warp(pass, warp)];
-        const int event =
-            (warp - chunk.warp) * LR_CUDA_LIST_WARP + (int)threadIdx.x % LR_CUDA_LIST_WARP;
+        const int event = (warp - chunk.warp) * LR_CUDA_LIST_WARP + (int)threadIdx.x % LR_CUDA_LIST_WARP;
         is_there = warp >= 0 && event < chunk.count;
         has_tof = chunk.has_tof != 0;
         axis = chunk.axis;
@@ -56,29 +52,21 @@ struct thread_event {
 };
 
 template <bool Leaning, list_times Times>
-__global__ void __launch_bounds__(threads, blocks_at_once)
-    forward(const __grid_constant__ lr_cuda_list_pass pass)
+__global__ void __launch_bounds__(threads, blocks_at_once) forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const thread_event event(pass);
-    const bool is_asked =
-        event.is_there && event.has_tof == (Times != NO_TIMES) && place_of(pass, event.k) >= 0;
+    const bool is_asked = event.is_there && event.has_tof == (Times != NO_TIMES) && place_of(pass, event.k) >= 0;
     const lane_group lanes = whole_warp().where(is_asked);
-    if (is_asked) {
-        exact_forward<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes);
-    }
+    if (is_asked) exact_forward<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes);
 }
 
 template <bool Leaning, list_times Times>
-__global__ void __launch_bounds__(threads, blocks_at_once)
-    back(const __grid_constant__ lr_cuda_list_pass pass)
+__global__ void __launch_bounds__(threads, blocks_at_once) back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const thread_event event(pass);
-    const bool is_asked =
-        event.is_there && event.has_tof == (Times != NO_TIMES) && value_at(pass, event.k) != 0.0f;
+    const bool is_asked = event.is_there && event.has_tof == (Times != NO_TIMES) && value_at(pass, event.k) != 0.0f;
     const lane_group lanes = whole_warp().where(is_asked);
-    if (is_asked) {
-        exact_back<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes, atomic_add());
-    }
+    if (is_asked) exact_back<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes, atomic_add());
 }
 
 /* --- back, in slabs --- */
@@ -97,10 +85,7 @@ struct slab_of_frame {
                      : "memory");
         return before;
     }
-    __device__ void add_float(int at, float number) const
-    {
-        atomicAdd(image + at, number);
-    }
+    __device__ void add_float(int at, float number) const { atomicAdd(image + at, number); }
 };
 
 template <bool Leaning, list_times Times>
@@ -109,32 +94,23 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
 {
     const list_block block(pass, (int)blockIdx.x);
     const bool is_tiled = block.frame.is_tiled;
-    if ((block.chunk.has_tof != 0) != (Times != NO_TIMES)) {
-        return;
-    }
-    if (is_tiled) {
-        clear_slab(block);
-    }
+    if ((block.chunk.has_tof != 0) != (Times != NO_TIMES)) return;
+    if (is_tiled) clear_slab(block);
     begin_events();
     const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
     const unsigned first = (unsigned)(block.job.slices[0] * block.frame.plane);
-    const exact_sums<slab_of_frame> sums = {
-        {shared_begin() - 4u * first, pass.numbers + block.frame.begin},
-        unit.scale,
-        unit.unit,
-        is_tiled ? least_exact : INFINITY,
-        0.0f};
+    const exact_sums<slab_of_frame> sums = {{shared_begin() - 4u * first, pass.numbers + block.frame.begin},
+                                            unit.scale,
+                                            unit.unit,
+                                            is_tiled ? least_exact : INFINITY,
+                                            0.0f};
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int event = next_events() + lane; event - lane < count; event = next_events() + lane) {
         const bool has_event = event < count && value_of(pass, block, event) != 0.0f;
         const lane_group lanes = whole_warp().where(has_event);
-        if (has_event) {
-            exact_back_slab<Leaning, Times>(pass, block, block.chunk.begin + event, lanes, sums);
-        }
+        if (has_event) exact_back_slab<Leaning, Times>(pass, block, block.chunk.begin + event, lanes, sums);
     }
-    if (is_tiled) {
-        close_slab(pass, block, {{0.0f, 0.0f, unit.scale}, false});
-    }
+    if (is_tiled) close_slab(pass, block, {{0.0f, 0.0f, unit.scale}, false});
 }
 
 /* --- launches --- */
@@ -148,9 +124,8 @@ int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
     const unsigned blocks = ((unsigned)pass.num_warps + warps - 1) / warps;
     for (int tof = 0; tof < 2; tof++) {
         if (pass.has_events[tof]) {
-            kernels[times_of(
-                pass.events,
-                tof != 0)]<<<blocks, threads, 0, static_cast<cudaStream_t>(pass.stream)>>>(pass);
+            kernels[times_of(pass.events, tof != 0)]<<<blocks, threads, 0, static_cast<cudaStream_t>(pass.stream)>>>(
+                pass);
         }
     }
     return cudaGetLastError();
@@ -158,34 +133,27 @@ int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
 
 template <bool Leaning> int launch_forward(const lr_cuda_list_pass &pass)
 {
-    return launch_by_warps(
-        {forward<Leaning, NO_TIMES>, forward<Leaning, TIMES>, forward<Leaning, TIMES_IN_BINS>},
-        pass);
+    return launch_by_warps({forward<Leaning, NO_TIMES>, forward<Leaning, TIMES>, forward<Leaning, TIMES_IN_BINS>},
+                           pass);
 }
 
 template <bool Leaning> int launch_back(const lr_cuda_list_pass &pass)
 {
-    return launch_by_warps(
-        {back<Leaning, NO_TIMES>, back<Leaning, TIMES>, back<Leaning, TIMES_IN_BINS>}, pass);
+    return launch_by_warps({back<Leaning, NO_TIMES>, back<Leaning, TIMES>, back<Leaning, TIMES_IN_BINS>}, pass);
 }
 
 template <bool Leaning> int launch_back_in_slabs(const lr_cuda_list_pass &pass)
 {
     static std::atomic<uint64_t> devices[3];
-    static const kernel kernels[3] = {back_in_slabs<Leaning, NO_TIMES>,
-                                      back_in_slabs<Leaning, TIMES>,
+    static const kernel kernels[3] = {back_in_slabs<Leaning, NO_TIMES>, back_in_slabs<Leaning, TIMES>,
                                       back_in_slabs<Leaning, TIMES_IN_BINS>};
     for (int tof = 0; tof < 2; tof++) {
         const enum list_times times = times_of(pass.events, tof != 0);
-        const cudaError_t error =
-            allow_shared_room(kernels[times], pass.shared_room, devices[times]);
-        if (error != cudaSuccess) {
-            return error;
-        }
+        const cudaError_t error = allow_shared_room(kernels[times], pass.shared_room, devices[times]);
+        if (error != cudaSuccess) return error;
         if (pass.has_events[tof]) {
-            kernels[times]<<<(unsigned)pass.num_jobs, (unsigned)pass.threads,
-                             (size_t)pass.shared_bytes, static_cast<cudaStream_t>(pass.stream)>>>(
-                pass);
+            kernels[times]<<<(unsigned)pass.num_jobs, (unsigned)pass.threads, (size_t)pass.shared_bytes,
+                             static_cast<cudaStream_t>(pass.stream)>>>(pass);
         }
     }
     return cudaGetLastError();
@@ -200,9 +168,7 @@ int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass)
 {
-    if (pass->shared_bytes > 0) {
-        return pass->exact.is_leaning ? launch_back_in_slabs<true>(*pass)
-                                      : launch_back_in_slabs<false>(*pass);
-    }
+    if (pass->shared_bytes > 0)
+        return pass->exact.is_leaning ? launch_back_in_slabs<true>(*pass) : launch_back_in_slabs<false>(*pass);
     return pass->exact.is_leaning ? launch_back<true>(*pass) : launch_back<false>(*pass);
 }

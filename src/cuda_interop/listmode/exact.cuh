@@ -18,8 +18,7 @@ constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
 /* A face of this module in the frame. lean: as angle_face has it. */
-__host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module,
-                                                const lr_cuda_list_frame &frame,
+__host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module, const lr_cuda_list_frame &frame,
                                                 const float lean[3], float per_piece)
 {
     angle_face seen;
@@ -36,9 +35,7 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
         seen.piece_mm[c] = seen.half_mm[c] / (float)seen.pieces[c];
     }
 #pragma unroll
-    for (int c = 0; c < 3; c++) {
-        seen.lean[c] = lean[c];
-    }
+    for (int c = 0; c < 3; c++) seen.lean[c] = lean[c];
     return seen;
 }
 
@@ -48,18 +45,14 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
  * in the first plane, and `step` more in the next one. */
 struct exact_time {
     float place, step, half, half_bin, per_mm, gain[3];
-    float whole; /* middles up to this have their extent within three of them, and it is short */
-    float even
-        [4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
+    float whole;   /* middles up to this have their extent within three of them, and it is short */
+    float even[4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
 
-    __host__ __device__ exact_time()
-    {
-    }
+    __host__ __device__ exact_time() {}
     __host__ __device__ exact_time(const lr_cuda_list_sight &known, int skipped, float half_of_bin)
-        : place(known.place + (float)skipped * known.place_step), step(known.place_step),
-          half(known.half), half_bin(half_of_bin),
-          per_mm((float)(0.5 / list_held) *
-                 quotient_of(known.place_step, known.way_step_mm * known.half)),
+        : place(known.place + (float)skipped * known.place_step), step(known.place_step), half(known.half),
+          half_bin(half_of_bin),
+          per_mm((float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half)),
           gain{known.gain[0], known.gain[1], known.gain[2]}
     {
         open_series();
@@ -73,8 +66,7 @@ struct exact_time {
         const float q = half * half, p = half_bin * half_bin;
         const float of_2 = (q + p) * (1.0f / 6.0f);
         const float of_4 = (q * q + p * p) * (1.0f / 120.0f) + q * p * (1.0f / 36.0f);
-        const float of_6 =
-            (q * q * q + p * p * p) * (1.0f / 5040.0f) + (q + p) * q * p * (1.0f / 720.0f);
+        const float of_6 = (q * q * q + p * p * p) * (1.0f / 5040.0f) + (q + p) * q * p * (1.0f / 720.0f);
         const float peak = 0.79788456f * half * per_mm;
         whole = half < 0.25f && q + p < 0.3f ? 3.0f - half - half_bin : -1.0f;
         even[0] = peak * (1.0f - of_2 + 3.0f * of_4 - 15.0f * of_6);
@@ -95,8 +87,8 @@ struct exact_walk {
 
     /* Through planes begin .. end - 1 of those that it has. */
     __host__ __device__ exact_walk(const lr_cuda_list_sight &sight, int begin, int end)
-        : first(sight.planes[0] > begin ? sight.planes[0] : begin),
-          last(sight.planes[1] < end ? sight.planes[1] : end), is_turned(false)
+        : first(sight.planes[0] > begin ? sight.planes[0] : begin), last(sight.planes[1] < end ? sight.planes[1] : end),
+          is_turned(false)
     {
         const int skipped = first - sight.planes[0];
         for (int c = 0; c < 2; c++) {
@@ -125,8 +117,7 @@ __host__ __device__ inline float normal_around(float centre, float half_width)
 }
 
 /* Finds which points of the next plane may have elements, and goes on behind it. */
-__host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid,
-                                            float planes)
+__host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid, float planes)
 {
     for (int c = 0; c < 2; c++) {
         const float reach = walk.reach[c] + planes * walk.widening[c];
@@ -156,16 +147,14 @@ __host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_l
 
 /* Of the frame's slices. How many points of a plane there are: `wide` is 0 where one step of two by two holds
  * them, 1 along one axis, 2. */
-__host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass,
-                                                    const lr_cuda_list_frame &frame, bool has_tof,
-                                                    int64_t k)
+__host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                                    bool has_tof, int64_t k)
 {
     const lr_cuda_list_points &grid = frame.points;
     const exact_walk walk(sight_of(pass, frame, has_tof, k), 0, grid.points[0]);
     list_extent extent = {};
     extent.slices[0] = walk.first / grid.samples[0];
-    extent.slices[1] =
-        walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : extent.slices[0];
+    extent.slices[1] = walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : extent.slices[0];
     for (int c = 0; c < 2; c++) {
         const float last = (float)(walk.last - walk.first);
         const float most = fmaxf(walk.reach[c], walk.reach[c] + last * walk.widening[c]);
@@ -205,23 +194,17 @@ template <class Each> struct exact_each {
     Each &each;
     float share;
 
-    __host__ __device__ void open(int, int)
-    {
-    }
+    __host__ __device__ void open(int, int) {}
     __host__ __device__ void take(int at, float element)
     {
-        if (element > 0.0f) {
-            each(at, element * share);
-        }
+        if (element > 0.0f) each(at, element * share);
     }
     /* Elements of one number as one: that is faster where memory adds slowly. */
     __host__ __device__ void take_four(exact_four four)
     {
         four.merge_all();
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            take(four.at[k], four.elements[k]);
-        }
+        for (int k = 0; k < 4; k++) take(four.at[k], four.elements[k]);
     }
 };
 
@@ -230,20 +213,12 @@ struct exact_reader {
     const float *numbers;
     float sum, held[4];
 
-    __host__ __device__ void open(int k, int at)
-    {
-        held[k] = numbers[at];
-    }
-    __host__ __device__ void take(int at, float element)
-    {
-        sum += element * numbers[at];
-    }
+    __host__ __device__ void open(int k, int at) { held[k] = numbers[at]; }
+    __host__ __device__ void take(int at, float element) { sum += element * numbers[at]; }
     __host__ __device__ void take_four(const exact_four &four)
     {
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            sum += four.elements[k] * held[k];
-        }
+        for (int k = 0; k < 4; k++) sum += four.elements[k] * held[k];
     }
 };
 
@@ -266,23 +241,15 @@ template <bool Leaning, list_times Times> struct exact_event {
         : grid(frame.points), origin((frame.window[0] - 1) * frame.pitch + frame.window[1] - 1),
           walk(known, slices[0] * grid.samples[0], slices[1] * grid.samples[0])
     {
-        if (is_empty()) {
-            return;
-        }
+        if (is_empty()) return;
         open_sight(pass, frame, known);
-        if constexpr (Times != NO_TIMES) {
-            time = exact_time(known, walk.first - known.planes[0],
-                              Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
-        }
+        if constexpr (Times != NO_TIMES)
+            time = exact_time(known, walk.first - known.planes[0], Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
     }
 
-    __host__ __device__ bool is_empty() const
-    {
-        return walk.first >= walk.last;
-    }
+    __host__ __device__ bool is_empty() const { return walk.first >= walk.last; }
 
-    __host__ __device__ void open_sight(const lr_cuda_list_pass &pass,
-                                        const lr_cuda_list_frame &frame,
+    __host__ __device__ void open_sight(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                         const lr_cuda_list_sight &known)
     {
         const lr_cuda_list_module &low = pass.exact.modules[known.modules[0]];
@@ -326,9 +293,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         }
         while (walk.point[1] >= walk.high[1]) {
             walk.plane++;
-            if (walk.plane >= walk.last) {
-                return false;
-            }
+            if (walk.plane >= walk.last) return false;
             open_plane();
         }
         return true;
@@ -364,8 +329,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     /* The mean of the Gaussian over the extent of a voxel with this middle, per mm. */
     __host__ __device__ float time_weight(float middle) const
     {
-        return fabsf(middle) <= time.whole ? time_weight_of_whole(middle)
-                                           : time_weight_of_part(middle);
+        return fabsf(middle) <= time.whole ? time_weight_of_whole(middle) : time_weight_of_part(middle);
     }
 
     __host__ __device__ float time_weight_of_whole(float middle) const
@@ -377,17 +341,12 @@ template <bool Leaning, list_times Times> struct exact_event {
 
     __host__ __device__ float time_weight_of_part(float middle) const
     {
-        if (Times == TIMES_IN_BINS && time.half_bin > 0.0f) {
+        if (Times == TIMES_IN_BINS && time.half_bin > 0.0f)
             return (float)list_held * held_of_bin(middle, time.half, time.half_bin) * time.per_mm;
-        }
         const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
         const float half_width = 0.5f * (high - low);
-        if (!(half_width > 0.0f)) {
-            return 0.0f;
-        }
-        if (half_width < 0.5f) {
-            return normal_around(0.5f * (low + high), half_width) * time.per_mm;
-        }
+        if (!(half_width > 0.0f)) return 0.0f;
+        if (half_width < 0.5f) return normal_around(0.5f * (low + high), half_width) * time.per_mm;
         const double a = low, b = high;
         return (float)(b * normal_over_z(b * b) - a * normal_over_z(a * a)) * time.per_mm;
     }
@@ -408,8 +367,7 @@ template <bool Leaning, list_times Times> struct exact_event {
 
     /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
     template <class Each>
-    __host__ __device__ void each_element(const lr_cuda_list_frame &frame, lane_group lanes,
-                                          Each &&each)
+    __host__ __device__ void each_element(const lr_cuda_list_frame &frame, lane_group lanes, Each &&each)
     {
         exact_each<Each> taker = {each, grid.share};
         give_elements(frame, lanes, taker);
@@ -417,13 +375,10 @@ template <bool Leaning, list_times Times> struct exact_event {
 
     /* The same to a taker, with elements of 0 among them. lanes: all that come here with an event. */
     template <class Taker>
-    __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes,
-                                           Taker &taker)
+    __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
         bool has_columns = false;
-        if constexpr (!Leaning) {
-            has_columns = !is_empty() && sight.has_columns();
-        }
+        if constexpr (!Leaning) has_columns = !is_empty() && sight.has_columns();
         const lane_group by_columns = lanes.where(has_columns);
         const lane_group by_points = lanes.where(!is_empty() && !has_columns);
         if (has_columns) {
@@ -435,8 +390,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     }
 
     template <class Taker>
-    __host__ __device__ void give_points(const lr_cuda_list_frame &frame, lane_group lanes,
-                                         Taker &taker)
+    __host__ __device__ void give_points(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
         bool has_point = walk_on(1);
         while (lanes.any(has_point)) {
@@ -447,8 +401,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         }
     }
 
-    template <class Taker>
-    __host__ __device__ void give_point(const lr_cuda_list_frame &frame, Taker &taker)
+    template <class Taker> __host__ __device__ void give_point(const lr_cuda_list_frame &frame, Taker &taker)
     {
         const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
         float ways[2];
@@ -459,9 +412,8 @@ template <bool Leaning, list_times Times> struct exact_event {
             const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
             const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
             if (Times != NO_TIMES) {
-                element *=
-                    time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
-                                middle_along(2, v, walk.point[1], off[1]));
+                element *= time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
+                                       middle_along(2, v, walk.point[1], off[1]));
             }
             taker.take(at, element);
         }
@@ -471,8 +423,7 @@ template <bool Leaning, list_times Times> struct exact_event {
      * one or two points along either axis: lanes of a warp then do the same. Where there is no second point,
      * its number is that of a voxel or of the margin. */
     template <bool AreSmall, class Taker>
-    __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes,
-                                          Taker &taker)
+    __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
         bool has_points = walk_on(2);
         while (lanes.any(has_points)) {
@@ -501,13 +452,9 @@ template <bool Leaning, list_times Times> struct exact_event {
                 four.at[2 * i + j] = number + (int)rows.v[j];
                 taker.open(2 * i + j, four.at[2 * i + j]);
             }
-            if (AreSmall || i < columns) {
-                find_column<AreSmall>(rows, ways, i, four);
-            }
+            if (AreSmall || i < columns) find_column<AreSmall>(rows, ways, i, four);
         }
-        if constexpr (Times != NO_TIMES) {
-            weigh(four);
-        }
+        if constexpr (Times != NO_TIMES) weigh(four);
         taker.take_four(four);
     }
 
@@ -521,24 +468,21 @@ template <bool Leaning, list_times Times> struct exact_event {
             const float off = off_along(1, point);
             rows.v[j] = voxel_along(2, point);
             rows.along[j] = sight.near_face.along[1] * off;
-            rows.middles[j] = Times != NO_TIMES
-                                  ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off)
-                                  : 0.0f;
+            rows.middles[j] =
+                Times != NO_TIMES ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off) : 0.0f;
         }
         return rows;
     }
 
     /* Elements of the points of column i, 0 where it has none. */
     template <bool AreSmall>
-    __host__ __device__ void find_column(const exact_rows &rows, const float ways[2], int i,
-                                         exact_four &four) const
+    __host__ __device__ void find_column(const exact_rows &rows, const float ways[2], int i, exact_four &four) const
     {
         const int point = walk.point[0] + i;
         const float off = off_along(0, point);
         const angle_column column = sight.column(off, ways);
         const bool is_there = point < walk.high[0] && column.width > 0.0f;
-        const float middle =
-            Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
+        const float middle = Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
         float angles[2];
         column.template find_angles<AreSmall>(rows.along, sight.far_face.half_mm[1], angles);
 #pragma unroll
@@ -552,19 +496,15 @@ template <bool Leaning, list_times Times> struct exact_event {
     __host__ __device__ void weigh(exact_four &four) const
     {
         const float *middles = four.middles;
-        const float most = fmaxf(fmaxf(fabsf(middles[0]), fabsf(middles[1])),
-                                 fmaxf(fabsf(middles[2]), fabsf(middles[3])));
+        const float most =
+            fmaxf(fmaxf(fabsf(middles[0]), fabsf(middles[1])), fmaxf(fabsf(middles[2]), fabsf(middles[3])));
         if (most <= time.whole) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                four.elements[k] *= time_weight_of_whole(middles[k]);
-            }
+            for (int k = 0; k < 4; k++) four.elements[k] *= time_weight_of_whole(middles[k]);
             return;
         }
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            four.elements[k] *= four.elements[k] > 0.0f ? time_weight(middles[k]) : 0.0f;
-        }
+        for (int k = 0; k < 4; k++) four.elements[k] *= four.elements[k] > 0.0f ? time_weight(middles[k]) : 0.0f;
     }
 };
 
@@ -572,41 +512,35 @@ template <bool Leaning, list_times Times> struct exact_event {
 
 /* Of an event whose value is asked for. lanes, here and below: all that come here with an event. */
 template <bool Leaning, list_times Times>
-__host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
-                                       const lr_cuda_list_frame &frame, int64_t k, lane_group lanes)
+__host__ __device__ void exact_forward(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
+                                       lane_group lanes)
 {
     const int32_t all[2] = {0, frame.slices};
     exact_reader reader = {held_address(pass.numbers + frame.begin), 0.0f, {0.0f, 0.0f}};
-    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k),
-                                      all);
+    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k), all);
     event.give_elements(frame, lanes, reader);
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
 
 /* Of an event whose value is not 0. Points of a voxel that come one after the other are added as one. */
 template <bool Leaning, list_times Times, class Add>
-__host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int64_t k, lane_group lanes, Add &&add)
+__host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
+                                    lane_group lanes, Add &&add)
 {
     const int32_t all[2] = {0, frame.slices};
     const float value = value_at(pass, k);
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
-    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k),
-                                      all);
+    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k), all);
     event.each_element(frame, lanes, [&](int at, float element) {
         if (at != held) {
-            if (sum != 0.0f) {
-                add(numbers + held, sum * value);
-            }
+            if (sum != 0.0f) add(numbers + held, sum * value);
             held = at;
             sum = 0.0f;
         }
         sum += element;
     });
-    if (sum != 0.0f) {
-        add(numbers + held, sum * value);
-    }
+    if (sum != 0.0f) add(numbers + held, sum * value);
 }
 
 /* --- back, in slabs --- */
@@ -614,8 +548,7 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
 /* How much an event adds to a voxel at most, about: a point sees one of the faces from half of the line's
  * length or more, but for what a face is wide. Nothing is known of faces that are next to each other. */
 struct exact_sizes {
-    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block,
-                                        int event)
+    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
         const int64_t k = block.chunk.begin + event;
         const bool has_tof = block.chunk.has_tof != 0;
@@ -634,8 +567,8 @@ struct exact_sizes {
     }
 
     /* per_sigma: infinite where there is no time of flight. */
-    __host__ __device__ static void find(const lr_cuda_list_events &events, int64_t k,
-                                         float &length_mm, float &per_sigma)
+    __host__ __device__ static void find(const lr_cuda_list_events &events, int64_t k, float &length_mm,
+                                         float &per_sigma)
     {
         const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
         const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
@@ -674,9 +607,7 @@ template <class Slab> struct exact_sums {
     float least;       /* of words; infinite where there are none */
     float scaled;      /* the event's value */
 
-    __host__ __device__ void open(int, int)
-    {
-    }
+    __host__ __device__ void open(int, int) {}
     __host__ __device__ void take(int at, float element) const
     {
         const float number = element * scaled;
@@ -696,20 +627,14 @@ template <class Slab> struct exact_sums {
         }
         if (least < INFINITY) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                before[k] = slab.add_word(four.at[k], terms[k]);
-            }
+            for (int k = 0; k < 4; k++) before[k] = slab.add_word(four.at[k], terms[k]);
         }
         bool is_any_open = false;
 #pragma unroll
-        for (int k = 0; k < 4; k++) {
-            is_any_open |= is_open(numbers[k], terms[k], before[k]);
-        }
+        for (int k = 0; k < 4; k++) is_any_open |= is_open(numbers[k], terms[k], before[k]);
         if (is_any_open) {
 #pragma unroll
-            for (int k = 0; k < 4; k++) {
-                settle(four.at[k], numbers[k], terms[k], before[k]);
-            }
+            for (int k = 0; k < 4; k++) settle(four.at[k], numbers[k], terms[k], before[k]);
         }
     }
 
@@ -731,11 +656,10 @@ template <class Slab> struct exact_sums {
     }
     __host__ __device__ void settle(int at, float number, int32_t term, int32_t before) const
     {
-        if (is_beyond(term, before)) {
+        if (is_beyond(term, before))
             slab.add_float(at, copysignf(4294967296.0f, number) * unit);
-        } else if (term == 0 && number != 0.0f) {
+        else if (term == 0 && number != 0.0f)
             slab.add_float(at, number * unit);
-        }
     }
 };
 
@@ -745,8 +669,8 @@ constexpr float least_exact = 16384.0f;
  * are without the value, which is left as it is where its product with the scale is not a number with all
  * digits. */
 template <bool Leaning, list_times Times, class Slab>
-__host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
-                                         int64_t k, lane_group lanes, exact_sums<Slab> sums)
+__host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block, int64_t k,
+                                         lane_group lanes, exact_sums<Slab> sums)
 {
     const float value = value_at(pass, k), scaled = value * sums.scale, size = fabsf(scaled);
     if (size > 1e-20f && size < 1e30f) {
@@ -756,8 +680,8 @@ __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const li
         sums.unit = 1.0f;
         sums.least = INFINITY;
     }
-    exact_event<Leaning, Times> event(
-        pass, block.frame, sight_of(pass, block.frame, Times != NO_TIMES, k), block.job.slices);
+    exact_event<Leaning, Times> event(pass, block.frame, sight_of(pass, block.frame, Times != NO_TIMES, k),
+                                      block.job.slices);
     event.give_elements(block.frame, lanes, sums);
 }
 

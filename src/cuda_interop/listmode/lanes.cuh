@@ -51,24 +51,12 @@ __host__ __device__ inline float quotient_of(float a, float b)
 
 /* Arithmetic as the processor has it, and as devices have it in instructions. */
 struct plain_math {
-    __host__ __device__ static float power(float x)
-    {
-        return expf(x * 0.69314718f);
-    }
-    __host__ __device__ static float quotient(float a, float b)
-    {
-        return a / b;
-    }
+    __host__ __device__ static float power(float x) { return expf(x * 0.69314718f); }
+    __host__ __device__ static float quotient(float a, float b) { return a / b; }
 };
 struct fast_math {
-    __host__ __device__ static float power(float x)
-    {
-        return power_of_two(x);
-    }
-    __host__ __device__ static float quotient(float a, float b)
-    {
-        return quotient_of(a, b);
-    }
+    __host__ __device__ static float power(float x) { return power_of_two(x); }
+    __host__ __device__ static float quotient(float a, float b) { return quotient_of(a, b); }
 };
 
 /* The nearest whole number, to even from the middle, of one whose magnitude is below 2^22. */

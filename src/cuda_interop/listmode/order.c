@@ -42,8 +42,7 @@ static lr_status check(const struct ordering *ordering, int error)
 
 static void *allocate(struct ordering *ordering, int64_t bytes)
 {
-    return lr_cuda_list_allocate(&ordering->memory,
-                                 &(struct lr_cuda_list_block){"ordering events", NULL, bytes});
+    return lr_cuda_list_allocate(&ordering->memory, &(struct lr_cuda_list_block){"ordering events", NULL, bytes});
 }
 
 static lr_status open_ordering(struct ordering *ordering)
@@ -86,17 +85,16 @@ static lr_status gather(const struct ordering *ordering, const lr_cuda_list_orde
     const lr_cuda_list_events *events = &group->pass.events;
     lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
                                   .from = {events->crystals[0], events->crystals[1],
-                                           (const int32_t *)(const void *)events->tof_mm,
-                                           events->number},
+                                           (const int32_t *)(const void *)events->tof_mm, events->number},
                                   .num_arrays = NUM_ARRAYS,
                                   .count = group->count,
                                   .stream = group->pass.stream};
     memcpy(gather.to, ordering->gathered, sizeof(gather.to));
     LR_TRY(check(ordering, lr_cuda_launch_list_gather(&gather)));
     for (int k = 0; k < NUM_ARRAYS; k++) {
-        LR_TRY(check(ordering, (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k],
-                                                    (size_t)group->count * 4, cudaMemcpyDefault,
-                                                    ordering->params->stream)));
+        LR_TRY(check(ordering,
+                     (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k], (size_t)group->count * 4,
+                                          cudaMemcpyDefault, ordering->params->stream)));
     }
     return LR_OK;
 }
@@ -111,25 +109,19 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                    .keys = ordering->sort.keys[0],
                                    .numbers = ordering->sort.numbers[0],
                                    .pieces = ordering->pieces};
-    lr_cuda_list_piece *to =
-        ordering->order->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
-    if (group.count == 0) {
-        return LR_OK;
-    }
+    lr_cuda_list_piece *to = ordering->order->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
+    if (group.count == 0) return LR_OK;
     ordering->sort.count = group.count;
     LR_TRY(check(ordering, lr_cuda_launch_list_keys(&group)));
     LR_TRY(check(ordering, lr_cuda_launch_list_sort(&ordering->sort)));
     group.keys = ordering->sort.keys[1];
     LR_TRY(check(ordering, lr_cuda_launch_list_bounds(&group)));
     LR_TRY(check(ordering,
-                 (int)cudaMemcpyAsync(to, ordering->pieces,
-                                      (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
+                 (int)cudaMemcpyAsync(to, ordering->pieces, (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
                                       cudaMemcpyDefault, ordering->params->stream)));
     LR_TRY(gather(ordering, &group));
     const struct lr_cuda_list_order_params *params = ordering->params;
-    if (params->lines == NULL && params->sights == NULL) {
-        return LR_OK;
-    }
+    if (params->lines == NULL && params->sights == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
     group.sights = params->sights != NULL ? params->sights + ends[0] : NULL;
     return check(ordering, lr_cuda_launch_list_lines(&group));
@@ -137,16 +129,13 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 
 static lr_status order_all(struct ordering *ordering)
 {
-    for (int64_t r = 0; r < ordering->params->backend->events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            LR_TRY(order_group(ordering, r, g));
-        }
-    }
+    for (int64_t r = 0; r < ordering->params->backend->events->layout.num_pairs; r++)
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(order_group(ordering, r, g));
     return LR_OK;
 }
 
-static lr_status count_pieces(struct lr_cuda_list_order *order,
-                              const struct lr_listmode_events *events, const lr_log *log)
+static lr_status count_pieces(struct lr_cuda_list_order *order, const struct lr_listmode_events *events,
+                              const lr_log *log)
 {
     const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
     int64_t pieces = 0;
@@ -160,12 +149,10 @@ static lr_status count_pieces(struct lr_cuda_list_order *order,
     return order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order,
-                                  const struct lr_cuda_list_order_params *params)
+lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
 {
     const lr_log *log = params->backend->log;
-    struct ordering ordering = {
-        .params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
+    struct ordering ordering = {.params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
     *order = (struct lr_cuda_list_order){0};
     lr_status status = count_pieces(order, params->backend->events, log);
     status = status == LR_OK ? open_ordering(&ordering) : status;

@@ -16,15 +16,10 @@ struct list_keys {
 
     __host__ __device__ explicit list_keys(int32_t slices) : slice_bits(1)
     {
-        while (slice_bits < most_slice_bits && (slices + 1) >> slice_bits != 0) {
-            slice_bits++;
-        }
+        while (slice_bits < most_slice_bits && (slices + 1) >> slice_bits != 0) slice_bits++;
     }
     /* Slices beyond it count as that one. */
-    __host__ __device__ uint32_t last() const
-    {
-        return (1u << slice_bits) - 1;
-    }
+    __host__ __device__ uint32_t last() const { return (1u << slice_bits) - 1; }
     __host__ __device__ int step_bits() const
     {
         const int left = 32 - wide_bits - 2 * slice_bits;
@@ -35,15 +30,10 @@ struct list_keys {
         const uint32_t most = (1u << step_bits()) - 1,
                        ends[2] = {(uint32_t)extent.slices[0], (uint32_t)extent.slices[1]};
         uint32_t key = extent.wide;
-        for (int k = 0; k < 2; k++) {
-            key = key << slice_bits | (ends[k] < last() ? ends[k] : last());
-        }
+        for (int k = 0; k < 2; k++) key = key << slice_bits | (ends[k] < last() ? ends[k] : last());
         return key << step_bits() | (extent.steps < most ? extent.steps : most);
     }
-    __host__ __device__ int32_t steps_of(uint32_t key) const
-    {
-        return (int32_t)(key & ((1u << step_bits()) - 1));
-    }
+    __host__ __device__ int32_t steps_of(uint32_t key) const { return (int32_t)(key & ((1u << step_bits()) - 1)); }
     /* which = 0: the first slice, 1: the last one. */
     __host__ __device__ int32_t slice_of(uint32_t key, int which) const
     {
@@ -62,9 +52,7 @@ __host__ __device__ inline list_extent find_extent(const lr_cuda_list_ordering &
 {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const bool has_tof = ordering.has_tof != 0;
-    if (ordering.pass.exact.modules != nullptr) {
-        return exact_extent(ordering.pass, frame, has_tof, event);
-    }
+    if (ordering.pass.exact.modules != nullptr) return exact_extent(ordering.pass, frame, has_tof, event);
     const int32_t all[2] = {0, frame.slices};
     const line_walk walk = find_walk(ordering.pass, frame, has_tof, event, all);
     return {{walk.slices[0], walk.slices[1]}, window_class(walk), 0};
@@ -104,11 +92,10 @@ __host__ __device__ inline void keep_line(const lr_cuda_list_ordering &ordering,
 {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const bool has_tof = ordering.has_tof != 0;
-    if (ordering.sights != nullptr) {
+    if (ordering.sights != nullptr)
         ordering.sights[event] = sight_of(ordering.pass, frame, has_tof, event);
-    } else {
+    else
         make_line(ordering.pass, frame, has_tof, event, ordering.lines[event]);
-    }
 }
 
 #endif

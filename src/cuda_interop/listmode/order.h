@@ -11,7 +11,7 @@
 
 /* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
 struct lr_cuda_list_order {
-    int64_t *first; /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
+    int64_t *first;             /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
     lr_cuda_list_piece *pieces; /* owned */
 };
 
@@ -28,8 +28,7 @@ int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events);
 
 /* Orders the events that the pass names, in place, and waits. Finish it in any case. errors: LR_FAILED
  * without memory; the events are then in some order within their groups. */
-lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order,
-                                  const struct lr_cuda_list_order_params *params);
+lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params);
 void lr_cuda_list_order_finish(struct lr_cuda_list_order *order);
 
 #endif

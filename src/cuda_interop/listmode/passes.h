@@ -45,8 +45,8 @@ typedef struct lr_cuda_list_frame {
     double voxel_mm[3]; /* along axis, across[0], across[1], here and below */
     double origin_mm[3];
     double per_voxel[3]; /* of one mm */
-    double uu, uv, vv; /* equation 3 for a line along the axis: line_walk has them for each line */
-    float most[2];     /* that an element without, with time of flight can be */
+    double uu, uv, vv;   /* equation 3 for a line along the axis: line_walk has them for each line */
+    float most[2];       /* that an element without, with time of flight can be */
     lr_cuda_list_points points;
 } lr_cuda_list_frame;
 
@@ -84,38 +84,33 @@ typedef struct lr_cuda_list_exact {
     const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
     const int32_t *module_of;           /* of crystals */
     bool is_leaning;                    /* modules share no axial direction */
-    float face, radius_mm; /* the largest face over 2 pi, mm^2, and half of its diagonal */
-    float per_edge;        /* the largest mean density of time of flight in a voxel */
-    double reach_mm;       /* of struct lr_listmode_model */
+    float face, radius_mm;              /* the largest face over 2 pi, mm^2, and half of its diagonal */
+    float per_edge;                     /* the largest mean density of time of flight in a voxel */
+    double reach_mm;                    /* of struct lr_listmode_model */
 } lr_cuda_list_exact;
 
 /* An event's line with what its slices need. Places along it are in standard deviations from the centre of
  * time of flight, or without that in slices from its first one. */
 typedef struct lr_cuda_list_line {
-    int64_t at[2],
-        step[2]; /* where it crosses its first slice, and from slice to slice: struct crossings */
+    int64_t at[2], step[2]; /* where it crosses its first slice, and from slice to slice: struct crossings */
     float uu, uv, vv, half[2];
     float place, step_along; /* of the first slice's middle, and from slice to slice */
     float begin, end;        /* between which the line counts */
-    float
-        peak; /* of a slice's factor, for each unit of its length; with time of flight half of the bin */
+    float peak;              /* of a slice's factor, for each unit of its length; with time of flight half of the bin */
     int32_t slices[2];
 } lr_cuda_list_line;
 
 /* What exact elements need to know of an event's line, which goes from one crystal's face, at the lower end of the
  * frame's axis, to the other's, through planes of sample points. One cache line. */
 typedef struct lr_cuda_list_sight {
-    int64_t at[2],
-        step[2]; /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
-    float reach[2],
-        widening[2];   /* where beside it there may be elements: of the first plane, and more */
-    int32_t planes[2]; /* first, and behind the last; as many where it has none */
-    float way_mm, way_step_mm; /* of the first plane from the face at the lower end, and more */
+    int64_t at[2], step[2];          /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
+    float reach[2], widening[2];     /* where beside it there may be elements: of the first plane, and more */
+    int32_t planes[2];               /* first, and behind the last; as many where it has none */
+    float way_mm, way_step_mm;       /* of the first plane from the face at the lower end, and more */
     float low_lean[3], high_lean[3]; /* of angle_face, of the two faces */
     int32_t modules[2];              /* of these */
     float length_mm;
-    float place, place_step, half, half_bin,
-        gain[3]; /* of exact_time, where it has time of flight */
+    float place, place_step, half, half_bin, gain[3]; /* of exact_time, where it has time of flight */
 } lr_cuda_list_sight;
 
 /* As lr_listmode_events has them, from a batch's first event on. */
@@ -290,10 +285,10 @@ typedef struct lr_cuda_list_step {
     lr_cuda_list_pass pass;             /* its events are these */
     const lr_cuda_list_record *records; /* in place of its arrays; NULL = none */
     int32_t count;
-    int32_t axis;   /* of all of them, whose footprints then have one size; -1: of each its own */
-    bool is_cached; /* slices in shared memory; else image, in the grid's order */
-    bool skips;     /* slices that none of a block's lines meets */
-    bool is_fast;   /* arithmetic */
+    int32_t axis;       /* of all of them, whose footprints then have one size; -1: of each its own */
+    bool is_cached;     /* slices in shared memory; else image, in the grid's order */
+    bool skips;         /* slices that none of a block's lines meets */
+    bool is_fast;       /* arithmetic */
     int32_t tile_bytes; /* of shared memory */
     float *image;
     int32_t size[3]; /* of the grid */

@@ -39,8 +39,7 @@ struct lr_cuda_list_sending {
 
 /* Checks them on the way; the last ones may still be under way when it returns.
  * errors: LR_BAD_INPUT for an event, LR_FAILED. */
-lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces,
-                                   const struct lr_cuda_list_sending *sending);
+lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending);
 
 /* Those that a backend of this kind keeps for the events of its sensitivity; NULL = it is of another kind. */
 struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *backend);

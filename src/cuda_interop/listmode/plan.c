@@ -34,17 +34,14 @@ static const int64_t usual_partial = INT64_C(1) << 26;
 
 static int32_t least_slices(const struct lr_listmode_model *model, int axis)
 {
-    return model->kernel == LR_LISTMODE_EXACT
-               ? (LEAST_PLANES + model->samples[axis] - 1) / model->samples[axis]
-               : LEAST_SLICES;
+    return model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + model->samples[axis] - 1) / model->samples[axis]
+                                              : LEAST_SLICES;
 }
 
 /* Voxels that the shares of any line span at most along an axis. */
 static int widest(const struct lr_listmode_model *model, int axis)
 {
-    if (model->kernel != LR_LISTMODE_TUBE) {
-        return 2;
-    }
+    if (model->kernel != LR_LISTMODE_TUBE) return 2;
     const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
     const int width = (int)(2.0 * reach + 0.01) + 1;
     return width < LEAST_WINDOW ? LEAST_WINDOW : width;
@@ -60,9 +57,8 @@ static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_ro
 static bool has_events(const struct lr_listmode_events *events, int axis)
 {
     bool has = false;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+    for (int64_t r = 0; r < events->layout.num_pairs; r++)
         has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
-    }
     return has;
 }
 
@@ -95,8 +91,7 @@ static void init_sizes(const struct lr_listmode_model *model, int axis, lr_cuda_
                                   .window = {widest(model, across[0]), widest(model, across[1])}};
 }
 
-static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
-                       lr_cuda_list_frame *frame)
+static void init_frame(const struct lr_cuda_list_plan_params *params, int axis, lr_cuda_list_frame *frame)
 {
     const lr_grid *grid = &params->model->grid;
     init_sizes(params->model, axis, frame);
@@ -108,13 +103,9 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
         frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
     }
     init_points(params->model, frame);
-    for (int k = 0; k < 2; k++) {
-        frame->reach[k] = frame->size[k] + frame->window[k] - 1;
-    }
-    for (int tof = 0; tof < 2; tof++) {
-        frame->most[tof] =
-            (float)lr_listmode_largest_element(params->model, params->events, axis, tof != 0);
-    }
+    for (int k = 0; k < 2; k++) frame->reach[k] = frame->size[k] + frame->window[k] - 1;
+    for (int tof = 0; tof < 2; tof++)
+        frame->most[tof] = (float)lr_listmode_largest_element(params->model, params->events, axis, tof != 0);
 }
 
 /* Planes are whole pieces of 16 bytes. Rows are of odd length: lines that leave the image through one
@@ -142,16 +133,13 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model)
     for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
         lr_cuda_list_frame frame;
         init_sizes(model, axis, &frame);
-        if (lay_out_frame(&frame, 0, NULL) != LR_OK) {
-            return INT64_MAX;
-        }
+        if (lay_out_frame(&frame, 0, NULL) != LR_OK) return INT64_MAX;
         numbers += (lr_cuda_list_cells(&frame, frame.slices) + 3) / 4 * 4;
     }
     return numbers;
 }
 
-static lr_status init_frames(struct lr_cuda_list_plan *plan,
-                             const struct lr_cuda_list_plan_params *params)
+static lr_status init_frames(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params)
 {
     for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
         lr_cuda_list_frame *frame = &plan->frames[axis];
@@ -159,9 +147,7 @@ static lr_status init_frames(struct lr_cuda_list_plan *plan,
         LR_TRY(lay_out_frame(frame, plan->num_numbers, params->log));
         const int32_t slices = slices_of_slab(frame, params->shared_room);
         frame->is_tiled = slices >= least_slices(params->model, axis) || slices == frame->slices;
-        if (frame->has_events) {
-            plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
-        }
+        if (frame->has_events) plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
     }
     return LR_OK;
 }
@@ -177,9 +163,7 @@ static void init_shape(lr_cuda_list_frame *frame, double unit)
 static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
 {
     const lr_listmode_tube *tube = &model->tube;
-    if (model->kernel != LR_LISTMODE_TUBE) {
-        return;
-    }
+    if (model->kernel != LR_LISTMODE_TUBE) return;
     const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
     const double unit = tube->table != NULL ? 1.0 : 4.0 / (tube->fwhm_mm * tube->fwhm_mm);
     const double per_square = (1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim);
@@ -188,9 +172,7 @@ static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_m
                                      .half = (float)(half * half * unit),
                                      .rim = (float)((double)fall * unit * rim),
                                      .fall = fall};
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        init_shape(&plan->frames[axis], unit);
-    }
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) init_shape(&plan->frames[axis], unit);
     if (tube->table != NULL) {
         plan->tube.last = tube->table_count - 1;
         plan->tube.entries = (float)(plan->tube.last / half);
@@ -256,8 +238,7 @@ static double reach_of(const struct planning *planning, const lr_cuda_list_frame
 }
 
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
-static void find_slices(const struct planning *planning, int group, const int64_t events[2],
-                        int32_t slices[2])
+static void find_slices(const struct planning *planning, int group, const int64_t events[2], int32_t slices[2])
 {
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &planning->plan->frames[axis];
@@ -272,11 +253,9 @@ static void find_slices(const struct planning *planning, int group, const int64_
     }
 }
 
-static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame,
-                         int32_t slices)
+static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame, int32_t slices)
 {
-    const int32_t most =
-        frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
+    const int32_t most = frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
     const int32_t slabs = (slices + most - 1) / most;
     return slabs > 1 ? slabs : 1;
 }
@@ -286,8 +265,7 @@ static int32_t likely_slices(const struct planning *planning, int group)
 {
     const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
     const double slices = 2.0 * reach_of(planning, frame) + 1.0;
-    return lr_listmode_group_has_tof(group) && slices < frame->slices ? (int32_t)slices
-                                                                      : frame->slices;
+    return lr_listmode_group_has_tof(group) && slices < frame->slices ? (int32_t)slices : frame->slices;
 }
 
 /* Sums that the events of a range are likely to have, over all of its slabs. */
@@ -297,8 +275,7 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     int64_t sums = 0;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        sums +=
-            (groups[g + 1] - groups[g]) * slabs_for(planning, frame, likely_slices(planning, g));
+        sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, likely_slices(planning, g));
     }
     return sums;
 }
@@ -321,8 +298,8 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     struct lr_cuda_list_plan *plan = planning->plan;
     const struct lr_items items = {sizeof(*plan->batches), "launches", planning->params->log};
     LR_TRY(lr_grow(&plan->batches, &plan->batch_room, plan->num_batches + 1, &items));
-    plan->batches[plan->num_batches++] = (struct lr_cuda_list_batch){
-        .begin = begin, .chunk = plan->num_chunks, .job = plan->num_jobs};
+    plan->batches[plan->num_batches++] =
+        (struct lr_cuda_list_batch){.begin = begin, .chunk = plan->num_chunks, .job = plan->num_jobs};
     planning->dealt_work = 0;
     return LR_OK;
 }
@@ -349,13 +326,9 @@ static int64_t work_of_piece(const struct portion *portion, int64_t k, const int
 static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
-    if (portion->pieces == NULL) {
-        return count * (slices[1] - slices[0] + portion->line_work);
-    }
+    if (portion->pieces == NULL) return count * (slices[1] - slices[0] + portion->line_work);
     int64_t work = 0;
-    for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) {
-        work += work_of_piece(portion, k, slices);
-    }
+    for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) work += work_of_piece(portion, k, slices);
     return work;
 }
 
@@ -368,10 +341,10 @@ static lr_status add_jobs(struct planning *planning, const struct portion *porti
     LR_TRY(lr_grow(&plan->jobs, &plan->job_room, plan->num_jobs + slabs, &items));
     for (int32_t slab = 0; slab < slabs; slab++) {
         lr_cuda_list_job *job = &plan->jobs[plan->num_jobs++];
-        *job = (lr_cuda_list_job){.chunk = batch->num_chunks,
-                                  .slab = slab,
-                                  .slices = {(int32_t)(first + length * slab / slabs),
-                                             (int32_t)(first + length * (slab + 1) / slabs)}};
+        *job = (lr_cuda_list_job){
+            .chunk = batch->num_chunks,
+            .slab = slab,
+            .slices = {(int32_t)(first + length * slab / slabs), (int32_t)(first + length * (slab + 1) / slabs)}};
         job->work = work_of(portion, job->slices);
     }
     batch->num_jobs += slabs;
@@ -379,8 +352,8 @@ static lr_status add_jobs(struct planning *planning, const struct portion *porti
 }
 
 /* What a launch with these jobs needs. */
-static void take_needs(struct planning *planning, const lr_cuda_list_frame *frame,
-                       const lr_cuda_list_chunk *chunk, int32_t slices)
+static void take_needs(struct planning *planning, const lr_cuda_list_frame *frame, const lr_cuda_list_chunk *chunk,
+                       int32_t slices)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
     struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
@@ -398,8 +371,7 @@ static void take_needs(struct planning *planning, const lr_cuda_list_frame *fram
 static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
-    const struct lr_items items = {sizeof(*plan->chunks), "blocks of events",
-                                   planning->params->log};
+    const struct lr_items items = {sizeof(*plan->chunks), "blocks of events", planning->params->log};
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &plan->frames[axis];
     const int32_t slices = portion->slices[1] - portion->slices[0];
@@ -426,16 +398,14 @@ static int64_t most_sums(const struct lr_cuda_list_plan_params *params)
 
 static bool is_full(const struct planning *planning, int64_t more)
 {
-    const struct lr_cuda_list_batch *batch =
-        &planning->plan->batches[planning->plan->num_batches - 1];
+    const struct lr_cuda_list_batch *batch = &planning->plan->batches[planning->plan->num_batches - 1];
     const int64_t most_events = planning->params->most_events;
     return batch->num_partial > most_sums(planning->params) ||
            (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events);
 }
 
 /* The next events of a group, as many as all chunks have. */
-static struct portion next_portion(const struct planning *planning, int group, int64_t first,
-                                   int64_t end)
+static struct portion next_portion(const struct planning *planning, int group, int64_t first, int64_t end)
 {
     struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)},
                               .line_work = line_work(planning)};
@@ -467,9 +437,7 @@ static int64_t all_work(const struct portion *portion)
 static int64_t find_job_work(const struct planning *planning)
 {
     const struct lr_cuda_list_plan_params *params = planning->params;
-    if (params->jobs_each > 0) {
-        return planning->launch_work / jobs_of(params) + 1;
-    }
+    if (params->jobs_each > 0) return planning->launch_work / jobs_of(params) + 1;
     const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
     const int64_t most_jobs = is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS;
     const int64_t least = planning->launch_work / (most_jobs * params->processors);
@@ -479,16 +447,14 @@ static int64_t find_job_work(const struct planning *planning)
 
 /* The next events of a group in the device's order, so many that each of their slabs is as much work as
  * the next job is to be, and not many more slabs than these need. */
-static struct portion next_ordered(const struct planning *planning, int64_t r, int group,
-                                   int64_t first)
+static struct portion next_ordered(const struct planning *planning, int64_t r, int group, int64_t first)
 {
     const struct lr_cuda_list_order *order = planning->params->order;
     const int64_t *ends = &planning->params->events->groups[r][group];
     const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
     const struct portion empty = {.events = {first, first},
                                   .slices = {INT32_MAX, 0},
-                                  .pieces = order->pieces +
-                                            order->first[r * LR_LISTMODE_GROUPS + group] +
+                                  .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + group] +
                                             (first - ends[0]) / LR_CUDA_LIST_PIECE,
                                   .line_work = line_work(planning)};
     struct portion portion = widen(&empty, ends[1]);
@@ -499,14 +465,12 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
         const int64_t slabs = slabs_for(planning, frame, portion.slices[1] - portion.slices[0]);
         const int64_t more = slabs_for(planning, frame, wider.slices[1] - wider.slices[0]);
         const int64_t enough = job_work * slabs;
-        if (work >= enough || (more > slabs && 2 * work >= enough)) {
-            break;
-        }
+        if (work >= enough || (more > slabs && 2 * work >= enough)) break;
         const int64_t last = (portion.events[1] - first) / LR_CUDA_LIST_PIECE;
         const bool has_new_slices = memcmp(wider.slices, portion.slices, sizeof(wider.slices)) != 0;
         portion = wider;
-        work = has_new_slices ? work_of(&portion, portion.slices)
-                              : work + work_of_piece(&portion, last, portion.slices);
+        work =
+            has_new_slices ? work_of(&portion, portion.slices) : work + work_of_piece(&portion, last, portion.slices);
     }
     portion.slices[0] = (int32_t)smaller(portion.slices[0], portion.slices[1]);
     return portion;
@@ -516,13 +480,10 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
 {
     const int64_t *ends = &planning->params->events->groups[r][group];
     for (int64_t first = ends[0]; first < ends[1];) {
-        const struct portion portion = planning->params->order != NULL
-                                           ? next_ordered(planning, r, group, first)
-                                           : next_portion(planning, group, first, ends[1]);
+        const struct portion portion = planning->params->order != NULL ? next_ordered(planning, r, group, first)
+                                                                       : next_portion(planning, group, first, ends[1]);
         first = portion.events[1];
-        if (is_full(planning, portion.events[1] - portion.events[0])) {
-            LR_TRY(open_batch(planning, portion.events[0]));
-        }
+        if (is_full(planning, portion.events[1] - portion.events[0])) LR_TRY(open_batch(planning, portion.events[0]));
         LR_TRY(add_chunk(planning, group, &portion));
         planning->dealt_work += portion.pieces != NULL ? all_work(&portion) : 0;
     }
@@ -533,11 +494,8 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
 static int compare_jobs(const void *a, const void *b)
 {
     const lr_cuda_list_job *left = a, *right = b;
-    if (left->work != right->work) {
-        return left->work > right->work ? -1 : 1;
-    }
-    return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1)
-                                       : left->slab - right->slab;
+    if (left->work != right->work) return left->work > right->work ? -1 : 1;
+    return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1) : left->slab - right->slab;
 }
 
 static void sort_jobs(struct lr_cuda_list_plan *plan, int64_t first_batch)
@@ -562,8 +520,7 @@ static int64_t find_launch_work(const struct planning *planning, int64_t r)
     for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
         const int64_t *ends = &planning->params->events->groups[r][g];
         const struct portion all = {.events = {ends[0], ends[1]},
-                                    .pieces =
-                                        order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
+                                    .pieces = order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
                                     .line_work = line_work(planning)};
         work += all_work(&all);
     }
@@ -574,21 +531,16 @@ static lr_status plan_range(struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
     planning->plan->range_batches[r] = planning->plan->num_batches;
-    if (groups[0] == groups[LR_LISTMODE_GROUPS]) {
-        return LR_OK;
-    }
+    if (groups[0] == groups[LR_LISTMODE_GROUPS]) return LR_OK;
     planning->chunk_events = find_chunk_events(planning, r);
     planning->launch_work = find_launch_work(planning, r);
     LR_TRY(open_batch(planning, groups[0]));
-    for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
-        LR_TRY(plan_group(planning, r, group));
-    }
+    for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(plan_group(planning, r, group));
     sort_jobs(planning->plan, planning->plan->range_batches[r]);
     return LR_OK;
 }
 
-lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan,
-                                 const struct lr_cuda_list_plan_params *params)
+lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params)
 {
     *plan = (struct lr_cuda_list_plan){0};
     LR_TRY(init_frames(plan, params));
@@ -596,19 +548,13 @@ lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan,
     return LR_OK;
 }
 
-lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan,
-                                 const struct lr_cuda_list_plan_params *params)
+lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params)
 {
     const int64_t num_ranges = params->events->layout.num_pairs;
     struct planning planning = {.plan = plan, .params = params};
-    plan->range_batches =
-        lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
-    if (plan->range_batches == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t r = 0; r < num_ranges; r++) {
-        LR_TRY(plan_range(&planning, r));
-    }
+    plan->range_batches = lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
+    if (plan->range_batches == NULL) return LR_FAILED;
+    for (int64_t r = 0; r < num_ranges; r++) LR_TRY(plan_range(&planning, r));
     plan->range_batches[num_ranges] = plan->num_batches;
     return LR_OK;
 }

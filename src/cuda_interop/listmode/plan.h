@@ -12,11 +12,11 @@
 struct lr_cuda_list_plan_params {
     const struct lr_listmode_model *model;
     const struct lr_listmode_events *events;
-    int processors;       /* of the device */
-    int jobs_each;        /* for each of them, about; 0 = the usual number */
-    int64_t shared_room;  /* bytes that a block may have; 0: nothing is tiled */
-    int64_t most_events;  /* of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
-    int64_t most_partial; /* sums of a launch, about; 0 = the usual number */
+    int processors;                         /* of the device */
+    int jobs_each;                          /* for each of them, about; 0 = the usual number */
+    int64_t shared_room;                    /* bytes that a block may have; 0: nothing is tiled */
+    int64_t most_events;                    /* of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
+    int64_t most_partial;                   /* sums of a launch, about; 0 = the usual number */
     const struct lr_cuda_list_order *order; /* how the device has the events; NULL = as `events` */
     const lr_log *log;
 };
@@ -50,12 +50,10 @@ struct lr_cuda_list_plan {
 int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 
 /* Frames and the tube. Finish the plan in any case. errors: LR_USAGE for an image of too many voxels. */
-lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan,
-                                 const struct lr_cuda_list_plan_params *params);
+lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
 /* After that, chunks, jobs and batches. errors: LR_FAILED without memory. */
-lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan,
-                                 const struct lr_cuda_list_plan_params *params);
+lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
 
 #endif

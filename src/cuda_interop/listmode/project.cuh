@@ -33,10 +33,7 @@ struct list_block {
     }
 
     /* Numbers of the slab, margins included, and where they begin. */
-    __host__ __device__ int cells() const
-    {
-        return (int)cells_of(frame, job.slices[1] - job.slices[0]);
-    }
+    __host__ __device__ int cells() const { return (int)cells_of(frame, job.slices[1] - job.slices[0]); }
     __host__ __device__ float *numbers(const lr_cuda_list_pass &pass) const
     {
         return pass.numbers + frame.begin + (int64_t)job.slices[0] * frame.plane;
@@ -60,51 +57,40 @@ enum list_lines { FOUND, FOUND_IN_BINS, KEPT, KEPT_IN_BINS, NUM_LINES };
 __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &events)
 {
     const bool in_bins = events.bin_mm != nullptr;
-    return events.lines == nullptr ? (in_bins ? FOUND_IN_BINS : FOUND)
-                                   : (in_bins ? KEPT_IN_BINS : KEPT);
+    return events.lines == nullptr ? (in_bins ? FOUND_IN_BINS : FOUND) : (in_bins ? KEPT_IN_BINS : KEPT);
 }
 
 /* The slices of an event's line in a block's slab, from lines that are kept where there are any. */
 template <class Sharer, list_lines Lines, class Taker>
-__host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_block &block,
-                                     int64_t k, Taker &taker)
+__host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_block &block, int64_t k, Taker &taker)
 {
     if constexpr (Lines == KEPT || Lines == KEPT_IN_BINS) {
         const lr_cuda_list_line line = pass.events.lines[k];
-        share_line<Sharer, Lines == KEPT_IN_BINS>(pass, block.frame, line, block.chunk.has_tof != 0,
-                                                  block.job.slices, taker);
+        share_line<Sharer, Lines == KEPT_IN_BINS>(pass, block.frame, line, block.chunk.has_tof != 0, block.job.slices,
+                                                  taker);
     } else {
-        const line_walk walk =
-            find_walk(pass, block.frame, block.chunk.has_tof, k, block.job.slices);
-        share_walk<Sharer, Lines == FOUND_IN_BINS>(pass, block.frame, walk, block.job.slices[0],
-                                                   taker);
+        const line_walk walk = find_walk(pass, block.frame, block.chunk.has_tof, k, block.job.slices);
+        share_walk<Sharer, Lines == FOUND_IN_BINS>(pass, block.frame, walk, block.job.slices[0], taker);
     }
 }
 
 template <class Sharer, list_lines Lines, class Tile>
-__host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const list_block &block,
-                                         int event, const Tile &tile)
+__host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const list_block &block, int event,
+                                         const Tile &tile)
 {
     const int64_t k = block.chunk.begin + event;
     line_reader<Tile> reader = {tile, 0.0f};
-    if (pass.places.map == nullptr || place_of(pass, k) >= 0) {
-        share_event<Sharer, Lines>(pass, block, k, reader);
-    }
-    pass.partial[block.chunk.partial + (int64_t)block.job.slab * block.chunk.count + event] =
-        reader.sum;
+    if (pass.places.map == nullptr || place_of(pass, k) >= 0) share_event<Sharer, Lines>(pass, block, k, reader);
+    pass.partial[block.chunk.partial + (int64_t)block.job.slab * block.chunk.count + event] = reader.sum;
 }
 
-__host__ __device__ inline void put_value(const lr_cuda_list_pass &pass,
-                                          const lr_cuda_list_chunk &chunk, int event)
+__host__ __device__ inline void put_value(const lr_cuda_list_pass &pass, const lr_cuda_list_chunk &chunk, int event)
 {
     const int64_t place = place_of(pass, chunk.begin + event);
     double sum = 0;
-    for (int slab = 0; slab < chunk.slabs; slab++) {
+    for (int slab = 0; slab < chunk.slabs; slab++)
         sum += (double)pass.partial[chunk.partial + (int64_t)slab * chunk.count + event];
-    }
-    if (place >= 0) {
-        pass.values[place] = (float)sum;
-    }
+    if (place >= 0) pass.values[place] = (float)sum;
 }
 
 /* --- back --- */
@@ -116,16 +102,14 @@ __host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
-__host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const list_block &block,
-                                          int event)
+__host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const list_block &block, int event)
 {
     return value_at(pass, block.chunk.begin + event);
 }
 
 /* How large an event is among those of a block: its value. */
 struct list_sizes {
-    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block,
-                                        int event)
+    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
         return fabsf(value_of(pass, block, event));
     }
@@ -143,8 +127,8 @@ struct list_taking {
 };
 
 template <class Sharer, list_lines Lines, class Tile>
-__host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_block &block,
-                                      int event, const list_taking &taking, const Tile &tile)
+__host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_block &block, int event,
+                                      const list_taking &taking, const Tile &tile)
 {
     const float value = value_of(pass, block, event);
     if (value != 0.0f && taking.takes(value)) {
@@ -191,25 +175,22 @@ constexpr int most_others = 160;
 /* --- images and frames --- */
 
 /* Of a frame's number its voxel in the grid's order; -1: it is of a margin. */
-__host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing,
-                                            const lr_cuda_list_frame &frame, int64_t number)
+__host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing, const lr_cuda_list_frame &frame,
+                                            int64_t number)
 {
     const int64_t slice = number / frame.plane;
     const int within = (int)(number - slice * frame.plane);
     const int row = within / frame.pitch;
     const int u = row - (frame.window[0] - 1);
     const int v = within - row * frame.pitch - (frame.window[1] - 1);
-    const bool is_voxel =
-        slice < frame.slices && u >= 0 && u < frame.size[0] && v >= 0 && v < frame.size[1];
+    const bool is_voxel = slice < frame.slices && u >= 0 && u < frame.size[0] && v >= 0 && v < frame.size[1];
     const int64_t steps[3] = {1, framing.size[0], (int64_t)framing.size[0] * framing.size[1]};
-    return is_voxel
-               ? slice * steps[frame.axis] + u * steps[frame.across[0]] + v * steps[frame.across[1]]
-               : -1;
+    return is_voxel ? slice * steps[frame.axis] + u * steps[frame.across[0]] + v * steps[frame.across[1]] : -1;
 }
 
 /* Number k of a frame. */
-__host__ __device__ inline void fill_number(const lr_cuda_list_framing &framing,
-                                            const lr_cuda_list_frame &frame, int64_t k)
+__host__ __device__ inline void fill_number(const lr_cuda_list_framing &framing, const lr_cuda_list_frame &frame,
+                                            int64_t k)
 {
     const int64_t voxel = voxel_of(framing, frame, k);
     framing.numbers[frame.begin + k] = voxel >= 0 ? framing.image[voxel] : 0.0f;
@@ -219,16 +200,15 @@ __host__ __device__ inline void fill_number(const lr_cuda_list_framing &framing,
 __host__ __device__ inline void add_frames(const lr_cuda_list_framing &framing, int64_t k)
 {
     const int64_t line = k / framing.size[0];
-    const int at[3] = {(int)(k - line * framing.size[0]), (int)(line % framing.size[1]),
-                       (int)(line / framing.size[1])};
+    const int at[3] = {(int)(k - line * framing.size[0]), (int)(line % framing.size[1]), (int)(line / framing.size[1])};
     double sum = 0;
     for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
         const lr_cuda_list_frame &frame = framing.frames[axis];
         if (frame.has_events) {
             const int u = at[frame.across[0]] + frame.window[0] - 1;
             const int v = at[frame.across[1]] + frame.window[1] - 1;
-            sum += (double)framing.numbers[frame.begin + (int64_t)at[axis] * frame.plane +
-                                           (int64_t)u * frame.pitch + v];
+            sum +=
+                (double)framing.numbers[frame.begin + (int64_t)at[axis] * frame.plane + (int64_t)u * frame.pitch + v];
         }
     }
     framing.image[k] = (float)sum;

@@ -23,8 +23,7 @@ struct share_window {
 struct gaussian_share {
     __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
     {
-        return power_of_two(-fminf(square, tube.half)) *
-               between_0_and_1(tube.rim - tube.fall * square);
+        return power_of_two(-fminf(square, tube.half)) * between_0_and_1(tube.rim - tube.fall * square);
     }
 };
 
@@ -34,8 +33,7 @@ struct table_share {
         const float entry = fminf(sqrtf(fmaxf(square, 0.0f)) * tube.entries, (float)tube.last);
         const int k = (int)entry;
         const float low = tube.table[k], high = tube.table[k + 1];
-        return (low + (entry - (float)k) * (high - low)) *
-               between_0_and_1(tube.rim - tube.fall * square);
+        return (low + (entry - (float)k) * (high - low)) * between_0_and_1(tube.rim - tube.fall * square);
     }
 };
 
@@ -59,8 +57,7 @@ template <class Share, class Taker> struct tube_sharer {
     }
 
     /* Windows of up to U times V voxels, all at once. */
-    template <int U, int V>
-    __host__ __device__ void share(const share_window &window, float factor, Taker &taker) const
+    template <int U, int V> __host__ __device__ void share(const share_window &window, float factor, Taker &taker) const
     {
         float shares[U][V], v[V], of_v[V], sum = 0;
 #pragma unroll
@@ -88,8 +85,7 @@ template <class Share, class Taker> struct tube_sharer {
     }
 
     /* What `each` does with the shares of a row of a window, and their places in the plane. */
-    template <class Each>
-    __host__ __device__ void each_share(const share_window &window, Each &&each) const
+    template <class Each> __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
         const int rows = voxels_of(window, 0), columns = voxels_of(window, 1);
         for (int i = 0; i < rows; i++) {
@@ -121,21 +117,19 @@ template <class Share, class Taker> struct tube_sharer {
     }
 
     /* Lanes go together, through the smallest window that holds those of all. */
-    __host__ __device__ void operator()(const share_window &window, float factor,
-                                        Taker &taker) const
+    __host__ __device__ void operator()(const share_window &window, float factor, Taker &taker) const
     {
         const float span = fmaxf(window.span[0], window.span[1]);
-        if (!any_lane_of(span >= 4.0f)) {
+        if (!any_lane_of(span >= 4.0f))
             share<4, 4>(window, factor, taker);
-        } else if (any_lane_of(span >= 5.0f)) {
+        else if (any_lane_of(span >= 5.0f))
             share_any(window, factor, taker);
-        } else if (!any_lane_of(window.span[0] >= 4.0f)) {
+        else if (!any_lane_of(window.span[0] >= 4.0f))
             share<4, 5>(window, factor, taker);
-        } else if (!any_lane_of(window.span[1] >= 4.0f)) {
+        else if (!any_lane_of(window.span[1] >= 4.0f))
             share<5, 4>(window, factor, taker);
-        } else {
+        else
             share<5, 5>(window, factor, taker);
-        }
     }
 };
 
@@ -145,17 +139,14 @@ template <class Share, class Taker> struct tube_sharer {
 template <class Taker> struct line_sharer {
     int pitch;
 
-    __host__ __device__ line_sharer(const lr_cuda_list_pass &, const lr_cuda_list_frame &frame,
-                                    const line_walk &)
+    __host__ __device__ line_sharer(const lr_cuda_list_pass &, const lr_cuda_list_frame &frame, const line_walk &)
         : pitch(frame.pitch)
     {
     }
-    __host__ __device__ void operator()(const share_window &window, float factor,
-                                        Taker &taker) const
+    __host__ __device__ void operator()(const share_window &window, float factor, Taker &taker) const
     {
         const float u = -window.off[0], v = -window.off[1];
-        const float shares[2][2] = {{(1.0f - u) * (1.0f - v), (1.0f - u) * v},
-                                    {u * (1.0f - v), u * v}};
+        const float shares[2][2] = {{(1.0f - u) * (1.0f - v), (1.0f - u) * v}, {u * (1.0f - v), u * v}};
         taker.template take<2, 2>(shares, factor, window.at, pitch);
     }
 };
@@ -190,8 +181,7 @@ struct crossings {
 
     /* False: no voxel of the image is in the window. The first voxel is the lowest one not below
      * crossing - half; where rounding takes another one, its share is 0. */
-    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk,
-                                  share_window &window) const
+    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, share_window &window) const
     {
         unsigned place[2];
         bool is_inside = true;
@@ -212,9 +202,8 @@ struct crossings {
 
 /* Goes through a walk's slices; first: the slice whose plane the taker's numbers begin with. */
 template <class Sharer, class Factors, class Taker>
-__host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const line_walk &walk,
-                                      const Sharer &sharer, const Factors &factor_of,
-                                      crossings &crossing, int first, Taker &taker)
+__host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const line_walk &walk, const Sharer &sharer,
+                                      const Factors &factor_of, crossings &crossing, int first, Taker &taker)
 {
     int plane = (walk.slices[0] - first) * frame.plane;
     for (int slice = walk.slices[0]; slice < walk.slices[1]; slice++) {
@@ -234,23 +223,19 @@ template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk, int first, Taker &taker)
 {
-    if (walk.slices[0] >= walk.slices[1]) {
-        return;
-    }
+    if (walk.slices[0] >= walk.slices[1]) return;
     const Sharer sharer(pass, frame, walk);
     const slice_factors<InBins> factors(pass, walk);
     crossings crossing(frame, walk);
     share_slices(
-        frame, walk, sharer, [&](int slice) { return factors.at(pass, walk, slice); }, crossing,
-        first, taker);
+        frame, walk, sharer, [&](int slice) { return factors.at(pass, walk, slice); }, crossing, first, taker);
 }
 
 /* --- lines that are kept --- */
 
 /* Without the paper's values, and where slices are short against a standard deviation. */
-__host__ __device__ inline void make_line(const lr_cuda_list_pass &pass,
-                                          const lr_cuda_list_frame &frame, bool has_tof, int64_t k,
-                                          lr_cuda_list_line &line)
+__host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
+                                          int64_t k, lr_cuda_list_line &line)
 {
     const int32_t all[2] = {0, frame.slices};
     const line_walk walk = find_walk(pass, frame, has_tof, k, all);
@@ -276,21 +261,16 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass,
 
 /* The factor of a line's slice, `number` slices behind its first one: slice_factors in one formula, whether
  * the slice is cut or not. */
-template <bool InBins>
-__host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
+template <bool InBins> __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
 {
     const float middle = line.place + (float)number * line.step_along;
     const float half = 0.5f * line.step_along;
     const float low = fmaxf(middle - half, line.begin), high = fminf(middle + half, line.end);
     const bool is_whole = middle - half >= line.begin && middle + half <= line.end;
     const float width = is_whole ? line.step_along : fmaxf(high - low, 0.0f);
-    if (!has_tof) {
-        return line.peak * width;
-    }
+    if (!has_tof) return line.peak * width;
     const float off = is_whole ? middle : 0.5f * (low + high), y = off * off;
-    if (InBins && line.peak > 0.0f) {
-        return held_of_bin(off, 0.5f * width, line.peak);
-    }
+    if (InBins && line.peak > 0.0f) return held_of_bin(off, 0.5f * width, line.peak);
     const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
     const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
     return (float)(list_density / list_held) * width * power_of_two(y * -0.72134752f) * even;
@@ -299,15 +279,12 @@ __host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has
 /* Shares those of a kept line's slices that are between limits[0] and limits[1]. */
 template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    const lr_cuda_list_line &line, bool has_tof,
-                                    const int32_t limits[2], Taker &taker)
+                                    const lr_cuda_list_line &line, bool has_tof, const int32_t limits[2], Taker &taker)
 {
     line_walk walk = {};
     walk.slices[0] = line.slices[0] > limits[0] ? line.slices[0] : limits[0];
     walk.slices[1] = line.slices[1] < limits[1] ? line.slices[1] : limits[1];
-    if (walk.slices[0] >= walk.slices[1]) {
-        return;
-    }
+    if (walk.slices[0] >= walk.slices[1]) return;
     walk.uu = line.uu;
     walk.uv = line.uv;
     walk.vv = line.vv;
@@ -317,8 +294,7 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
     crossings crossing(line);
     crossing.go_on(walk.slices[0] - line.slices[0]);
     share_slices(
-        frame, walk, sharer,
-        [&](int slice) { return factor_of_line<InBins>(line, has_tof, slice - line.slices[0]); },
+        frame, walk, sharer, [&](int slice) { return factor_of_line<InBins>(line, has_tof, slice - line.slices[0]); },
         crossing, limits[0], taker);
 }
 
@@ -330,16 +306,13 @@ template <class Tile> struct line_reader {
     Tile tile;
     float sum;
 
-    template <int U, int V>
-    __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
+    template <int U, int V> __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
     {
         float slice = 0;
 #pragma unroll
         for (int i = 0; i < U; i++) {
 #pragma unroll
-            for (int j = 0; j < V; j++) {
-                slice += shares[i][j] * tile.load(at + i * pitch + j);
-            }
+            for (int j = 0; j < V; j++) slice += shares[i][j] * tile.load(at + i * pitch + j);
         }
         sum += scale * slice;
     }
@@ -350,16 +323,13 @@ template <class Tile> struct line_writer {
     Tile tile;
     float value;
 
-    template <int U, int V>
-    __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
+    template <int U, int V> __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
     {
         const float scaled = value * scale;
 #pragma unroll
         for (int i = 0; i < U; i++) {
 #pragma unroll
-            for (int j = 0; j < V; j++) {
-                tile.add(at + i * pitch + j, scaled * shares[i][j]);
-            }
+            for (int j = 0; j < V; j++) tile.add(at + i * pitch + j, scaled * shares[i][j]);
         }
     }
     __host__ __device__ void take_one(float element, int at)

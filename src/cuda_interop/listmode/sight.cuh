@@ -16,8 +16,7 @@ struct placed_face {
     int module;
     double centre[3], across[3], along[3], normal[3], half_mm[2];
 
-    __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int crystal)
+    __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int crystal)
         : module(pass.exact.module_of[crystal])
     {
         const lr_cuda_list_hit &hit = pass.events.hits[crystal];
@@ -53,8 +52,8 @@ __host__ __device__ inline double product_of(const double a[3], const double b[3
 /* --- planes --- */
 
 /* Leaves out planes where no point of an axis is within reach of the crossing. */
-__host__ __device__ inline void narrow_planes(lr_cuda_list_sight &sight, double at, double step,
-                                              double points, double reach)
+__host__ __device__ inline void narrow_planes(lr_cuda_list_sight &sight, double at, double step, double points,
+                                              double reach)
 {
     const double first = (double)sight.planes[0], last = (double)sight.planes[1];
     const double low = -reach, high = points - 1.0 + reach;
@@ -68,17 +67,14 @@ __host__ __device__ inline void narrow_planes(lr_cuda_list_sight &sight, double 
 }
 
 /* Planes that the faces and time of flight (as of exact_line) leave. */
-__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
-                                            const lr_cuda_list_points &grid,
+__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid,
                                             const placed_face faces[2], const double reaches[2][3],
-                                            const double direction[3], const double tof[3],
-                                            lr_cuda_list_sight &sight)
+                                            const double direction[3], const double tof[3], lr_cuda_list_sight &sight)
 {
     double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
     double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
     if (tof[1] > 0) {
-        const double centre =
-            0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
+        const double centre = 0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
         const double most = (3.0 * tof[1] + 0.5 * tof[2]) * direction[0] + pass.exact.reach_mm;
         low = fmax(low, centre - most);
         high = fmin(high, centre + most);
@@ -92,8 +88,7 @@ __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
 
 /* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
  * one reach to the other; which part it is in a plane is known up to `slack`. */
-__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid,
-                                               const placed_face faces[2],
+__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, const placed_face faces[2],
                                                const double reaches[2][3], const double slopes[2],
                                                lr_cuda_list_sight &sight)
 {
@@ -108,9 +103,7 @@ __host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid,
         at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
         most[c] = fmax(here, there);
         more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
-        from[c] = slack > 0.25
-                      ? most[c]
-                      : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
+        from[c] = slack > 0.25 ? most[c] : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
         narrow_planes(sight, at[c], step[c], grid.points[1 + c], most[c]);
     }
     for (int c = 0; c < 2; c++) {
@@ -132,20 +125,16 @@ struct exact_line {
     double slopes[2], reaches[2][3];
     double tof[3]; /* centre, sigma (0 = none) and width of the bin */
 
-    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                   bool has_tof, int64_t k)
+    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
+                                   int64_t k)
         : is_turned(pass.events.hits[pass.events.crystals[1][k]].mm[frame.axis] <
                     pass.events.hits[pass.events.crystals[0][k]].mm[frame.axis]),
           faces{{pass, frame, pass.events.crystals[is_turned ? 1 : 0][k]},
                 {pass, frame, pass.events.crystals[is_turned ? 0 : 1][k]}}
     {
-        for (int c = 0; c < 3; c++) {
-            direction[c] = faces[1].centre[c] - faces[0].centre[c];
-        }
+        for (int c = 0; c < 3; c++) direction[c] = faces[1].centre[c] - faces[0].centre[c];
         const double per_length = per_root(product_of(direction, direction));
-        for (int c = 0; c < 3; c++) {
-            direction[c] *= per_length;
-        }
+        for (int c = 0; c < 3; c++) direction[c] *= per_length;
         per_along = 1.0 / direction[0];
         slopes[0] = direction[1] * per_along;
         slopes[1] = direction[2] * per_along;
@@ -169,8 +158,7 @@ struct exact_line {
         lean[2] = (float)(-sign * product_of(face.normal, direction));
     }
 
-    __host__ __device__ lr_cuda_list_sight sight(const lr_cuda_list_pass &pass,
-                                                 const lr_cuda_list_points &grid) const
+    __host__ __device__ lr_cuda_list_sight sight(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid) const
     {
         lr_cuda_list_sight sight = {};
         find_planes(pass, grid, faces, reaches, direction, tof, sight);
@@ -182,15 +170,9 @@ struct exact_line {
         sight.length_mm = (float)length_mm;
         find_lean(faces[0], -1.0, sight.low_lean);
         find_lean(faces[1], 1.0, sight.high_lean);
-        for (int end = 0; end < 2; end++) {
-            sight.modules[end] = faces[end].module;
-        }
-        if (faces[0].module == faces[1].module) {
-            sight.planes[1] = sight.planes[0];
-        }
-        if (tof[1] > 0) {
-            find_time(grid, way_mm - 0.5 * length_mm - tof[0], sight);
-        }
+        for (int end = 0; end < 2; end++) sight.modules[end] = faces[end].module;
+        if (faces[0].module == faces[1].module) sight.planes[1] = sight.planes[0];
+        if (tof[1] > 0) find_time(grid, way_mm - 0.5 * length_mm - tof[0], sight);
         return sight;
     }
 
@@ -214,12 +196,11 @@ struct exact_line {
 };
 
 /* Of arranged event k: kept, or found. */
-__host__ __device__ inline lr_cuda_list_sight
-sight_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof, int64_t k)
+__host__ __device__ inline lr_cuda_list_sight sight_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                                       bool has_tof, int64_t k)
 {
-    return pass.events.sights != nullptr
-               ? pass.events.sights[k]
-               : exact_line(pass, frame, has_tof, k).sight(pass, frame.points);
+    return pass.events.sights != nullptr ? pass.events.sights[k]
+                                         : exact_line(pass, frame, has_tof, k).sight(pass, frame.points);
 }
 
 #endif

@@ -23,10 +23,7 @@ extern __shared__ float4 shared_numbers[];
 __device__ unsigned shared_begin()
 {
     unsigned begin;
-    asm volatile("mov.u32 %0, %1;"
-                 : "=r"(begin)
-                 : "r"((unsigned)__cvta_generic_to_shared(shared_numbers))
-                 : "memory");
+    asm volatile("mov.u32 %0, %1;" : "=r"(begin) : "r"((unsigned)__cvta_generic_to_shared(shared_numbers)) : "memory");
     return begin;
 }
 
@@ -49,12 +46,8 @@ struct shared_floats {
 
     __device__ void add(int at, float number) const
     {
-        if (number != 0.0f) {
-            asm volatile("red.shared.add.f32 [%0], %1;"
-                         :
-                         : "r"(base + 4u * (unsigned)at), "f"(number)
-                         : "memory");
-        }
+        if (number != 0.0f)
+            asm volatile("red.shared.add.f32 [%0], %1;" : : "r"(base + 4u * (unsigned)at), "f"(number) : "memory");
     }
 };
 
@@ -68,9 +61,7 @@ struct global_sums {
 
     __device__ void add(int at, float number) const
     {
-        if (number != 0.0f) {
-            atomicAdd(numbers + at, number);
-        }
+        if (number != 0.0f) atomicAdd(numbers + at, number);
     }
 };
 
@@ -90,9 +81,7 @@ __device__ int next_events()
 
 __device__ void begin_events()
 {
-    if (threadIdx.x == 0) {
-        num_taken = 0;
-    }
+    if (threadIdx.x == 0) num_taken = 0;
     __syncthreads();
 }
 
@@ -102,17 +91,11 @@ __device__ void begin_events()
 __device__ double sum_of_block(double mine)
 {
     __shared__ double sums[most_threads / 32];
-    for (int lanes = 16; lanes > 0; lanes /= 2) {
-        mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
-    }
-    if (threadIdx.x % 32 == 0) {
-        sums[threadIdx.x / 32] = mine;
-    }
+    for (int lanes = 16; lanes > 0; lanes /= 2) mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = mine;
     __syncthreads();
     double sum = 0;
-    for (unsigned warp = 0; warp < blockDim.x / 32; warp++) {
-        sum += sums[warp];
-    }
+    for (unsigned warp = 0; warp < blockDim.x / 32; warp++) sum += sums[warp];
     __syncthreads();
     return sum;
 }
@@ -121,14 +104,11 @@ __device__ double sum_of_block(double mine)
 __shared__ int num_others, others[most_others];
 
 /* The mean of the logarithms of the events' sizes, of some of them. */
-template <class Sizes>
-__device__ double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &block)
+template <class Sizes> __device__ double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const int samples = min((int)blockDim.x, block.chunk.count);
     float size = 0;
-    if ((int)threadIdx.x < samples) {
-        size = Sizes::of(pass, block, sample_event(block, (int)threadIdx.x, samples));
-    }
+    if ((int)threadIdx.x < samples) size = Sizes::of(pass, block, sample_event(block, (int)threadIdx.x, samples));
     const bool is_any = size > 0.0f && size < INFINITY;
     const double logs = sum_of_block(is_any ? (double)log2f(size) : 0.0);
     const double count = sum_of_block(is_any ? 1.0 : 0.0);
@@ -136,8 +116,7 @@ __device__ double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &
 }
 
 /* The sum of the values that are taken; the others are listed. */
-__device__ double add_values(const lr_cuda_list_pass &pass, const list_block &block,
-                             const list_taking &taking)
+__device__ double add_values(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking)
 {
     double total = 0;
     for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
@@ -162,18 +141,14 @@ struct slab_sums {
 __device__ void clear_slab(const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
-    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
-        shared_numbers[k] = make_float4(0, 0, 0, 0);
-    }
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) shared_numbers[k] = make_float4(0, 0, 0, 0);
 }
 
 /* Clears the slab, and finds what its events' values are multiplied by. */
 __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     clear_slab(block);
-    if (threadIdx.x == 0) {
-        num_others = 0;
-    }
+    if (threadIdx.x == 0) num_others = 0;
     /* Behind its barriers all is cleared. */
     list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
     const double total = add_values(pass, block, taking);
@@ -199,22 +174,19 @@ __device__ float4 quad_of(int k, const slab_sums &held)
 {
     const int4 sum = reinterpret_cast<const int4 *>(shared_numbers)[k];
     const float unit = 1.0f / held.taking.scale;
-    return held.are_floats ? shared_numbers[k]
-                           : make_float4((float)sum.x * unit, (float)sum.y * unit,
-                                         (float)sum.z * unit, (float)sum.w * unit);
+    return held.are_floats
+               ? shared_numbers[k]
+               : make_float4((float)sum.x * unit, (float)sum.y * unit, (float)sum.z * unit, (float)sum.w * unit);
 }
 
-__device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block,
-                           const slab_sums &held)
+__device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block, const slab_sums &held)
 {
     float4 *to = reinterpret_cast<float4 *>(block.numbers(pass));
     const int quads = (block.cells() + 3) / 4;
     __syncthreads();
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
         const float4 quad = quad_of(k, held);
-        if (quad.x != 0 || quad.y != 0 || quad.z != 0 || quad.w != 0) {
-            add_quad(to + k, quad);
-        }
+        if (quad.x != 0 || quad.y != 0 || quad.z != 0 || quad.w != 0) add_quad(to + k, quad);
     }
 }
 

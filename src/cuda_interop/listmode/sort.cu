@@ -11,23 +11,19 @@ namespace
 
 constexpr unsigned group = 256;
 
-__global__ void __launch_bounds__(group)
-    gather_events(const __grid_constant__ lr_cuda_list_gather gather)
+__global__ void __launch_bounds__(group) gather_events(const __grid_constant__ lr_cuda_list_gather gather)
 {
     const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
     if (k < gather.count) {
         const int32_t from = gather.numbers[k];
-        for (int array = 0; array < gather.num_arrays; array++) {
-            gather.to[array][k] = gather.from[array][from];
-        }
+        for (int array = 0; array < gather.num_arrays; array++) gather.to[array][k] = gather.from[array][from];
     }
 }
 
 cudaError_t sort_pairs(void *room, size_t &bytes, const lr_cuda_list_sort &sort)
 {
-    return cub::DeviceRadixSort::SortPairs(room, bytes, sort.keys[0], sort.keys[1], sort.numbers[0],
-                                           sort.numbers[1], sort.count, 0, sort.bits,
-                                           static_cast<cudaStream_t>(sort.stream));
+    return cub::DeviceRadixSort::SortPairs(room, bytes, sort.keys[0], sort.keys[1], sort.numbers[0], sort.numbers[1],
+                                           sort.count, 0, sort.bits, static_cast<cudaStream_t>(sort.stream));
 }
 
 } // namespace

@@ -24,9 +24,7 @@ struct ordering {
 static int group_at(const int64_t *groups, int64_t k)
 {
     int group = 0;
-    while (k >= groups[group + 1]) {
-        group++;
-    }
+    while (k >= groups[group + 1]) group++;
     return group;
 }
 
@@ -37,29 +35,20 @@ static void order_range(struct ordering *ordering, int64_t r)
     const int64_t begin = events->offsets[r], end = events->offsets[r + 1];
     int64_t next[LR_LISTMODE_GROUPS + 1];
     memcpy(next, events->groups[r], sizeof(next));
-    for (int64_t k = begin; k < end; k++) {
-        ordering->numbers[events->number[k]] = k;
-    }
+    for (int64_t k = begin; k < end; k++) ordering->numbers[events->number[k]] = k;
     for (int64_t k = begin; k < end; k++) {
         const int64_t from = ordering->numbers[k - begin];
-        const int64_t to = ordering->variant == LR_LISTMODE_PARTITIONED
-                               ? next[group_at(events->groups[r], from)]++
-                               : k;
+        const int64_t to = ordering->variant == LR_LISTMODE_PARTITIONED ? next[group_at(events->groups[r], from)]++ : k;
         ordering->order[to] = from;
     }
 }
 
 static void order_all(struct ordering *ordering)
 {
-    for (int64_t r = 0; r < ordering->events->layout.num_pairs; r++) {
-        if (ordering->variant < LR_LISTMODE_SORTED) {
-            order_range(ordering, r);
-        }
-    }
-    for (int64_t k = 0;
-         ordering->variant >= LR_LISTMODE_SORTED && k < ordering->events->layout.count; k++) {
+    for (int64_t r = 0; r < ordering->events->layout.num_pairs; r++)
+        if (ordering->variant < LR_LISTMODE_SORTED) order_range(ordering, r);
+    for (int64_t k = 0; ordering->variant >= LR_LISTMODE_SORTED && k < ordering->events->layout.count; k++)
         ordering->order[k] = k;
-    }
 }
 
 /* --- on the device --- */
@@ -71,8 +60,8 @@ static lr_cuda_list_record *make_records(const struct ordering *ordering, const 
     lr_cuda_list_record *records = lr_alloc(count, sizeof(*records), "events", log);
     for (int64_t k = 0; records != NULL && k < count; k++) {
         const int64_t from = ordering->order[k];
-        records[k] = (lr_cuda_list_record){events->crystals[0][from], events->crystals[1][from],
-                                           events->tof_mm[from], events->number[from]};
+        records[k] = (lr_cuda_list_record){events->crystals[0][from], events->crystals[1][from], events->tof_mm[from],
+                                           events->number[from]};
     }
     return records;
 }
@@ -80,20 +69,17 @@ static lr_cuda_list_record *make_records(const struct ordering *ordering, const 
 static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_t bytes)
 {
     void *to = lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"events", from, bytes});
-    const lr_status status =
-        lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
+    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
     return status == LR_OK ? to : NULL;
 }
 
 /* One of the records' members, of all of them: spare has room for it. */
-static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records,
-                           size_t offset, const struct ordering *ordering)
+static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records, size_t offset,
+                           const struct ordering *ordering)
 {
     int32_t *spare = (int32_t *)ordering->order; /* no longer needed, and twice as long */
     const int64_t count = ordering->events->layout.count;
-    for (int64_t k = 0; k < count; k++) {
-        memcpy(&spare[k], (const char *)&records[k] + offset, sizeof(*spare));
-    }
+    for (int64_t k = 0; k < count; k++) memcpy(&spare[k], (const char *)&records[k] + offset, sizeof(*spare));
     return upload(memory, spare, count * (int64_t)sizeof(*spare));
 }
 
@@ -104,18 +90,13 @@ static lr_status upload_events(struct lr_cuda_list_steps *steps, const struct or
     lr_cuda_list_events *events = &steps->events;
     bool has_all = records != NULL;
     if (has_all && ordering->variant == LR_LISTMODE_SIMPLE) {
-        steps->records =
-            upload(memory, records, ordering->events->layout.count * (int64_t)sizeof(*records));
+        steps->records = upload(memory, records, ordering->events->layout.count * (int64_t)sizeof(*records));
         has_all = steps->records != NULL;
     } else if (has_all) {
-        events->crystals[0] =
-            upload_member(memory, records, offsetof(lr_cuda_list_record, a), ordering);
-        events->crystals[1] =
-            upload_member(memory, records, offsetof(lr_cuda_list_record, b), ordering);
-        events->tof_mm =
-            upload_member(memory, records, offsetof(lr_cuda_list_record, tof_mm), ordering);
-        events->number =
-            upload_member(memory, records, offsetof(lr_cuda_list_record, number), ordering);
+        events->crystals[0] = upload_member(memory, records, offsetof(lr_cuda_list_record, a), ordering);
+        events->crystals[1] = upload_member(memory, records, offsetof(lr_cuda_list_record, b), ordering);
+        events->tof_mm = upload_member(memory, records, offsetof(lr_cuda_list_record, tof_mm), ordering);
+        events->number = upload_member(memory, records, offsetof(lr_cuda_list_record, number), ordering);
         has_all = events->crystals[0] && events->crystals[1] && events->tof_mm && events->number;
     }
     free(records);
@@ -146,8 +127,7 @@ static lr_status check_rows(const struct lr_cuda_list_steps *steps)
     return LR_OK;
 }
 
-lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps,
-                                  struct lr_cuda_list_memory *memory)
+lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory)
 {
     const struct lr_listmode_backend_params *params = steps->params;
     const struct lr_listmode_events *events = params->events;
@@ -164,8 +144,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps,
         .events = events,
         .variant = params->variant,
         .order = lr_alloc(count, sizeof(*ordering.order), "events in another order", params->log),
-        .numbers = lr_alloc(longest_range(events), sizeof(*ordering.numbers),
-                            "events in another order", params->log)};
+        .numbers = lr_alloc(longest_range(events), sizeof(*ordering.numbers), "events in another order", params->log)};
     lr_status status = ordering.order != NULL && ordering.numbers != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         order_all(&ordering);
@@ -179,8 +158,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps,
 /* --- projections --- */
 
 /* With the events from the first one of some on. */
-static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps,
-                                 const lr_cuda_list_pass *pass, int64_t begin)
+static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t begin)
 {
     const lr_listmode_variant variant = steps->params->variant;
     lr_cuda_list_step step = {.pass = *pass,
@@ -202,20 +180,15 @@ static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps,
     return step;
 }
 
-static lr_status run(const struct lr_cuda_list_steps *steps, const lr_cuda_list_step *step,
-                     bool is_back)
+static lr_status run(const struct lr_cuda_list_steps *steps, const lr_cuda_list_step *step, bool is_back)
 {
-    if (step->count == 0) {
-        return LR_OK;
-    }
-    return lr_cuda_check(is_back ? lr_cuda_launch_list_step_back(step)
-                                 : lr_cuda_launch_list_step_forward(step),
+    if (step->count == 0) return LR_OK;
+    return lr_cuda_check(is_back ? lr_cuda_launch_list_step_back(step) : lr_cuda_launch_list_step_forward(step),
                          "projecting events", steps->params->log);
 }
 
-lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps,
-                                     const lr_cuda_list_pass *pass, int64_t r, float *image,
-                                     bool is_back)
+lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t r,
+                                     float *image, bool is_back)
 {
     const int64_t *groups = steps->params->events->groups[r];
     if (steps->params->variant < LR_LISTMODE_PARTITIONED) {

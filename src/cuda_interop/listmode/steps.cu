@@ -27,9 +27,7 @@ struct grid_tile {
     __device__ void add(int row, int column, float number) const
     {
         const int64_t voxel = voxel_at(step, frame, slice, row, column);
-        if (voxel >= 0) {
-            atomicAdd(step.image + voxel, number);
-        }
+        if (voxel >= 0) atomicAdd(step.image + voxel, number);
     }
 };
 
@@ -45,27 +43,21 @@ struct shared_tile {
     __device__ void add(int row, int column, float number) const
     {
         const int at = span.find(frame, row, column);
-        if (at >= 0) {
-            atomicAdd(tile_numbers + at, number);
-        }
+        if (at >= 0) atomicAdd(tile_numbers + at, number);
     }
 };
 
 __device__ void load_tile(const float *from, const tile_span &span)
 {
-    for (int k = (int)threadIdx.x; k < span.count; k += step_threads) {
+    for (int k = (int)threadIdx.x; k < span.count; k += step_threads)
         tile_numbers[k] = from != nullptr ? from[span.begin + k] : 0.0f;
-    }
     __syncthreads();
 }
 
 __device__ void add_tile(float *to, const tile_span &span)
 {
-    for (int k = (int)threadIdx.x; k < span.count; k += step_threads) {
-        if (tile_numbers[k] != 0.0f) {
-            atomicAdd(to + span.begin + k, tile_numbers[k]);
-        }
-    }
+    for (int k = (int)threadIdx.x; k < span.count; k += step_threads)
+        if (tile_numbers[k] != 0.0f) atomicAdd(to + span.begin + k, tile_numbers[k]);
 }
 
 /* --- a block's slices --- */
@@ -89,23 +81,19 @@ __device__ void find_slices(const lr_cuda_list_step &step, const step_line &line
 }
 
 template <class Footprint, class Math>
-__device__ void go_through(const lr_cuda_list_step &step, step_line &line, const step_way &way,
-                           int axis, bool is_back)
+__device__ void go_through(const lr_cuda_list_step &step, step_line &line, const step_way &way, int axis, bool is_back)
 {
     const lr_cuda_list_frame &frame = step.pass.frames[axis];
     const int rows = frame.size[0] + frame.window[0] - 1, each = tile_rows(step, frame);
     int slices[2] = {0, frame.slices};
-    if (step.skips) {
-        find_slices(step, line, slices);
-    }
+    if (step.skips) find_slices(step, line, slices);
     for (int slice = slices[0]; slice < slices[1]; slice++) {
         float *numbers = numbers_of(step, frame, slice);
         for (int row = 0; row < rows; row += each) {
             const shared_tile tile = {frame, tile_span(step, frame, row)};
             load_tile(is_back ? nullptr : numbers, tile.span);
-            if (line.axis == axis && line.meets(slice)) {
+            if (line.axis == axis && line.meets(slice))
                 step_slice<Footprint, Math>(step, line, way, slice, is_back, tile);
-            }
             __syncthreads();
             if (is_back) {
                 add_tile(numbers, tile.span);
@@ -122,14 +110,10 @@ __global__ void __launch_bounds__(step_threads)
     const int64_t k = (int64_t)blockIdx.x * step_threads + threadIdx.x;
     step_line line(step, k, is_back);
     const step_way way(step, line);
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        if ((step.axis < 0 && step.pass.frames[axis].has_events) || step.axis == axis) {
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++)
+        if ((step.axis < 0 && step.pass.frames[axis].has_events) || step.axis == axis)
             go_through<Footprint, Math>(step, line, way, axis, is_back);
-        }
-    }
-    if (!is_back && line.place >= 0) {
-        step.pass.values[line.place] = line.sum;
-    }
+    if (!is_back && line.place >= 0) step.pass.values[line.place] = line.sum;
 }
 
 template <class Footprint>
@@ -143,9 +127,7 @@ __global__ void __launch_bounds__(step_threads)
         const grid_tile tile = {step, step.pass.frames[line.axis], slice};
         step_slice<Footprint, plain_math>(step, line, way, slice, is_back, tile);
     }
-    if (!is_back && line.place >= 0) {
-        step.pass.values[line.place] = line.sum;
-    }
+    if (!is_back && line.place >= 0) step.pass.values[line.place] = line.sum;
 }
 
 /* --- launches --- */
@@ -154,23 +136,17 @@ using kernel = void (*)(const lr_cuda_list_step, bool);
 
 template <class Plain, class Fast> kernel kernel_of(const lr_cuda_list_step &step)
 {
-    if (!step.is_cached) {
-        return project_alone<Plain>;
-    }
-    return step.is_fast ? kernel(project_cached<Fast, fast_math>)
-                        : kernel(project_cached<Plain, plain_math>);
+    if (!step.is_cached) return project_alone<Plain>;
+    return step.is_fast ? kernel(project_cached<Fast, fast_math>) : kernel(project_cached<Plain, plain_math>);
 }
 
 kernel kernel_for(const lr_cuda_list_step &step)
 {
     using table = tube_footprint<table_share>;
-    if (step.pass.is_line) {
-        return kernel_of<line_footprint, line_footprint>(step);
-    }
+    if (step.pass.is_line) return kernel_of<line_footprint, line_footprint>(step);
     return step.pass.tube.table != nullptr
                ? kernel_of<table, table>(step)
-               : kernel_of<tube_footprint<step_gaussian<plain_math>>,
-                           tube_footprint<step_gaussian<fast_math>>>(step);
+               : kernel_of<tube_footprint<step_gaussian<plain_math>>, tube_footprint<step_gaussian<fast_math>>>(step);
 }
 
 int launch(const lr_cuda_list_step &step, bool is_back)

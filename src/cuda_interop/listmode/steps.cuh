@@ -36,15 +36,13 @@ __host__ __device__ inline int axis_of_event(const lr_cuda_list_step &step, cons
 __host__ __device__ inline bool has_tof(const lr_cuda_list_events &events, const list_event &event)
 {
     const int a = (int)events.hits[event.a].kind, b = (int)events.hits[event.b].kind;
-    return a < events.num_kinds && b < events.num_kinds &&
-           events.sigma_mm[a * events.num_kinds + b] > 0;
+    return a < events.num_kinds && b < events.num_kinds && events.sigma_mm[a * events.num_kinds + b] > 0;
 }
 
 __host__ __device__ inline int64_t place_of_step(const lr_cuda_list_step &step, int k)
 {
     const lr_cuda_list_places &places = step.pass.places;
-    const int32_t number =
-        step.records != nullptr ? step.records[k].number : step.pass.events.number[k];
+    const int32_t number = step.records != nullptr ? step.records[k].number : step.pass.events.number[k];
     const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
     return at >= 0 && at < places.count ? places.position + at : -1;
 }
@@ -61,17 +59,11 @@ struct step_line {
         : axis(step.axis), place(-1), walk(), value(0), sum(0)
     {
         walk.chord = 1;
-        if (k >= step.count) {
-            return;
-        }
+        if (k >= step.count) return;
         place = place_of_step(step, (int)k);
-        if (place < 0) {
-            return;
-        }
+        if (place < 0) return;
         value = !is_back || step.pass.values_are_one ? 1.0f : step.pass.values[place];
-        if (value != 0.0f) {
-            find(step, (int)k);
-        }
+        if (value != 0.0f) find(step, (int)k);
     }
 
     __host__ __device__ void find(const lr_cuda_list_step &step, int k)
@@ -83,10 +75,7 @@ struct step_line {
         walk = walk_event(step.pass, frame, has_tof(step.pass.events, event), event, all);
     }
 
-    __host__ __device__ bool meets(int slice) const
-    {
-        return slice >= walk.slices[0] && slice < walk.slices[1];
-    }
+    __host__ __device__ bool meets(int slice) const { return slice >= walk.slices[0] && slice < walk.slices[1]; }
 };
 
 /* What a line has for all slices. */
@@ -95,8 +84,7 @@ struct step_way {
     crossings first; /* in the walk's first slice */
 
     __host__ __device__ step_way(const lr_cuda_list_step &step, const step_line &line)
-        : factors(step.pass, line.walk),
-          first(step.pass.frames[line.axis < 0 ? 0 : line.axis], line.walk)
+        : factors(step.pass, line.walk), first(step.pass.frames[line.axis < 0 ? 0 : line.axis], line.walk)
     {
     }
 };
@@ -106,8 +94,7 @@ struct step_way {
 template <class Math> struct step_gaussian {
     __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
     {
-        return Math::power(-fminf(square, tube.half)) *
-               between_0_and_1(tube.rim - tube.fall * square);
+        return Math::power(-fminf(square, tube.half)) * between_0_and_1(tube.rim - tube.fall * square);
     }
 };
 
@@ -116,9 +103,8 @@ template <class Share> struct tube_footprint {
     static constexpr bool is_tube = true;
 
     template <class Each>
-    __host__ __device__ static void go(const lr_cuda_list_step &step,
-                                       const lr_cuda_list_frame &frame, const line_walk &walk,
-                                       const share_window &window, Each &&each)
+    __host__ __device__ static void go(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame,
+                                       const line_walk &walk, const share_window &window, Each &&each)
     {
         const bool is_fixed = step.axis >= 0;
         const int own[2] = {(int)window.span[0] + 1, (int)window.span[1] + 1};
@@ -139,8 +125,8 @@ struct line_footprint {
     static constexpr bool is_tube = false;
 
     template <class Each>
-    __host__ __device__ static void go(const lr_cuda_list_step &, const lr_cuda_list_frame &,
-                                       const line_walk &, const share_window &window, Each &&each)
+    __host__ __device__ static void go(const lr_cuda_list_step &, const lr_cuda_list_frame &, const line_walk &,
+                                       const share_window &window, Each &&each)
     {
         const float u = -window.off[0], v = -window.off[1];
         each((1.0f - u) * (1.0f - v), window.place[0], window.place[1]);
@@ -152,17 +138,15 @@ struct line_footprint {
 
 /* A line in one slice, or in the part of it that a tile has. */
 template <class Footprint, class Math, class Tile>
-__host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &line,
-                                    const step_way &way, int slice, bool is_back, const Tile &tile)
+__host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &line, const step_way &way, int slice,
+                                    bool is_back, const Tile &tile)
 {
     const lr_cuda_list_frame &frame = step.pass.frames[line.axis];
     const float factor = way.factors.template at<Math>(step.pass, line.walk, slice);
     crossings crossing = way.first;
     share_window window;
     crossing.go_on(slice - line.walk.slices[0]);
-    if (!crossing.open(frame, line.walk, window) || !(factor > 0.0f)) {
-        return;
-    }
+    if (!crossing.open(frame, line.walk, window) || !(factor > 0.0f)) return;
     float sum = 0, numbers = 0;
     Footprint::go(step, frame, line.walk, window, [&](float share, int row, int column) {
         sum += share;
@@ -174,9 +158,7 @@ __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &li
     if (is_back) {
         const float scaled = line.value * scale;
         Footprint::go(step, frame, line.walk, window, [&](float share, int row, int column) {
-            if (share > 0.0f) {
-                tile.add(row, column, scaled * share);
-            }
+            if (share > 0.0f) tile.add(row, column, scaled * share);
         });
     }
 }
@@ -184,9 +166,8 @@ __host__ __device__ void step_slice(const lr_cuda_list_step &step, step_line &li
 /* --- the image where it is --- */
 
 /* Voxel (row, column) of a frame's slice in the grid's order; -1: it is of a margin. */
-__host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step,
-                                            const lr_cuda_list_frame &frame, int slice, int row,
-                                            int column)
+__host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int slice,
+                                            int row, int column)
 {
     const int u = row - (frame.window[0] - 1), v = column - (frame.window[1] - 1);
     const int64_t steps[3] = {1, step.size[0], (int64_t)step.size[0] * step.size[1]};
@@ -198,8 +179,7 @@ __host__ __device__ inline int64_t voxel_at(const lr_cuda_list_step &step,
 /* --- slices in tiles --- */
 
 /* Rows of a slice that a tile has. */
-__host__ __device__ inline int tile_rows(const lr_cuda_list_step &step,
-                                         const lr_cuda_list_frame &frame)
+__host__ __device__ inline int tile_rows(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame)
 {
     const int rows = step.tile_bytes / (int)sizeof(float) / frame.pitch;
     const int all = frame.size[0] + frame.window[0] - 1;
@@ -210,8 +190,7 @@ __host__ __device__ inline int tile_rows(const lr_cuda_list_step &step,
 struct tile_span {
     int begin, count;
 
-    __host__ __device__ tile_span(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame,
-                                  int first)
+    __host__ __device__ tile_span(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int first)
         : begin(first * frame.pitch)
     {
         const int all = frame.size[0] + frame.window[0] - 1, rows = tile_rows(step, frame);
@@ -226,8 +205,7 @@ struct tile_span {
     }
 };
 
-__host__ __device__ inline float *numbers_of(const lr_cuda_list_step &step,
-                                             const lr_cuda_list_frame &frame, int slice)
+__host__ __device__ inline float *numbers_of(const lr_cuda_list_step &step, const lr_cuda_list_frame &frame, int slice)
 {
     return step.pass.numbers + frame.begin + (int64_t)slice * frame.plane;
 }

@@ -18,8 +18,7 @@ struct lr_cuda_list_steps {
 
 /* Set params, pass and tile_bytes, below 48 KiB. Copies the events to the device and waits. errors:
  * LR_FAILED without memory; LR_USAGE where events do not fit in the budget, or rows of slices in a tile. */
-lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps,
-                                  struct lr_cuda_list_memory *memory);
+lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cuda_list_memory *memory);
 
 static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)
 {
@@ -27,8 +26,7 @@ static inline bool lr_cuda_list_steps_are_cached(lr_listmode_variant variant)
 }
 
 /* Projects the events of range r. image: in the grid's order, for steps that are not cached. */
-lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps,
-                                     const lr_cuda_list_pass *pass, int64_t r, float *image,
-                                     bool is_back);
+lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t r,
+                                     float *image, bool is_back);
 
 #endif

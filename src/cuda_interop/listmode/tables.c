@@ -12,8 +12,7 @@
 
 /* --- memory --- */
 
-static lr_status report_memory(const struct lr_cuda_list_memory *memory,
-                               const struct lr_cuda_list_block *block)
+static lr_status report_memory(const struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block)
 {
     (void)cudaGetLastError();
     return lr_error(memory->log, LR_FAILED,
@@ -22,30 +21,24 @@ static lr_status report_memory(const struct lr_cuda_list_memory *memory,
                     block->what, (double)block->bytes / 0x1p20);
 }
 
-static lr_status fill_block(const struct lr_cuda_list_memory *memory,
-                            const struct lr_cuda_list_block *block, void *address)
+static lr_status fill_block(const struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block,
+                            void *address)
 {
-    if (block->from == NULL || block->bytes == 0) {
-        return LR_OK;
-    }
-    return lr_cuda_check((int)cudaMemcpyAsync(address, block->from, (size_t)block->bytes,
-                                              cudaMemcpyDefault, memory->stream),
-                         block->what, memory->log);
+    if (block->from == NULL || block->bytes == 0) return LR_OK;
+    return lr_cuda_check(
+        (int)cudaMemcpyAsync(address, block->from, (size_t)block->bytes, cudaMemcpyDefault, memory->stream),
+        block->what, memory->log);
 }
 
-void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory,
-                            const struct lr_cuda_list_block *block)
+void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block)
 {
     void **address = &memory->blocks[memory->count];
-    const cudaError_t error =
-        cudaMalloc(address, block->bytes > 0 ? (size_t)block->bytes : sizeof(double));
+    const cudaError_t error = cudaMalloc(address, block->bytes > 0 ? (size_t)block->bytes : sizeof(double));
     if (error == cudaErrorMemoryAllocation) {
         (void)report_memory(memory, block);
         return NULL;
     }
-    if (lr_cuda_check((int)error, block->what, memory->log) != LR_OK) {
-        return NULL;
-    }
+    if (lr_cuda_check((int)error, block->what, memory->log) != LR_OK) return NULL;
     memory->count++;
     memory->bytes += block->bytes;
     return fill_block(memory, block, *address) == LR_OK ? *address : NULL;
@@ -53,9 +46,7 @@ void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory,
 
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
 {
-    for (int k = 0; k < memory->count; k++) {
-        cudaFree(memory->blocks[k]);
-    }
+    for (int k = 0; k < memory->count; k++) cudaFree(memory->blocks[k]);
     memory->count = 0;
 }
 
@@ -65,9 +56,7 @@ lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, con
 {
     lr_cuda_list_hit *hits = lr_alloc(events->num_crystals, sizeof(*hits), "crystals", log);
     for (int c = 0; hits != NULL && c < events->num_crystals; c++) {
-        for (int k = 0; k < 3; k++) {
-            hits[c].mm[k] = events->hits[c][k];
-        }
+        for (int k = 0; k < 3; k++) hits[c].mm[k] = events->hits[c][k];
         hits[c].kind = events->kind_of != NULL ? events->kind_of[c] : 0.0;
     }
     return hits;
@@ -75,8 +64,7 @@ lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, con
 
 float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log)
 {
-    float *table =
-        lr_alloc((int64_t)tube->table_count + 1, sizeof(*table), "the tube's table", log);
+    float *table = lr_alloc((int64_t)tube->table_count + 1, sizeof(*table), "the tube's table", log);
     for (int k = 0; table != NULL && k <= tube->table_count; k++) {
         const int last = tube->table_count - 1;
         table[k] = (float)tube->table[k < last ? k : last];
@@ -86,19 +74,15 @@ float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log)
 
 /* --- what a device holds --- */
 
-lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to,
-                             const lr_log *log)
+lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to, const lr_log *log)
 {
     const int64_t count = from->layout.count;
     *to = *from;
-    for (int k = 0; k < 2; k++) {
-        to->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
-    }
+    for (int k = 0; k < 2; k++) to->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
     to->tof_mm = lr_alloc(count, sizeof(float), "events", log);
     to->number = lr_alloc(count, sizeof(int32_t), "events", log);
-    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number
-               ? from->held->fetch(from->held, to, log)
-               : LR_FAILED;
+    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number ? from->held->fetch(from->held, to, log)
+                                                                          : LR_FAILED;
 }
 
 void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched)
@@ -114,8 +98,7 @@ void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched)
 
 static void *copy(struct lr_cuda_list_memory *memory, const void *from, int64_t count, size_t size)
 {
-    return lr_cuda_list_allocate(
-        memory, &(struct lr_cuda_list_block){"events", from, count * (int64_t)size});
+    return lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"events", from, count * (int64_t)size});
 }
 
 static bool copy_events(struct lr_cuda_list_tables *tables, const struct lr_listmode_events *from,
@@ -144,21 +127,16 @@ static bool copy_kinds(struct lr_cuda_list_tables *tables, const struct lr_listm
     const int64_t kinds = (int64_t)from->num_kinds * from->num_kinds;
     tables->events.sigma_mm = copy(memory, from->sigma_mm, kinds, sizeof(double));
     tables->events.num_kinds = from->num_kinds;
-    if (from->bin_mm != NULL) {
-        tables->events.bin_mm = copy(memory, from->bin_mm, kinds, sizeof(double));
-    }
-    return tables->events.sigma_mm != NULL &&
-           (tables->events.bin_mm != NULL) == (from->bin_mm != NULL);
+    if (from->bin_mm != NULL) tables->events.bin_mm = copy(memory, from->bin_mm, kinds, sizeof(double));
+    return tables->events.sigma_mm != NULL && (tables->events.bin_mm != NULL) == (from->bin_mm != NULL);
 }
 
-lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,
-                                   const struct lr_cuda_list_plan *plan,
+lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory)
 {
     tables->chunks = copy(memory, plan->chunks, plan->num_chunks, sizeof(*plan->chunks));
     tables->jobs = copy(memory, plan->jobs, plan->num_jobs, sizeof(*plan->jobs));
-    const lr_status status =
-        lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
+    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
     return tables->chunks != NULL && tables->jobs != NULL ? status : LR_FAILED;
 }
 
@@ -169,8 +147,7 @@ static bool copy_tube(struct lr_cuda_list_tables *tables, const float *table, in
     return tables->tube != NULL;
 }
 
-lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
-                                   const struct lr_listmode_backend_params *params,
+lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory)
 {
     const struct lr_listmode_events *events = params->events;
@@ -178,17 +155,13 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
     float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
     bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
-    has_all = has_all && copy_kinds(tables, events, memory) &&
-              (are_streamed || copy_events(tables, events, memory));
+    has_all = has_all && copy_kinds(tables, events, memory) && (are_streamed || copy_events(tables, events, memory));
     if (has_all) {
         tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
         has_all = tables->events.hits != NULL;
     }
-    if (has_all && table != NULL) {
-        has_all = copy_tube(tables, table, tube->table_count + 1, memory);
-    }
-    const lr_status status =
-        lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", params->log);
+    if (has_all && table != NULL) has_all = copy_tube(tables, table, tube->table_count + 1, memory);
+    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", params->log);
     free(hits);
     free(table);
     return has_all ? status : LR_FAILED;
@@ -197,15 +170,13 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
 {
     const int64_t device = params->place->memory_bytes;
-    return params->max_memory_bytes > 0 ? params->max_memory_bytes
-                                        : (device > 0 ? device : lr_physical_memory()) / 2;
+    return params->max_memory_bytes > 0 ? params->max_memory_bytes : (device > 0 ? device : lr_physical_memory()) / 2;
 }
 
 /* Sums take an eighth of the memory where that is less than usual. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
-struct lr_cuda_list_shares
-lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
+struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
 {
     const int64_t size = (int64_t)sizeof(float), all = lr_cuda_list_budget(params);
     const int64_t bytes = numbers < all / size ? all - numbers * size : 0;

@@ -27,8 +27,7 @@ struct lr_cuda_list_block {
 };
 
 /* The address of a new block. NULL: no memory on the device, or an error of CUDA's, logged. */
-void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory,
-                            const struct lr_cuda_list_block *block);
+void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block);
 void lr_cuda_list_free(struct lr_cuda_list_memory *memory);
 
 /* What passes read of the events and the plan. hits: [num_crystals] of the host. */
@@ -41,17 +40,14 @@ struct lr_cuda_list_tables {
 
 /* Copies it to the device and waits; of the plan, when that is dealt out; events only where they are not
  * streamed, nor held there. errors: LR_FAILED without memory. */
-lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
-                                   const struct lr_listmode_backend_params *params,
+lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory);
-lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,
-                                   const struct lr_cuda_list_plan *plan,
+lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory);
 
 /* Events that a device holds, with arrays of the host's own; all else is the same as in `from`, which outlives
  * it. Finish it in any case. errors: LR_FAILED. */
-lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to,
-                             const lr_log *log);
+lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to, const lr_log *log);
 void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched);
 
 /* Bytes of the device that the family may take: as asked for, else half of what there is. */
@@ -63,8 +59,7 @@ struct lr_cuda_list_shares {
     int64_t most_sums, for_events;
 };
 
-struct lr_cuda_list_shares
-lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
+struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
 /* The same on the host, where `tables` are those of the device but for what is owned. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);

@@ -16,27 +16,20 @@ struct visiting {
     lr_cuda_list_framing framing;
     const struct lr_listmode_visitor *visitor;
 
-    template <int U, int V>
-    __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
+    template <int U, int V> __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
     {
-        for (int i = 0; i < U; i++) {
-            for (int j = 0; j < V; j++) {
-                take_one(scale * shares[i][j], at + i * pitch + j);
-            }
-        }
+        for (int i = 0; i < U; i++)
+            for (int j = 0; j < V; j++) take_one(scale * shares[i][j], at + i * pitch + j);
     }
     __host__ __device__ void take_one(float element, int at)
     {
         const int64_t voxel = voxel_of(framing, frame, at);
-        if (voxel >= 0 && element > 0.0f) {
-            visitor->take(visitor->user, voxel, (double)element);
-        }
+        if (voxel >= 0 && element > 0.0f) visitor->take(visitor->user, voxel, (double)element);
     }
 };
 
 template <class Sharer>
-void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const line_walk &walk,
-           visiting &taker)
+void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const line_walk &walk, visiting &taker)
 {
     share_walk<Sharer, true>(pass, frame, walk, 0, taker);
 }
@@ -44,19 +37,14 @@ void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const
 struct taking {
     visiting *taker;
 
-    __host__ __device__ void operator()(int at, float element) const
-    {
-        taker->take_one(element, at);
-    }
+    __host__ __device__ void operator()(int at, float element) const { taker->take_one(element, at); }
 };
 
 template <bool Leaning, list_times Times>
-void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
-                 visiting &taker)
+void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k, visiting &taker)
 {
     const int32_t all[2] = {0, frame.slices};
-    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k),
-                                      all);
+    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k), all);
     event.each_element(frame, whole_warp(), taking{&taker});
 }
 
@@ -70,24 +58,20 @@ void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_chunk &event,
 
 } // namespace
 
-void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3],
-                        const lr_cuda_list_chunk *event, const struct lr_listmode_visitor *visitor)
+void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], const lr_cuda_list_chunk *event,
+                        const struct lr_listmode_visitor *visitor)
 {
     const lr_cuda_list_frame &frame = pass->frames[event->axis];
     const int32_t all[2] = {0, frame.slices};
     const line_walk walk = find_walk(*pass, frame, event->has_tof, event->begin, all);
     visiting taker = {frame, {}, visitor};
-    for (int k = 0; k < 3; k++) {
-        taker.framing.size[k] = size[k];
-    }
-    if (pass->exact.modules != nullptr) {
-        pass->exact.is_leaning ? visit_exact<true>(*pass, *event, taker)
-                               : visit_exact<false>(*pass, *event, taker);
-    } else if (pass->is_line) {
+    for (int k = 0; k < 3; k++) taker.framing.size[k] = size[k];
+    if (pass->exact.modules != nullptr)
+        pass->exact.is_leaning ? visit_exact<true>(*pass, *event, taker) : visit_exact<false>(*pass, *event, taker);
+    else if (pass->is_line)
         visit<line_sharer<visiting>>(*pass, frame, walk, taker);
-    } else if (pass->tube.table != nullptr) {
+    else if (pass->tube.table != nullptr)
         visit<tube_sharer<table_share, visiting>>(*pass, frame, walk, taker);
-    } else {
+    else
         visit<tube_sharer<gaussian_share, visiting>>(*pass, frame, walk, taker);
-    }
 }

@@ -12,8 +12,8 @@ extern "C" {
 #include "listmode/rows.h"
 
 /* Visits the elements of the one event of a chunk; what the pass names is on the host. size: the grid's. */
-void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3],
-                        const lr_cuda_list_chunk *event, const struct lr_listmode_visitor *visitor);
+void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], const lr_cuda_list_chunk *event,
+                        const struct lr_listmode_visitor *visitor);
 
 #ifdef __cplusplus
 }

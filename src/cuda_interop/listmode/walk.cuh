@@ -15,28 +15,26 @@ struct line_walk {
     double begin, end;           /* places between which the line counts */
     double tof, per_sigma;       /* per_sigma 0: without time of flight */
     float half_bin;              /* of the bin around tof, in standard deviations; 0 = none */
-    float uu, uv, vv; /* equation 3: in the tube's unit, the square of the distance of a voxel
+    float uu, uv, vv;            /* equation 3: in the tube's unit, the square of the distance of a voxel
                                     u and v voxels from the crossing is uu u^2 + uv u v + vv v^2 */
-    float half[2];    /* how far from the crossing there are shares, in voxels */
+    float half[2];               /* how far from the crossing there are shares, in voxels */
     int slices[2];
 };
 
-__host__ __device__ inline double sigma_of(const lr_cuda_list_events &events,
-                                           const lr_cuda_list_hit &a, const lr_cuda_list_hit &b)
+__host__ __device__ inline double sigma_of(const lr_cuda_list_events &events, const lr_cuda_list_hit &a,
+                                           const lr_cuda_list_hit &b)
 {
     return events.sigma_mm[(int)a.kind * events.num_kinds + (int)b.kind];
 }
 
-__host__ __device__ inline double bin_of(const lr_cuda_list_events &events,
-                                         const lr_cuda_list_hit &a, const lr_cuda_list_hit &b)
+__host__ __device__ inline double bin_of(const lr_cuda_list_events &events, const lr_cuda_list_hit &a,
+                                         const lr_cuda_list_hit &b)
 {
-    return events.bin_mm != nullptr ? events.bin_mm[(int)a.kind * events.num_kinds + (int)b.kind]
-                                    : 0.0;
+    return events.bin_mm != nullptr ? events.bin_mm[(int)a.kind * events.num_kinds + (int)b.kind] : 0.0;
 }
 
 /* Leaves out slices where position + s step is a slice or more away from low .. high. */
-__host__ __device__ inline void narrow_slices(int slices[2], float position, float step, float low,
-                                              float high)
+__host__ __device__ inline void narrow_slices(int slices[2], float position, float step, float low, float high)
 {
     if (fabsf(step) < 1e-5f) {
         slices[1] = position > low - 1.0f && position < high + 1.0f ? slices[1] : slices[0];
@@ -50,8 +48,7 @@ __host__ __device__ inline void narrow_slices(int slices[2], float position, flo
 }
 
 /* Between its ends, and where time of flight lets it. */
-__host__ __device__ inline void limit_walk(double half_mm, double tof, double sigma, double bin,
-                                           line_walk &walk)
+__host__ __device__ inline void limit_walk(double half_mm, double tof, double sigma, double bin, line_walk &walk)
 {
     walk.begin = -half_mm;
     walk.end = half_mm;
@@ -76,8 +73,7 @@ __host__ __device__ inline void find_slices(int low, int high, double per_chord,
     walk.slices[1] = (int)fmin(fmax(last + 1.0, (double)low), (double)high);
 }
 
-__host__ __device__ inline void find_shape(const lr_cuda_list_pass &pass,
-                                           const lr_cuda_list_frame &frame,
+__host__ __device__ inline void find_shape(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                            const double direction[3], double along, line_walk &walk)
 {
     const double u = direction[1], v = direction[2];
@@ -96,9 +92,8 @@ struct list_event {
 };
 
 /* The walk of an event through slices limits[0] .. limits[1] - 1. */
-__host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass,
-                                                const lr_cuda_list_frame &frame, bool has_tof,
-                                                const list_event &event, const int32_t limits[2])
+__host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                                bool has_tof, const list_event &event, const int32_t limits[2])
 {
     const lr_cuda_list_events &events = pass.events;
     const lr_cuda_list_hit &a = events.hits[event.a];
@@ -114,18 +109,14 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass,
     }
     const double sign = direction[0] < 0 ? -1.0 : 1.0, per_length = per_root(square);
     const double length = square * per_length, along = length / fabs(direction[0]);
-    for (int c = 0; c < 3; c++) {
-        direction[c] *= sign * per_length;
-    }
+    for (int c = 0; c < 3; c++) direction[c] *= sign * per_length;
     walk.chord = frame.voxel_mm[0] * along;
     walk.place = -middle[0] * along;
-    limit_walk(0.5 * length, has_tof ? sign * (double)event.tof_mm : 0.0,
-               has_tof ? sigma_of(events, a, b) : 0.0, has_tof ? bin_of(events, a, b) : 0.0, walk);
+    limit_walk(0.5 * length, has_tof ? sign * (double)event.tof_mm : 0.0, has_tof ? sigma_of(events, a, b) : 0.0,
+               has_tof ? bin_of(events, a, b) : 0.0, walk);
     find_slices(limits[0], limits[1], direction[0] * frame.per_voxel[0], walk);
     walk.half[0] = walk.half[1] = 1.0f;
-    if (!pass.is_line) {
-        find_shape(pass, frame, direction, along, walk);
-    }
+    if (!pass.is_line) find_shape(pass, frame, direction, along, walk);
     for (int c = 0; c < 2; c++) {
         const double lean = direction[1 + c] * frame.per_voxel[1 + c];
         walk.step[c] = walk.chord * lean;
@@ -137,13 +128,11 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass,
 }
 
 /* That of arranged event k. */
-__host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass,
-                                               const lr_cuda_list_frame &frame, bool has_tof,
-                                               int64_t k, const int32_t limits[2])
+__host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                               bool has_tof, int64_t k, const int32_t limits[2])
 {
     const lr_cuda_list_events &events = pass.events;
-    const list_event event = {events.crystals[0][k], events.crystals[1][k],
-                              has_tof ? events.tof_mm[k] : 0.0f};
+    const list_event event = {events.crystals[0][k], events.crystals[1][k], has_tof ? events.tof_mm[k] : 0.0f};
     return walk_event(pass, frame, has_tof, event, limits);
 }
 
@@ -206,8 +195,7 @@ __host__ __device__ inline float normal_sum_around(float centre, float half_widt
 {
     const float low = centre - half_width, high = centre + half_width;
     const float from = within_cut(low), to = within_cut(high);
-    const float beyond =
-        (float)(0.5 * list_held) * ((fabsf(high) - fabsf(to)) - (fabsf(low) - fabsf(from)));
+    const float beyond = (float)(0.5 * list_held) * ((fabsf(high) - fabsf(to)) - (fabsf(low) - fabsf(from)));
     if (half_width < 0.35f) {
         const float half = 0.5f * (to - from), middle = 0.5f * (to + from);
         const float y = middle * middle, q = half * half;
@@ -215,10 +203,8 @@ __host__ __device__ inline float normal_sum_around(float centre, float half_widt
         const float bend = q * (1.0f / 6.0f + q * (y - 3.0f) * (1.0f / 120.0f));
         return beyond + 2.0f * half * (normal_from_0(middle) - middle * density * bend);
     }
-    const float fall =
-        power_of_two(to * to * -0.72134752f) - power_of_two(from * from * -0.72134752f);
-    return beyond + to * normal_from_0(to) - from * normal_from_0(from) +
-           (float)list_density * fall;
+    const float fall = power_of_two(to * to * -0.72134752f) - power_of_two(from * from * -0.72134752f);
+    return beyond + to * normal_from_0(to) - from * normal_from_0(from) + (float)list_density * fall;
 }
 
 /* Time of flight over places within half_width of a middle, of an event whose bin reaches half_bin to either
@@ -227,8 +213,7 @@ __host__ __device__ inline float held_of_bin(float middle, float half_width, flo
 {
     const float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);
     return (float)(0.5 / list_held) / half_bin *
-           (normal_sum_around(middle + longer, shorter) -
-            normal_sum_around(middle - longer, shorter));
+           (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
 }
 
 /* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
@@ -249,9 +234,7 @@ template <bool InBins> struct slice_factors {
         number = (int)fmin(fmax(high, -1.0), 1e9) - first;
         z = (float)((walk.place + walk.slices[0] * walk.chord - walk.tof) * walk.per_sigma);
         step = (float)(walk.chord * walk.per_sigma);
-        if (pass.as_paper || !(step < 0.5f) || number < 0 || (InBins && walk.half_bin > 0.0f)) {
-            number = 0;
-        }
+        if (pass.as_paper || !(step < 0.5f) || number < 0 || (InBins && walk.half_bin > 0.0f)) number = 0;
         const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
         peak = has_tof ? step * (float)(list_density / list_held) : (float)walk.chord;
         even[0] = 1.0f - second + 3.0f * fourth;
@@ -260,50 +243,37 @@ template <bool InBins> struct slice_factors {
     }
 
     template <class Math = fast_math>
-    __host__ __device__ float at(const lr_cuda_list_pass &pass, const line_walk &walk,
-                                 int slice) const
+    __host__ __device__ float at(const lr_cuda_list_pass &pass, const line_walk &walk, int slice) const
     {
-        if ((unsigned)(slice - first) >= (unsigned)number) {
-            return at_end<Math>(pass, walk, slice);
-        }
+        if ((unsigned)(slice - first) >= (unsigned)number) return at_end<Math>(pass, walk, slice);
         const float off = z + (float)(slice - walk.slices[0]) * step, y = off * off;
         return peak * Math::power(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
     }
 
     /* Of a slice that is cut. */
     template <class Math>
-    __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk,
-                                     int slice) const
+    __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk, int slice) const
     {
-        if (pass.as_paper) {
-            return of_paper(walk, slice);
-        }
-        if (walk.per_sigma > 0 && (step < 0.5f || (InBins && walk.half_bin > 0.0f))) {
+        if (pass.as_paper) return of_paper(walk, slice);
+        if (walk.per_sigma > 0 && (step < 0.5f || (InBins && walk.half_bin > 0.0f)))
             return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
-        }
-        const double held = walk.per_sigma > 0
-                                ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
-                                : bound(walk, slice + 1) - bound(walk, slice);
+        const double held = walk.per_sigma > 0 ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
+                                               : bound(walk, slice + 1) - bound(walk, slice);
         return fmaxf((float)held, 0.0f);
     }
 
     /* What is left of the slice whose middle this is. */
-    template <class Math>
-    __host__ __device__ float of_part(const line_walk &walk, float middle) const
+    template <class Math> __host__ __device__ float of_part(const line_walk &walk, float middle) const
     {
         const float begin = (float)((walk.begin - walk.tof) * walk.per_sigma);
         const float end = (float)((walk.end - walk.tof) * walk.per_sigma);
         const float low = fmaxf(middle - 0.5f * step, begin);
         const float high = fminf(middle + 0.5f * step, end);
         const float width = high - low, off = 0.5f * (low + high), y = off * off;
-        if (InBins && walk.half_bin > 0.0f) {
-            return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
-        }
+        if (InBins && walk.half_bin > 0.0f) return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-        return width > 0.0f ? (float)(list_density / list_held) * width *
-                                  Math::power(y * -0.72134752f) * even
-                            : 0.0f;
+        return width > 0.0f ? (float)(list_density / list_held) * width * Math::power(y * -0.72134752f) * even : 0.0f;
     }
 
     __host__ __device__ static double bound(const line_walk &walk, int slice)

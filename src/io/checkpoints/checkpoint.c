@@ -36,9 +36,8 @@ static int64_t check_sum(const lr_checkpoint *checkpoint)
     const lr_grid *grid = &checkpoint->grid;
     const size_t count = (size_t)checkpoint->num_images * (size_t)checkpoint->num_values;
     uLong sum = crc32_z(0, (const Bytef *)checkpoint->key, strlen(checkpoint->key));
-    for (int k = 0; k < NUM_NUMBERS; k++) {
+    for (int k = 0; k < NUM_NUMBERS; k++)
         sum = crc32_z(sum, (const Bytef *)checkpoint + numbers[k].offset, sizeof(int));
-    }
     sum = crc32_z(sum, (const Bytef *)&checkpoint->log_likelihood, sizeof(double));
     sum = crc32_z(sum, (const Bytef *)grid->size, sizeof(grid->size));
     sum = crc32_z(sum, (const Bytef *)grid->voxel_mm, sizeof(grid->voxel_mm));
@@ -57,8 +56,7 @@ static bool put_numbers(hid_t group, const lr_checkpoint *checkpoint)
         const char *from = (const char *)checkpoint + numbers[k].offset;
         done = done && lr_hdf5_put_numbers(group, numbers[k].name, H5T_NATIVE_INT, 0, from);
     }
-    return done && lr_hdf5_put_numbers(group, "log_likelihood", H5T_NATIVE_DOUBLE, 0,
-                                       &checkpoint->log_likelihood);
+    return done && lr_hdf5_put_numbers(group, "log_likelihood", H5T_NATIVE_DOUBLE, 0, &checkpoint->log_likelihood);
 }
 
 static bool put(struct lr_hdf5_output *out, const lr_checkpoint *checkpoint)
@@ -67,16 +65,13 @@ static bool put(struct lr_hdf5_output *out, const lr_checkpoint *checkpoint)
     const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
     const int64_t sum = check_sum(checkpoint);
     const hid_t group = H5Gcreate2(out->file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) {
-        return false;
-    }
-    const bool done =
-        lr_hdf5_put_string(group, "key", checkpoint->key) && put_numbers(group, checkpoint) &&
-        lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
-        lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
-        lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
-        lr_hdf5_put_numbers(group, "crc32", H5T_NATIVE_INT64, 0, &sum) &&
-        lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
+    if (group < 0) return false;
+    const bool done = lr_hdf5_put_string(group, "key", checkpoint->key) && put_numbers(group, checkpoint) &&
+                      lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
+                      lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
+                      lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
+                      lr_hdf5_put_numbers(group, "crc32", H5T_NATIVE_INT64, 0, &sum) &&
+                      lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
     return H5Gclose(group) >= 0 && done;
 }
 
@@ -84,9 +79,7 @@ lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
 {
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "checkpoint", log));
-    if (!put(&out, checkpoint)) {
-        (void)lr_hdf5_output_fail(&out, "a checkpoint");
-    }
+    if (!put(&out, checkpoint)) (void)lr_hdf5_output_fail(&out, "a checkpoint");
     return lr_hdf5_output_finish(&out);
 }
 
@@ -99,11 +92,9 @@ static bool get_head(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
     bool done = true;
     for (int k = 0; k < NUM_NUMBERS; k++) {
         int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
-        done =
-            done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
+        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
     }
-    return done &&
-           lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
+    return done && lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
            lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
            lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
            lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm);
@@ -136,20 +127,18 @@ static lr_status get_images(const struct lr_hdf5_input *in, lr_checkpoint *check
     LR_TRY(lr_hdf5_get(in, "/checkpoint/images", LR_HDF5_FLOAT, shape, checkpoint->images));
     for (int64_t v = 0; v < shape[0] * shape[1]; v++) {
         if (!isfinite(checkpoint->images[v]) || checkpoint->images[v] < 0.0f) {
-            return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is %g: it is damaged", in->path,
-                            (long long)v, (double)checkpoint->images[v]);
+            return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is %g: it is damaged", in->path, (long long)v,
+                            (double)checkpoint->images[v]);
         }
     }
     return LR_OK;
 }
 
-static lr_status read_from(const struct lr_hdf5_input *in, const char *key,
-                           lr_checkpoint *checkpoint)
+static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_checkpoint *checkpoint)
 {
     if (!lr_hdf5_has(in, "/checkpoint")) {
-        return lr_error(
-            in->log, LR_BAD_INPUT,
-            "%s is no checkpoint (no group /checkpoint): recon --checkpoint writes them", in->path);
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s is no checkpoint (no group /checkpoint): recon --checkpoint writes them", in->path);
     }
     if (!lr_hdf5_get_string(in, "/checkpoint", "key", checkpoint->key, sizeof(checkpoint->key))) {
         LR_TRY(lr_hdf5_input_check(in));
@@ -158,12 +147,10 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key,
                         "damaged: begin anew without resuming",
                         in->path);
     }
-    LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log)
-                       : LR_OK);
+    LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log) : LR_OK);
     if (!get_head(in, checkpoint)) {
         LR_TRY(lr_hdf5_input_check(in));
-        return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged",
-                        in->path);
+        return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged", in->path);
     }
     int64_t sum = -1;
     const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
@@ -172,23 +159,19 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key,
     return sum == check_sum(checkpoint)
                ? LR_OK
                : lr_error(in->log, LR_BAD_INPUT, "%s: %s: begin anew without resuming", in->path,
-                          has_sum
-                              ? "its checksum is another than that of what it holds: it is damaged"
-                              : "the checkpoint has no checksum: another version wrote it, or "
-                                "it is damaged");
+                          has_sum ? "its checksum is another than that of what it holds: it is damaged"
+                                  : "the checkpoint has no checksum: another version wrote it, or "
+                                    "it is damaged");
 }
 
-lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint,
-                             const lr_log *log)
+lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint, const lr_log *log)
 {
     struct lr_hdf5_input in;
     *checkpoint = (lr_checkpoint){.images = NULL};
     LR_TRY(lr_hdf5_input_open(&in, path, log));
     const lr_status status = read_from(&in, key, checkpoint);
     lr_hdf5_input_close(&in);
-    if (status != LR_OK) {
-        lr_checkpoint_finish(checkpoint);
-    }
+    if (status != LR_OK) lr_checkpoint_finish(checkpoint);
     return status;
 }
 

@@ -24,12 +24,10 @@ static const struct lr_known_key known_keys[] = {
      "histo tof number of bins|histo tof bin size (ps)",
      NULL, NULL},
     {LR_KEY_REFUSED, "data type", "PET|0", "only PET can be read"},
-    {LR_KEY_REFUSED, "maximum number of lines per event", "1",
-     "only events of one pair of crystals can be read"},
+    {LR_KEY_REFUSED, "maximum number of lines per event", "1", "only events of one pair of crystals can be read"},
     {LR_KEY_REFUSED, "poi capability|poi correction flag|poi *", "0|-1|none|no",
      "events with points of interaction or emission cannot be read"},
-    {LR_KEY_REFUSED, "emission point flag", "0",
-     "events with points of interaction or emission cannot be read"},
+    {LR_KEY_REFUSED, "emission point flag", "0", "events with points of interaction or emission cannot be read"},
     {LR_KEY_WARNED, "gate duration (s)", "0", "events of all gates are taken together"},
     {LR_KEY_WARNED, "calibration factor", "1", "images are counts, and are not multiplied by it"},
     {LR_KEY_WARNED, "horizontal bed relative position (mm)", "0",
@@ -41,8 +39,7 @@ static const struct lr_known_key known_keys[] = {
 };
 const struct lr_known_keys lr_castor_header_keys = {.format = "CASToR's data headers",
                                                     .rows = known_keys,
-                                                    .count =
-                                                        sizeof(known_keys) / sizeof(known_keys[0]),
+                                                    .count = sizeof(known_keys) / sizeof(known_keys[0]),
                                                     .finds_parts = true};
 
 bool lr_castor_header_recognises(const struct lr_file_head *head)
@@ -64,8 +61,7 @@ static lr_status number(const struct lr_keyed_text *text, const char *key, doubl
     return lr_keyed_text_number(text, &any, 0, value);
 }
 
-static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number,
-                       int64_t *value)
+static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number, int64_t *value)
 {
     double read = (double)*value;
     number.whole = true;
@@ -84,11 +80,8 @@ static lr_status flag(const struct lr_keyed_text *text, const char *key, bool *v
 
 static bool is_one_of(const char *word, const char *const *words)
 {
-    for (; *words != NULL; words++) {
-        if (strcasecmp(word, *words) == 0) {
-            return true;
-        }
-    }
+    for (; *words != NULL; words++)
+        if (strcasecmp(word, *words) == 0) return true;
     return false;
 }
 
@@ -97,13 +90,10 @@ static lr_status read_mode(const struct lr_keyed_text *text, struct lr_castor_he
     static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
     static const char *const histograms[] = {"histogram", "histo", "1", NULL};
     const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
-    if (line == NULL) {
-        return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
-    }
+    if (line == NULL) return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
     const bool is_list = is_one_of(line->value, lists);
     if (!is_list && !is_one_of(line->value, histograms)) {
-        return lr_keyed_text_error(text, line,
-                                   "data mode '%.40s': only list mode and histograms can be read",
+        return lr_keyed_text_error(text, line, "data mode '%.40s': only list mode and histograms can be read",
                                    line->value);
     }
     header->mode = is_list ? LR_CASTOR_LIST : LR_CASTOR_HISTOGRAM;
@@ -132,8 +122,7 @@ static lr_status read_tof(const struct lr_keyed_text *text, struct lr_castor_hea
     LR_TRY(whole(text, range, &bins));
     header->num_tof_bins = (int)bins;
     if (header->mode == LR_CASTOR_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {
-        return lr_keyed_text_error(text, NULL,
-                                   "has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
+        return lr_keyed_text_error(text, NULL, "has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
                                    header->num_tof_bins);
     }
     return LR_OK;
@@ -142,21 +131,16 @@ static lr_status read_tof(const struct lr_keyed_text *text, struct lr_castor_hea
 static lr_status find_data(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
     const char *name = value_of(text, "data filename");
-    if (name[0] == '\0') {
-        return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
-    }
+    if (name[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
     header->data_path = lr_path_beside(text->path, name, text->log);
     return header->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status read_header(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
-    const struct lr_keyed_number events = {
-        .key = "number of events", .most = 0x1p52, .required = true};
-    if (lr_keyed_text_find(text, "data filename") == NULL) {
-        return lr_keyed_text_error(text, NULL,
-                                   "is no CASToR data header, a text with 'Data filename'");
-    }
+    const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
+    if (lr_keyed_text_find(text, "data filename") == NULL)
+        return lr_keyed_text_error(text, NULL, "is no CASToR data header, a text with 'Data filename'");
     LR_TRY(lr_keyed_text_judge(text, &lr_castor_header_keys));
     snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
     lr_clean_text(header->scanner);
@@ -168,11 +152,9 @@ static lr_status read_header(const struct lr_keyed_text *text, struct lr_castor_
     return find_data(text, header);
 }
 
-lr_status lr_castor_header_read(const char *path, struct lr_castor_header *header,
-                                const lr_log *log)
+lr_status lr_castor_header_read(const char *path, struct lr_castor_header *header, const lr_log *log)
 {
-    static const struct lr_keyed_dialect dialect = {
-        .separator = ":", .comment = '#', .what = "a CASToR data header"};
+    static const struct lr_keyed_dialect dialect = {.separator = ":", .comment = '#', .what = "a CASToR data header"};
     struct lr_keyed_text text;
     const struct lr_c_locale locale = lr_c_locale_enter();
     *header = (struct lr_castor_header){0};
@@ -195,10 +177,7 @@ int64_t lr_castor_event_bytes(const struct lr_castor_header *header)
 {
     const int terms = header->has_attenuation + header->has_normalization + header->has_randoms;
     const int64_t ids_and_time = 3 * 4;
-    if (header->mode == LR_CASTOR_LIST) {
-        return ids_and_time + 4 * (terms + header->has_scatter + header->has_tof) +
-               (header->has_kind ? 1 : 0);
-    }
-    return ids_and_time + 4 * terms +
-           (int64_t)4 * header->num_tof_bins * (header->has_scatter ? 2 : 1);
+    if (header->mode == LR_CASTOR_LIST)
+        return ids_and_time + 4 * (terms + header->has_scatter + header->has_tof) + (header->has_kind ? 1 : 0);
+    return ids_and_time + 4 * terms + (int64_t)4 * header->num_tof_bins * (header->has_scatter ? 2 : 1);
 }

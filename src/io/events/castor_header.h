@@ -33,8 +33,7 @@ bool lr_castor_header_recognises(const struct lr_file_head *head);
 /* errors: LR_BAD_INPUT, logged, for a file that is none, and for data that have no events as they
  * are understood here: normalization files, events of several lines, emission points. Finish it in
  * any case. */
-lr_status lr_castor_header_read(const char *path, struct lr_castor_header *header,
-                                const lr_log *log);
+lr_status lr_castor_header_read(const char *path, struct lr_castor_header *header, const lr_log *log);
 void lr_castor_header_finish(struct lr_castor_header *header);
 
 /* Bytes of an event in the data. */

@@ -37,9 +37,7 @@ struct lr_castor_writer {
 
 static void put_word(unsigned char *bytes, uint32_t word)
 {
-    for (int k = 0; k < 4; k++) {
-        bytes[k] = (unsigned char)(word >> (8 * k));
-    }
+    for (int k = 0; k < 4; k++) bytes[k] = (unsigned char)(word >> (8 * k));
 }
 
 static void put_float(unsigned char *bytes, double value)
@@ -66,22 +64,17 @@ static lr_status take_one(struct lr_castor_writer *writer, const lr_event *event
     put_word(bytes + lead, (uint32_t)writer->place[event->crystals[0]]);
     put_word(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]]);
     writer->largest_ps = fmax(writer->largest_ps, fabs(tof_ps));
-    writer->first_ms =
-        writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
+    writer->first_ms = writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
     writer->last_ms = writer->last_ms > event->time_ms ? writer->last_ms : event->time_ms;
     writer->any = true;
     writer->count += repeats;
-    for (int64_t k = 0; k < repeats; k++) {
-        LR_TRY(lr_output_write(&writer->data, bytes, (size_t)lead + 8));
-    }
+    for (int64_t k = 0; k < repeats; k++) LR_TRY(lr_output_write(&writer->data, bytes, (size_t)lead + 8));
     return LR_OK;
 }
 
 lr_status lr_castor_writer_take(void *user, const lr_event *events, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        LR_TRY(take_one(user, &events[k]));
-    }
+    for (int64_t k = 0; k < count; k++) LR_TRY(take_one(user, &events[k]));
     return LR_OK;
 }
 
@@ -107,37 +100,29 @@ static void put_tof(const struct lr_castor_writer *writer, struct lr_output *out
     const double bin_ps = writer->tof_bin_ps > 0 ? writer->tof_bin_ps : 0;
     const double rounding_ps = 1e-3; /* of edges in single precision */
     put_number(output, "TOF resolution (ps)", writer->tof_resolution_ps);
-    put_number(
-        output, "List TOF measurement range (ps)",
-        ceil(fmax(2 * writer->largest_ps + fmax(bin_ps, 1), writer->tof_range_ps) - rounding_ps));
-    if (bin_ps > 0) {
-        put_number(output, "List TOF quantization bin size (ps)", bin_ps);
-    }
+    put_number(output, "List TOF measurement range (ps)",
+               ceil(fmax(2 * writer->largest_ps + fmax(bin_ps, 1), writer->tof_range_ps) - rounding_ps));
+    if (bin_ps > 0) put_number(output, "List TOF quantization bin size (ps)", bin_ps);
 }
 
-static void put_header(const struct lr_castor_writer *writer, struct lr_output *output,
-                       bool is_list)
+static void put_header(const struct lr_castor_writer *writer, struct lr_output *output, bool is_list)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    const double own_s =
-        1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
+    const double own_s = 1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
     put_line(output, "Data filename", lr_path_name(writer->data_path));
     put_number(output, "Number of events", (double)writer->count);
     put_line(output, "Data mode", is_list ? "list-mode" : "histogram");
     put_line(output, "Data type", "PET");
     put_line(output, "Scanner name", writer->scanner);
     put_number(output, "Start time (s)", 0);
-    put_number(output, "Duration (s)",
-               writer->duration_s > 0 ? writer->duration_s : fmax(own_s, 1e-3));
+    put_number(output, "Duration (s)", writer->duration_s > 0 ? writer->duration_s : fmax(own_s, 1e-3));
     put_number(output, "Calibration factor", 1);
     put_line(output, "Attenuation correction flag", "0");
     put_line(output, "Normalization correction flag", "0");
     put_line(output, "Scatter correction flag", "0");
     put_line(output, "Random correction flag", "0");
     put_line(output, "TOF information flag", writer->has_tof ? "1" : "0");
-    if (writer->has_tof) {
-        put_tof(writer, output);
-    }
+    if (writer->has_tof) put_tof(writer, output);
     put_line(output, "Maximum number of lines per event", "1");
     lr_c_locale_leave(locale);
 }
@@ -153,10 +138,8 @@ static void destroy(struct lr_castor_writer *writer)
 
 static lr_status name_data(struct lr_castor_writer *writer)
 {
-    if (!lr_path_ends(writer->path, ".Cdh")) {
-        return lr_error(writer->log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh",
-                        writer->path);
-    }
+    if (!lr_path_ends(writer->path, ".Cdh"))
+        return lr_error(writer->log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh", writer->path);
     writer->data_path = lr_path_with_ending(writer->path, ".Cdf", writer->log);
     return writer->data_path != NULL ? LR_OK : LR_FAILED;
 }
@@ -164,34 +147,24 @@ static lr_status name_data(struct lr_castor_writer *writer)
 static void name_scanner(struct lr_castor_writer *writer, const char *name)
 {
     snprintf(writer->scanner, sizeof(writer->scanner), "%s", name);
-    for (char *at = writer->scanner; *at != '\0'; at++) {
-        *at = strchr(" \t#:,/", *at) != NULL ? '_' : *at;
-    }
+    for (char *at = writer->scanner; *at != '\0'; at++) *at = strchr(" \t#:,/", *at) != NULL ? '_' : *at;
 }
 
 static lr_status number_crystals(struct lr_castor_writer *writer, const lr_scanner *scanner)
 {
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", writer->log);
-    writer->place =
-        lr_alloc(scanner->num_crystals, sizeof(*writer->place), "crystal numbers", writer->log);
+    writer->place = lr_alloc(scanner->num_crystals, sizeof(*writer->place), "crystal numbers", writer->log);
     lr_status status = order != NULL && writer->place != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = lr_castor_order(scanner, order, writer->log);
-    }
-    if (status == LR_OK) {
-        lr_castor_place(order, scanner->num_crystals, writer->place);
-    }
+    if (status == LR_OK) status = lr_castor_order(scanner, order, writer->log);
+    if (status == LR_OK) lr_castor_place(order, scanner->num_crystals, writer->place);
     free(order);
     return status;
 }
 
-static struct lr_castor_writer *create(const char *path, const lr_scanner *scanner,
-                                       const lr_log *log)
+static struct lr_castor_writer *create(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_castor_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", log);
-    if (writer == NULL) {
-        return NULL;
-    }
+    if (writer == NULL) return NULL;
     writer->path = path;
     writer->log = log;
     name_scanner(writer, scanner->name);
@@ -212,8 +185,7 @@ static lr_status check_kinds(const lr_events_writer_params *params)
         const lr_tof_bins *bins = &kinds->tof[k];
         const double own_mm = lr_tof_bin_mm(bins->edges_mm, bins->num_bins);
         const double first_mm = lr_tof_bin_mm(first->edges_mm, first->num_bins);
-        if ((bins->num_bins > 1) != (first->num_bins > 1) ||
-            bins->resolution_ps != first->resolution_ps ||
+        if ((bins->num_bins > 1) != (first->num_bins > 1) || bins->resolution_ps != first->resolution_ps ||
             fabs(own_mm - first_mm) > 1e-5 * first_mm) {
             return lr_error(params->log, LR_USAGE,
                             "%s: CASToR has one time resolution and one width of bins for all "
@@ -221,9 +193,8 @@ static lr_status check_kinds(const lr_events_writer_params *params)
                             "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
                             "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out "
                             "(--without-tof)",
-                            params->path, first->num_bins, first_mm, first->resolution_ps,
-                            k / kinds->count, k % kinds->count, bins->num_bins, own_mm,
-                            bins->resolution_ps);
+                            params->path, first->num_bins, first_mm, first->resolution_ps, k / kinds->count,
+                            k % kinds->count, bins->num_bins, own_mm, bins->resolution_ps);
         }
     }
     return LR_OK;
@@ -232,24 +203,18 @@ static lr_status check_kinds(const lr_events_writer_params *params)
 struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params)
 {
     const lr_events_info *info = params->info;
-    if (info != NULL && check_kinds(params) != LR_OK) {
-        return NULL;
-    }
+    if (info != NULL && check_kinds(params) != LR_OK) return NULL;
     struct lr_castor_writer *writer = create(params->path, params->lors->scanner, params->log);
-    if (writer == NULL || info == NULL) {
-        return writer;
-    }
+    if (writer == NULL || info == NULL) return writer;
     writer->duration_s = info->duration_s;
     writer->has_tof = info->has_tof;
-    writer->tof_resolution_ps = info->tof_resolution_ps > 0
-                                    ? info->tof_resolution_ps
-                                    : params->lors->scanner->tof_resolution_ps;
-    const double bin_mm = info->kinds.count > 0 ? lr_tof_bin_mm(info->kinds.tof[0].edges_mm,
-                                                                info->kinds.tof[0].num_bins)
-                                                : lr_events_info_tof_bin_mm(info);
+    writer->tof_resolution_ps =
+        info->tof_resolution_ps > 0 ? info->tof_resolution_ps : params->lors->scanner->tof_resolution_ps;
+    const double bin_mm = info->kinds.count > 0
+                              ? lr_tof_bin_mm(info->kinds.tof[0].edges_mm, info->kinds.tof[0].num_bins)
+                              : lr_events_info_tof_bin_mm(info);
     writer->tof_bin_ps = bin_mm / LR_MM_PER_PS;
-    writer->tof_range_ps =
-        (info->num_tof_bins > 0 ? info->num_tof_bins * bin_mm : info->tof_range_mm) / LR_MM_PER_PS;
+    writer->tof_range_ps = (info->num_tof_bins > 0 ? info->num_tof_bins * bin_mm : info->tof_range_mm) / LR_MM_PER_PS;
     return writer;
 }
 
@@ -287,8 +252,7 @@ void lr_castor_writer_abandon(struct lr_castor_writer *writer)
 
 /* --- histograms --- */
 
-static void put_counts(struct lr_castor_writer *writer, const lr_lors *lors, int64_t number,
-                       float counts)
+static void put_counts(struct lr_castor_writer *writer, const lr_lors *lors, int64_t number, float counts)
 {
     unsigned char bytes[16];
     int32_t crystals[2];
@@ -305,25 +269,18 @@ static lr_status check_data(const lr_lors *lors, const lr_lor_data *data, const 
 {
     const int64_t last = data->index != NULL && data->count > 0 ? data->index[data->count - 1] : -1;
     const bool fits = data->index == NULL ? data->count == lors->count : last < lors->count;
-    return fits ? LR_OK
-                : lr_error(log, LR_USAGE, "LOR data of another scanner than %s",
-                           lors->scanner->name);
+    return fits ? LR_OK : lr_error(log, LR_USAGE, "LOR data of another scanner than %s", lors->scanner->name);
 }
 
-lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors,
-                                    const lr_castor_histogram *histogram, const lr_log *log)
+lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors, const lr_castor_histogram *histogram,
+                                    const lr_log *log)
 {
     const lr_lor_data *data = histogram->data;
     LR_TRY(check_data(lors, data, log));
     struct lr_castor_writer *writer = create(path, lors->scanner, log);
-    if (writer == NULL) {
-        return LR_FAILED;
-    }
+    if (writer == NULL) return LR_FAILED;
     writer->duration_s = histogram->duration_s;
-    for (int64_t k = 0; k < data->count; k++) {
-        if (data->values[k] != 0) {
-            put_counts(writer, lors, data->index != NULL ? data->index[k] : k, data->values[k]);
-        }
-    }
+    for (int64_t k = 0; k < data->count; k++)
+        if (data->values[k] != 0) put_counts(writer, lors, data->index != NULL ? data->index[k] : k, data->values[k]);
     return finish(writer, false);
 }

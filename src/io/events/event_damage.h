@@ -20,7 +20,6 @@ void lr_event_damage_init(struct lr_event_damage *damage, const lr_log *to);
 
 /* What becomes of a reader's status: LR_OK, with a warning, where it is the file's fault and there were
  * events before; else as it was, and what was kept back is said. */
-lr_status lr_event_damage_settle(struct lr_event_damage *damage, struct lr_event_stream *stream,
-                                 lr_status status);
+lr_status lr_event_damage_settle(struct lr_event_damage *damage, struct lr_event_stream *stream, lr_status status);
 
 #endif

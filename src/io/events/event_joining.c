@@ -25,17 +25,12 @@ static bool is_joined(const struct lr_joining *joining, const int32_t crystals[2
 {
     const lr_scanner *scanner = joining->lors->scanner;
     const int32_t a = crystals[0], b = crystals[1];
-    if (joining->pairs == NULL) {
-        return lr_place_joined(joining->lors, crystals) >= 0;
-    }
-    if (a < 0 || b < 0 || a >= scanner->num_crystals || b >= scanner->num_crystals) {
-        return false;
-    }
+    if (joining->pairs == NULL) return lr_place_joined(joining->lors, crystals) >= 0;
+    if (a < 0 || b < 0 || a >= scanner->num_crystals || b >= scanner->num_crystals) return false;
     const int64_t row = (int64_t)joining->module_of[a] * scanner->num_modules;
     const int found = joining->pairs[row + joining->module_of[b]];
-    return found >= FIRST_PAIR
-               ? is_allowed(joining->lors, found - FIRST_PAIR, a < b ? a : b, a < b ? b : a)
-               : found == ALL_JOINED;
+    return found >= FIRST_PAIR ? is_allowed(joining->lors, found - FIRST_PAIR, a < b ? a : b, a < b ? b : a)
+                               : found == ALL_JOINED;
 }
 
 void lr_joining_open(struct lr_joining *joining, const lr_lors *lors)
@@ -43,21 +38,13 @@ void lr_joining_open(struct lr_joining *joining, const lr_lors *lors)
     const lr_scanner *scanner = lors->scanner;
     *joining = (struct lr_joining){.lors = lors};
     const int64_t modules = scanner != NULL ? scanner->num_modules : 0;
-    if (modules == 0 || modules > MOST_MODULES || lors->num_pairs > INT32_MAX - FIRST_PAIR) {
-        return;
-    }
+    if (modules == 0 || modules > MOST_MODULES || lors->num_pairs > INT32_MAX - FIRST_PAIR) return;
     joining->module_of = malloc((size_t)scanner->num_crystals * sizeof(*joining->module_of));
-    joining->pairs = joining->module_of != NULL
-                         ? calloc((size_t)modules * (size_t)modules, sizeof(*joining->pairs))
-                         : NULL;
-    if (joining->pairs == NULL) {
-        return;
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
-            joining->module_of[c] = m;
-        }
-    }
+    joining->pairs =
+        joining->module_of != NULL ? calloc((size_t)modules * (size_t)modules, sizeof(*joining->pairs)) : NULL;
+    if (joining->pairs == NULL) return;
+    for (int m = 0; m < scanner->num_modules; m++)
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) joining->module_of[c] = m;
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         const int64_t i = lors->pairs[pair][0], j = lors->pairs[pair][1];
         const bool all = lors->masks->pairs[pair].kind == LR_MASK_ALL;
@@ -76,8 +63,6 @@ void lr_joining_finish(struct lr_joining *joining)
 int64_t lr_joining_count(const struct lr_joining *joining, const lr_event *events, int64_t count)
 {
     int64_t joined = 0;
-    for (int64_t k = 0; k < count; k++) {
-        joined += is_joined(joining, events[k].crystals);
-    }
+    for (int64_t k = 0; k < count; k++) joined += is_joined(joining, events[k].crystals);
     return joined;
 }

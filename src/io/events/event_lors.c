@@ -43,8 +43,7 @@ static void count_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct counting *counting = user;
     (void)worker;
-    atomic_fetch_add(&counting->joined,
-                     lr_joining_count(&counting->joining, counting->events + begin, end - begin));
+    atomic_fetch_add(&counting->joined, lr_joining_count(&counting->joining, counting->events + begin, end - begin));
 }
 
 int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
@@ -64,9 +63,7 @@ static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct work *work = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        work->weights[k] = work->events[k].weight;
-    }
+    for (int64_t k = begin; k < end; k++) work->weights[k] = work->events[k].weight;
 }
 
 static void run(const lr_event_span *span, lr_parallel_body *body, struct work *work)

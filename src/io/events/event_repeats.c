@@ -5,8 +5,7 @@
 
 #include <math.h>
 
-lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats,
-                           const lr_log *log)
+lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log)
 {
     const double weight = event->weight;
     *repeats = 0;

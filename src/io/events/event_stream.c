@@ -11,9 +11,7 @@ lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;
     stream->waiting = 0;
-    if (count == 0 || stream->sink == NULL || lr_event_stream_skips(stream)) {
-        return LR_OK;
-    }
+    if (count == 0 || stream->sink == NULL || lr_event_stream_skips(stream)) return LR_OK;
     const lr_status status = stream->sink->take(stream->sink->user, stream->events, count);
     stream->is_refused = status != LR_OK;
     return status;
@@ -32,20 +30,15 @@ lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr
     const lr_event_sink *sink = stream->sink;
     *room = NULL;
     LR_TRY(lr_event_stream_flush(stream));
-    if (sink == NULL || sink->room == NULL) {
-        return LR_OK;
-    }
+    if (sink == NULL || sink->room == NULL) return LR_OK;
     *room = sink->room(sink->user, count);
     return *room != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
-                               int64_t count)
+lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events, int64_t count)
 {
     LR_TRY(lr_event_stream_flush(stream));
-    if (count == 0 || stream->sink == NULL) {
-        return LR_OK;
-    }
+    if (count == 0 || stream->sink == NULL) return LR_OK;
     stream->info->weight += (double)count;
     stream->num_added += count;
     const lr_status status = stream->sink->take(stream->sink->user, events, count);
@@ -56,26 +49,18 @@ lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *e
 lr_status lr_events_need_scanner(const lr_events_source *source)
 {
     FILE *file = source->scanner == NULL ? lr_file_open(source->path, "", source->log) : NULL;
-    if (source->scanner == NULL && file == NULL) {
-        return LR_BAD_INPUT;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (source->scanner == NULL && file == NULL) return LR_BAD_INPUT;
+    if (file != NULL) fclose(file);
     return source->scanner != NULL
                ? LR_OK
-               : lr_error(source->log, LR_USAGE,
-                          "%s: %s list mode names no places of crystals: name its scanner",
+               : lr_error(source->log, LR_USAGE, "%s: %s list mode names no places of crystals: name its scanner",
                           source->path, lr_events_format_name(source->format));
 }
 
-lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts,
-                                  const char *first)
+lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first)
 {
     const int64_t events = counts->prompts + counts->delayeds;
-    if (counts->unknown_crystals == 0) {
-        return LR_OK;
-    }
+    if (counts->unknown_crystals == 0) return LR_OK;
     const bool all = counts->unknown_crystals == events;
     lr_log_write(source->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %lld of %lld events name crystals that %s lacks, first %s: %s", source->path,

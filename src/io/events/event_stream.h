@@ -37,8 +37,7 @@ static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
 lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr_event **room);
 
 /* Many events of weight 1, handed on at once behind those that wait. */
-lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
-                               int64_t count);
+lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events, int64_t count);
 
 /* Hands on what waits. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);
@@ -77,8 +76,7 @@ lr_status lr_castor_events(const lr_events_source *source, struct lr_event_strea
 lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream);
 
 /* Tells of events whose crystals the scanner lacks; LR_BAD_INPUT where all are such. */
-lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts,
-                                  const char *first);
+lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts, const char *first);
 
 /* Makes sure that a scanner is there, for formats whose crystals mean nothing without one. */
 lr_status lr_events_need_scanner(const lr_events_source *source);

@@ -51,16 +51,10 @@ enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 lr_events_format lr_events_head_format(const struct lr_file_head *head)
 {
-    for (int k = 0; k < NUM_FORMATS; k++) {
-        if (formats[k].recognises != NULL && formats[k].recognises(head)) {
-            return formats[k].format;
-        }
-    }
-    for (int k = 0; k < NUM_FORMATS; k++) {
-        if (lr_path_ends(head->path, formats[k].ending)) {
-            return formats[k].format;
-        }
-    }
+    for (int k = 0; k < NUM_FORMATS; k++)
+        if (formats[k].recognises != NULL && formats[k].recognises(head)) return formats[k].format;
+    for (int k = 0; k < NUM_FORMATS; k++)
+        if (lr_path_ends(head->path, formats[k].ending)) return formats[k].format;
     return LR_EVENTS_UNKNOWN;
 }
 
@@ -73,8 +67,7 @@ lr_events_format lr_events_recognise(const char *path)
 
 const char *lr_events_format_name(lr_events_format format)
 {
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD",
-                                        "CASToR",  "GE",    "text"};
+    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
     const size_t known = sizeof(names) / sizeof(names[0]);
     return (size_t)format < known ? names[format] : names[0];
 }
@@ -89,24 +82,20 @@ static lr_status refuse_unknown(const lr_events_source *source)
                         lr_open_failure(source->path, errno, text));
     }
     if (lr_head_is_hdf5(&head)) {
-        return lr_error(
-            source->log, LR_BAD_INPUT,
-            "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
-            "own tools convert it; LOR data in HDF5 are no events: give them with --data",
-            source->path);
-    }
-    if (lr_path_ends(source->path, ".Cdf")) {
         return lr_error(source->log, LR_BAD_INPUT,
-                        "%s: are CASToR data: give their header, the .Cdh", source->path);
+                        "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
+                        "own tools convert it; LOR data in HDF5 are no events: give them with --data",
+                        source->path);
     }
+    if (lr_path_ends(source->path, ".Cdf"))
+        return lr_error(source->log, LR_BAD_INPUT, "%s: are CASToR data: give their header, the .Cdh", source->path);
     struct stat facts;
     if (stat(source->path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
         return lr_error(source->log, LR_BAD_INPUT, "%s: is %s: give a file", source->path,
                         S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
     }
     if (lr_head_begins(&head, "\x1f\x8b", 2)) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s: is compressed: unpack it with gunzip and give what comes of it",
+        return lr_error(source->log, LR_BAD_INPUT, "%s: is compressed: unpack it with gunzip and give what comes of it",
                         source->path);
     }
     return lr_error(source->log, LR_BAD_INPUT,
@@ -123,18 +112,12 @@ static lr_status refuse_unknown(const lr_events_source *source)
 static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
 {
     switch (source->format) {
-    case LR_EVENTS_SAFIR:
-        return lr_safir_events(source, stream);
-    case LR_EVENTS_SIEMENS:
-        return lr_siemens_events(source, stream);
-    case LR_EVENTS_PETSIRD:
-        return lr_petsird_events(source, stream);
-    case LR_EVENTS_CASTOR:
-        return lr_castor_events(source, stream);
-    case LR_EVENTS_GE:
-        return lr_ge_events(source, stream);
-    default:
-        return refuse_unknown(source);
+    case LR_EVENTS_SAFIR: return lr_safir_events(source, stream);
+    case LR_EVENTS_SIEMENS: return lr_siemens_events(source, stream);
+    case LR_EVENTS_PETSIRD: return lr_petsird_events(source, stream);
+    case LR_EVENTS_CASTOR: return lr_castor_events(source, stream);
+    case LR_EVENTS_GE: return lr_ge_events(source, stream);
+    default: return refuse_unknown(source);
     }
 }
 
@@ -147,26 +130,20 @@ static lr_status read_until_damage(const lr_events_source *source, struct lr_eve
     return lr_event_damage_settle(&damage, stream, read_format(&patient, stream));
 }
 
-lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink,
-                         lr_events_info *info)
+lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info)
 {
     lr_events_info own = {0};
     lr_events_info *kept = info != NULL ? info : &own;
     lr_events_source exact = *source;
     *kept = (lr_events_info){0};
-    if (exact.format == LR_EVENTS_UNKNOWN) {
-        exact.format = lr_events_recognise(exact.path);
-    }
+    if (exact.format == LR_EVENTS_UNKNOWN) exact.format = lr_events_recognise(exact.path);
     struct lr_event_stream *stream = lr_alloc(1, sizeof(*stream), "events", source->log);
-    if (stream == NULL) {
-        return LR_FAILED;
-    }
+    if (stream == NULL) return LR_FAILED;
     stream->source = &exact;
     stream->sink = sink;
     stream->info = kept;
     kept->format = exact.format;
-    const lr_status status =
-        exact.until_damage ? read_until_damage(&exact, stream) : read_format(&exact, stream);
+    const lr_status status = exact.until_damage ? read_until_damage(&exact, stream) : read_format(&exact, stream);
     free(stream);
     lr_events_info_finish(&own);
     return status;
@@ -174,9 +151,7 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
 
 static void finish_kinds(lr_event_kinds *kinds)
 {
-    for (int k = 0; kinds->tof != NULL && k < kinds->count * kinds->count; k++) {
-        free(kinds->tof[k].edges_mm);
-    }
+    for (int k = 0; kinds->tof != NULL && k < kinds->count * kinds->count; k++) free(kinds->tof[k].edges_mm);
     free(kinds->kind_of);
     free(kinds->tof);
     free(kinds->energy_kev);
@@ -186,15 +161,11 @@ bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2
 {
     const lr_event_kinds *kinds = &info->kinds;
     int kind[2];
-    if (kinds->count == 0) {
-        return info->has_tof;
-    }
+    if (kinds->count == 0) return info->has_tof;
     for (int k = 0; k < 2; k++) {
         const bool known = crystals[k] >= 0 && crystals[k] < kinds->num_crystals;
         kind[k] = known ? kinds->kind_of[crystals[k]] : LR_EVENTS_NO_KIND;
-        if (kind[k] >= kinds->count) {
-            return false;
-        }
+        if (kind[k] >= kinds->count) return false;
     }
     return kinds->tof[kind[0] * kinds->count + kind[1]].num_bins > 1;
 }
@@ -228,8 +199,7 @@ static void copy_share(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct copying *copying = user;
     (void)worker;
-    memcpy(copying->to + begin, copying->from + begin,
-           (size_t)(end - begin) * sizeof(*copying->to));
+    memcpy(copying->to + begin, copying->from + begin, (size_t)(end - begin) * sizeof(*copying->to));
 }
 
 /* Behind the events that are there. */
@@ -238,9 +208,8 @@ static lr_event *make_room(void *user, int64_t count)
     struct growing_list *growing = user;
     lr_event_list *list = growing->list;
     const struct lr_items items = {sizeof(*list->events), "events", growing->log};
-    return lr_grow(&list->events, &growing->room, list->count + count, &items) == LR_OK
-               ? list->events + list->count
-               : NULL;
+    return lr_grow(&list->events, &growing->room, list->count + count, &items) == LR_OK ? list->events + list->count
+                                                                                        : NULL;
 }
 
 /* By several threads, since memory that is new takes longer than copying. */
@@ -251,10 +220,7 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
     const bool are_there = list->events != NULL && events == list->events + list->count;
     lr_event *to = are_there ? list->events + list->count : make_room(user, count);
     LR_TRY(to != NULL ? LR_OK : LR_FAILED);
-    if (!are_there) {
-        lr_parallel_for(growing->threads, count, COPIED_AT_ONCE, copy_share,
-                        &(struct copying){to, events});
-    }
+    if (!are_there) lr_parallel_for(growing->threads, count, COPIED_AT_ONCE, copy_share, &(struct copying){to, events});
     list->count += count;
     return LR_OK;
 }
@@ -268,10 +234,8 @@ static void look(void *user, const lr_event *events, int64_t count)
 
 static lr_status fill_list(const lr_events_source *source, struct growing_list *growing)
 {
-    const lr_event_sink sink = {.take = append,
-                                .user = growing,
-                                .room = make_room,
-                                .look = growing->joining.lors != NULL ? look : NULL};
+    const lr_event_sink sink = {
+        .take = append, .user = growing, .room = make_room, .look = growing->joining.lors != NULL ? look : NULL};
     lr_event_list *list = growing->list;
     atomic_init(&growing->looked_at, 0);
     atomic_init(&growing->joined, 0);
@@ -285,15 +249,11 @@ static lr_status fill_list(const lr_events_source *source, struct growing_list *
 /* lors NULL: nobody looks. */
 static lr_event_list *read_list(const lr_events_source *source, const lr_lors *lors)
 {
-    struct growing_list growing = {
-        .threads = source->threads > 0 ? source->threads : lr_num_processors(), .log = source->log};
+    struct growing_list growing = {.threads = source->threads > 0 ? source->threads : lr_num_processors(),
+                                   .log = source->log};
     growing.list = lr_alloc(1, sizeof(*growing.list), "events", source->log);
-    if (growing.list == NULL) {
-        return NULL;
-    }
-    if (lors != NULL) {
-        lr_joining_open(&growing.joining, lors);
-    }
+    if (growing.list == NULL) return NULL;
+    if (lors != NULL) lr_joining_open(&growing.joining, lors);
     if (fill_list(source, &growing) != LR_OK) {
         lr_event_list_destroy(growing.list);
         growing.list = NULL;
@@ -346,8 +306,7 @@ static lr_status bin(void *user, const lr_event *events, int64_t count)
     struct binning *binning = user;
     LR_TRY(lr_grow(&binning->numbers, &binning->room, count,
                    &(struct lr_items){sizeof(*binning->numbers), "events", binning->log}));
-    lr_events_lors(binning->lors, &(lr_event_span){events, count, binning->threads},
-                   binning->numbers);
+    lr_events_lors(binning->lors, &(lr_event_span){events, count, binning->threads}, binning->numbers);
     for (int64_t k = 0; k < count; k++) {
         const lr_event *event = &events[k];
         const int64_t lor = binning->numbers[k];
@@ -355,8 +314,8 @@ static lr_status bin(void *user, const lr_event *events, int64_t count)
             binning->not_in_coincidence++;
             continue;
         }
-        LR_TRY(lr_lor_sums_add(event->is_delayed ? &binning->delayeds : &binning->prompts, lor,
-                               event->weight, binning->log));
+        LR_TRY(lr_lor_sums_add(event->is_delayed ? &binning->delayeds : &binning->prompts, lor, event->weight,
+                               binning->log));
     }
     return LR_OK;
 }
@@ -374,8 +333,8 @@ static lr_status finish_binning(struct binning *binning, lr_prompts_delayeds *da
     return LR_OK;
 }
 
-lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
-                        lr_prompts_delayeds *data, lr_events_info *info)
+lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors, lr_prompts_delayeds *data,
+                        lr_events_info *info)
 {
     struct binning binning = {.lors = lors, .log = source->log, .threads = source->threads};
     const lr_event_sink sink = {.take = bin, .user = &binning};

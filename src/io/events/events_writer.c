@@ -16,37 +16,27 @@ struct lr_events_writer {
 
 static lr_events_format format_of(const char *path)
 {
-    if (lr_path_ends(path, ".petsird")) {
-        return LR_EVENTS_PETSIRD;
-    }
-    if (lr_path_ends(path, ".tsv")) {
-        return LR_EVENTS_TSV;
-    }
+    if (lr_path_ends(path, ".petsird")) return LR_EVENTS_PETSIRD;
+    if (lr_path_ends(path, ".tsv")) return LR_EVENTS_TSV;
     return lr_path_ends(path, ".Cdh") ? LR_EVENTS_CASTOR : LR_EVENTS_UNKNOWN;
 }
 
 lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
 {
-    const lr_events_format format =
-        params->format != LR_EVENTS_UNKNOWN ? params->format : format_of(params->path);
+    const lr_events_format format = params->format != LR_EVENTS_UNKNOWN ? params->format : format_of(params->path);
     if (format != LR_EVENTS_PETSIRD && format != LR_EVENTS_CASTOR && format != LR_EVENTS_TSV) {
-        lr_error(
-            params->log, LR_USAGE,
-            "%s: events are written to PETSIRD (.petsird), CASToR (.Cdh) and text (.tsv) files",
-            params->path);
+        lr_error(params->log, LR_USAGE,
+                 "%s: events are written to PETSIRD (.petsird), CASToR (.Cdh) and text (.tsv) files", params->path);
         return NULL;
     }
     lr_events_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
-    if (writer == NULL) {
-        return NULL;
-    }
-    if (format == LR_EVENTS_PETSIRD) {
+    if (writer == NULL) return NULL;
+    if (format == LR_EVENTS_PETSIRD)
         writer->petsird = lr_petsird_writer_create(params);
-    } else if (format == LR_EVENTS_CASTOR) {
+    else if (format == LR_EVENTS_CASTOR)
         writer->castor = lr_castor_writer_create(params);
-    } else {
+    else
         writer->tsv = lr_events_tsv_create(params);
-    }
     if (writer->petsird == NULL && writer->castor == NULL && writer->tsv == NULL) {
         free(writer);
         return NULL;
@@ -56,12 +46,9 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
 
 lr_event_sink lr_events_writer_sink(lr_events_writer *writer)
 {
-    if (writer->petsird != NULL) {
-        return (lr_event_sink){.take = lr_petsird_writer_take, .user = writer->petsird};
-    }
-    return writer->castor != NULL
-               ? (lr_event_sink){.take = lr_castor_writer_take, .user = writer->castor}
-               : (lr_event_sink){.take = lr_events_tsv_take, .user = writer->tsv};
+    if (writer->petsird != NULL) return (lr_event_sink){.take = lr_petsird_writer_take, .user = writer->petsird};
+    return writer->castor != NULL ? (lr_event_sink){.take = lr_castor_writer_take, .user = writer->castor}
+                                  : (lr_event_sink){.take = lr_events_tsv_take, .user = writer->tsv};
 }
 
 lr_status lr_events_writer_finish(lr_events_writer *writer)
@@ -75,15 +62,12 @@ lr_status lr_events_writer_finish(lr_events_writer *writer)
 
 void lr_events_writer_abandon(lr_events_writer *writer)
 {
-    if (writer == NULL) {
-        return;
-    }
-    if (writer->petsird != NULL) {
+    if (writer == NULL) return;
+    if (writer->petsird != NULL)
         lr_petsird_writer_abandon(writer->petsird);
-    } else if (writer->castor != NULL) {
+    else if (writer->castor != NULL)
         lr_castor_writer_abandon(writer->castor);
-    } else {
+    else
         lr_events_tsv_abandon(writer->tsv);
-    }
     free(writer);
 }

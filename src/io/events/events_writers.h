@@ -27,7 +27,6 @@ lr_status lr_events_tsv_finish(struct lr_events_tsv *tsv);
 void lr_events_tsv_abandon(struct lr_events_tsv *tsv);
 
 /* How often an event is written: its weight, which must be whole. errors: LR_USAGE. */
-lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats,
-                           const lr_log *log);
+lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 
 #endif

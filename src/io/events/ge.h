@@ -20,18 +20,15 @@ struct lr_ge_crystals {
 /* The module at the top is that whose middle is nearest to +y, of two the one clockwise of it.
  * name: of the file, for sentences. errors: LR_BAD_INPUT for a scanner that is not made of full
  * rings. Finish in any case. */
-lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner *scanner,
-                              const char *name, const lr_log *log);
+lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner *scanner, const char *name,
+                              const lr_log *log);
 void lr_ge_crystals_finish(struct lr_ge_crystals *crystals);
 
 /* A crystal's number over the whole scanner; -1 where it lacks it. */
-static inline int32_t lr_ge_crystal(const struct lr_ge_crystals *crystals, int32_t ring,
-                                    int32_t place)
+static inline int32_t lr_ge_crystal(const struct lr_ge_crystals *crystals, int32_t ring, int32_t place)
 {
     const struct lr_sinogram_rings *rings = &crystals->rings;
-    if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) {
-        return -1;
-    }
+    if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) return -1;
     /* GE's places begin with the module at the top and run clockwise, as seen against z; ours are turned to
      * begin there too, and run the other way round. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;

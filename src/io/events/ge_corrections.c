@@ -31,30 +31,25 @@ struct reader {
 
 /* --- numbers --- */
 
-static lr_status check_number(const struct reader *reader, const char *name, int64_t entry,
-                              float number)
+static lr_status check_number(const struct reader *reader, const char *name, int64_t entry, float number)
 {
     return number >= 0.0f && number <= FLT_MAX
                ? LR_OK
                : lr_error(reader->in.log, LR_BAD_INPUT,
-                          "%s: entry %lld of %s is %g: it must be finite and not negative",
-                          reader->in.path, (long long)entry, name, (double)number);
+                          "%s: entry %lld of %s is %g: it must be finite and not negative", reader->in.path,
+                          (long long)entry, name, (double)number);
 }
 
 /* Entries range[0] .. range[0] + range[1] - 1, checked. */
-static lr_status get_numbers(const struct reader *reader, const char *name, const int64_t range[2],
-                             float *numbers)
+static lr_status get_numbers(const struct reader *reader, const char *name, const int64_t range[2], float *numbers)
 {
     LR_TRY(lr_hdf5_get_part(&reader->in, name, LR_HDF5_FLOAT, range, numbers));
-    for (int64_t k = 0; k < range[1]; k++) {
-        LR_TRY(check_number(reader, name, range[0] + k, numbers[k]));
-    }
+    for (int64_t k = 0; k < range[1]; k++) LR_TRY(check_number(reader, name, range[0] + k, numbers[k]));
     return LR_OK;
 }
 
 /* Datasets that have a number for each of the same things. */
-static lr_status check_lengths(const struct reader *reader, const char *const *names,
-                               int64_t *length)
+static lr_status check_lengths(const struct reader *reader, const char *const *names, int64_t *length)
 {
     for (int k = 0; names[k] != NULL; k++) {
         int64_t shape[2];
@@ -62,9 +57,8 @@ static lr_status check_lengths(const struct reader *reader, const char *const *n
         LR_TRY(lr_hdf5_need_stored(&reader->in, names[k], shape));
         if (k > 0 && shape[0] != *length) {
             return lr_error(reader->in.log, LR_BAD_INPUT,
-                            "%s: %s has %lld entries and %s has %lld: they must be as many",
-                            reader->in.path, names[0], (long long)*length, names[k],
-                            (long long)shape[0]);
+                            "%s: %s has %lld entries and %s has %lld: they must be as many", reader->in.path, names[0],
+                            (long long)*length, names[k], (long long)shape[0]);
         }
         *length = shape[0];
     }
@@ -75,19 +69,16 @@ static lr_status check_lengths(const struct reader *reader, const char *const *n
 
 static lr_status read_lists(struct reader *reader)
 {
-    static const char *const names[] = {"correction_lists/sens", "correction_lists/atten",
-                                        "correction_lists/contam", NULL};
+    static const char *const names[] = {"correction_lists/sens", "correction_lists/atten", "correction_lists/contam",
+                                        NULL};
     lr_event_corrections *found = reader->found;
     int64_t length = 0;
     LR_TRY(check_lengths(reader, names, &length));
     found->factors = lr_alloc(length, sizeof(float), "factors of events", reader->in.log);
     found->additive = lr_alloc(length, sizeof(float), "additive terms of events", reader->in.log);
-    if (found->factors == NULL || found->additive == NULL) {
-        return LR_FAILED;
-    }
+    if (found->factors == NULL || found->additive == NULL) return LR_FAILED;
     for (int64_t begin = 0; begin < length; begin += ROWS_PER_READ) {
-        const int64_t left = length - begin,
-                      range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+        const int64_t left = length - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         LR_TRY(get_numbers(reader, names[0], range, reader->sens));
         LR_TRY(get_numbers(reader, names[1], range, reader->atten));
         LR_TRY(get_numbers(reader, names[2], range, found->additive + begin));
@@ -117,15 +108,13 @@ static void take_pair(struct reader *reader, const int32_t *ids, float factor)
 static lr_status read_pairs(struct reader *reader)
 {
     for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
-        const int64_t left = reader->num_pairs - begin,
-                      range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+        const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         const struct lr_hdf5_rows rows = {begin, range[1], IDS};
         LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
         LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
         LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
-        for (int64_t k = 0; k < range[1]; k++) {
+        for (int64_t k = 0; k < range[1]; k++)
             take_pair(reader, reader->ids + IDS * k, reader->sens[k] * reader->atten[k]);
-        }
     }
     return LR_OK;
 }
@@ -137,12 +126,10 @@ static lr_status check_pairs(struct reader *reader)
     LR_TRY(check_lengths(reader, names, &reader->num_pairs));
     LR_TRY(lr_hdf5_shape(&reader->in, "all_xtals/xtal_ids", true, shape, 2));
     if (shape[0] != reader->num_pairs || shape[1] != IDS) {
-        return lr_error(
-            reader->in.log, LR_BAD_INPUT,
-            "%s: all_xtals/xtal_ids is %lld x %lld, and not %lld x %d: places and rings "
-            "of two crystals for each entry of all_xtals/sens",
-            reader->in.path, (long long)shape[0], (long long)shape[1], (long long)reader->num_pairs,
-            IDS);
+        return lr_error(reader->in.log, LR_BAD_INPUT,
+                        "%s: all_xtals/xtal_ids is %lld x %lld, and not %lld x %d: places and rings "
+                        "of two crystals for each entry of all_xtals/sens",
+                        reader->in.path, (long long)shape[0], (long long)shape[1], (long long)reader->num_pairs, IDS);
     }
     return LR_OK;
 }
@@ -161,8 +148,7 @@ static lr_status judge(const struct reader *reader)
         lr_warn(reader->in.log,
                 "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out "
                 "of the sensitivity",
-                reader->in.path, (long long)reader->no_lor, (long long)reader->num_pairs,
-                scanner->name);
+                reader->in.path, (long long)reader->no_lor, (long long)reader->num_pairs, scanner->name);
     }
     return LR_OK;
 }
@@ -182,10 +168,8 @@ static lr_status read_open(struct reader *reader, const lr_log *log)
     reader->sens = lr_alloc(ROWS_PER_READ, sizeof(*reader->sens), "correction terms", log);
     reader->atten = lr_alloc(ROWS_PER_READ, sizeof(*reader->atten), "correction terms", log);
     reader->found->lors = lr_lor_data_create(reader->lors, log);
-    if (reader->ids == NULL || reader->sens == NULL || reader->atten == NULL ||
-        reader->found->lors == NULL) {
+    if (reader->ids == NULL || reader->sens == NULL || reader->atten == NULL || reader->found->lors == NULL)
         return LR_FAILED;
-    }
     LR_TRY(lr_ge_crystals_init(&reader->crystals, reader->lors->scanner, reader->in.path, log));
     LR_TRY(check_pairs(reader));
     LR_TRY(read_lists(reader));
@@ -193,8 +177,7 @@ static lr_status read_open(struct reader *reader, const lr_log *log)
     return judge(reader);
 }
 
-lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors,
-                                                const lr_log *log)
+lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
     struct reader reader = {.lors = lors};
     lr_event_corrections *found = lr_alloc(1, sizeof(*found), "correction terms", log);

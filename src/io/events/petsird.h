@@ -69,9 +69,8 @@ struct lr_petsird {
     struct lr_petsird_pair *pairs; /* owned [num_types][num_types] */
     int64_t num_crystals;
     struct lr_petsird_range bin_efficiencies, pair_efficiencies;
-    struct lr_keyed_line
-        notes[LR_PETSIRD_MAX_NOTES];      /* of fields that have no place in the model */
-    char noted[LR_PETSIRD_MAX_NOTES][16]; /* their values */
+    struct lr_keyed_line notes[LR_PETSIRD_MAX_NOTES]; /* of fields that have no place in the model */
+    char noted[LR_PETSIRD_MAX_NOTES][16];             /* their values */
     int num_notes;
     bool odd_resolutions;               /* their table has too many entries: none is known */
     const struct lr_yardl_type *blocks; /* type of the stream that follows the header */
@@ -94,8 +93,7 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
 
 /* The time-of-flight bins of events of two types: those of [a][b] with the sign 1, or those of
  * [b][a], whose places are mirrored, with -1. At most one bin (two edges) is none. */
-const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2],
-                                             double *sign);
+const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2], double *sign);
 
 /* FWHM of two types; 0 = not given. */
 double lr_petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2]);
@@ -117,8 +115,7 @@ bool lr_petsird_has_mask(const struct lr_petsird *petsird);
 
 /* Whether the file's mask lets two modules, counted within their types, be in coincidence; true
  * where it says nothing. */
-bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2],
-                       const int64_t modules[2]);
+bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2]);
 
 /* The scanner of a header, by lr_scanner_from_crystals, with the coincidence rule that says the
  * same as the file's mask of modules, where one does. errors: NULL, logged. */
@@ -127,14 +124,12 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
 /* Where the crystals of a file are in a scanner: numbers[num_crystals], -1 for those that have none
  * of its crystals within 0.1 mm, which is told in a warning.
  * errors: LR_BAD_INPUT when there is none at all; LR_FAILED without memory. */
-lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner,
-                           int32_t *numbers);
+lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner, int32_t *numbers);
 
 /* One number for each crystal of a scanner, as lr_crystal_values_read: the efficiencies of a file's
  * detection bins, the mean of those of an element with several energies.
  * errors: LR_BAD_INPUT for a file without them, and where a crystal has none. */
-lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values,
-                                 const lr_log *log);
+lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log);
 
 /* Fills in the time of flight and energies that all events of a file have in common; what differs
  * between types of modules stays 0. errors: LR_FAILED without memory. */

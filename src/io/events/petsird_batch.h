@@ -15,8 +15,7 @@
 enum {
     LR_PETSIRD_BATCH = 1 << 20,
     LR_PETSIRD_BYTES = 1 << 23,
-    LR_PETSIRD_PIECES =
-        64, /* of a file, at least, as long as they are larger than LR_PETSIRD_LEAST */
+    LR_PETSIRD_PIECES = 64, /* of a file, at least, as long as they are larger than LR_PETSIRD_LEAST */
     LR_PETSIRD_LEAST = 1 << 16,
     LR_PETSIRD_SHARE = 1 << 13, /* events that a thread takes at a time, about */
     LR_PETSIRD_MAX_VALUES = 16
@@ -51,13 +50,11 @@ enum lr_petsird_fate {
 };
 
 /* Fills in the event. */
-enum lr_petsird_fate lr_petsird_event(const struct lr_petsird_crystals *crystals,
-                                      const struct lr_petsird_list *list,
+enum lr_petsird_fate lr_petsird_event(const struct lr_petsird_crystals *crystals, const struct lr_petsird_list *list,
                                       const struct lr_petsird_coincidence *from, lr_event *event);
 
 /* Modules of an event whose crystals are known; whether the file's own table has them in coincidence. */
-bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,
-                        const struct lr_petsird_list *list,
+bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals, const struct lr_petsird_list *list,
                         const struct lr_petsird_coincidence *from, int64_t modules[2]);
 
 /* Numbers of an event that are all in base 128: where among them are the two bins and the time of flight
@@ -111,8 +108,8 @@ struct lr_petsird_batch {
 };
 
 /* Bytes that the first `count` events take, or -1 where the bytes at hand end before. */
-int64_t lr_petsird_measure(const struct lr_petsird_plan *plan, const unsigned char *bytes,
-                           int64_t at_hand, int64_t count);
+int64_t lr_petsird_measure(const struct lr_petsird_plan *plan, const unsigned char *bytes, int64_t at_hand,
+                           int64_t count);
 
 /* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
 lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_petsird_span *span);

@@ -50,16 +50,11 @@ struct reader {
 static lr_status number_crystals(struct reader *reader)
 {
     const int64_t count = reader->petsird.num_crystals;
-    int32_t *numbers =
-        lr_alloc(count, sizeof(*numbers), "numbers of crystals", reader->petsird.log);
+    int32_t *numbers = lr_alloc(count, sizeof(*numbers), "numbers of crystals", reader->petsird.log);
     reader->crystals.crystal_of = numbers;
-    if (numbers == NULL) {
-        return LR_FAILED;
-    }
+    if (numbers == NULL) return LR_FAILED;
     if (reader->source->scanner == NULL) {
-        for (int64_t k = 0; k < count; k++) {
-            numbers[k] = (int32_t)k;
-        }
+        for (int64_t k = 0; k < count; k++) numbers[k] = (int32_t)k;
         return LR_OK;
     }
     return lr_petsird_match(&reader->petsird, reader->source->scanner, numbers);
@@ -67,13 +62,11 @@ static lr_status number_crystals(struct reader *reader)
 
 /* --- one event --- */
 
-static void count_unknown(struct reader *reader, const struct lr_petsird_list *list, int end,
-                          int64_t bin)
+static void count_unknown(struct reader *reader, const struct lr_petsird_list *list, int end, int64_t bin)
 {
     if (reader->counts->unknown_crystals++ == 0) {
-        snprintf(reader->first_unknown, sizeof(reader->first_unknown),
-                 "detection bin %lld of module type %d at %u ms", (long long)bin, list->types[end],
-                 (unsigned)list->start_ms);
+        snprintf(reader->first_unknown, sizeof(reader->first_unknown), "detection bin %lld of module type %d at %u ms",
+                 (long long)bin, list->types[end], (unsigned)list->start_ms);
     }
 }
 
@@ -88,13 +81,12 @@ static lr_status refuse_bin(struct reader *reader)
 }
 
 /* The file's own table puts the event's modules out of coincidence. */
-static void count_excluded(struct reader *reader, const struct lr_petsird_list *list,
-                           const int64_t modules[2])
+static void count_excluded(struct reader *reader, const struct lr_petsird_list *list, const int64_t modules[2])
 {
     if (reader->counts->excluded_pairs++ == 0) {
         snprintf(reader->first_excluded, sizeof(reader->first_excluded),
-                 "module %lld of type %d with module %lld of type %d", (long long)modules[0],
-                 list->types[0], (long long)modules[1], list->types[1]);
+                 "module %lld of type %d with module %lld of type %d", (long long)modules[0], list->types[0],
+                 (long long)modules[1], list->types[1]);
     }
 }
 
@@ -120,43 +112,34 @@ static lr_status take_event(struct reader *reader)
     }
     *(list->is_delayed ? &reader->counts->delayeds : &reader->counts->prompts) += 1;
     switch (lr_petsird_event(crystals, list, coincidence, &event)) {
-    case LR_PETSIRD_DAMAGED:
-        return refuse_bin(reader);
+    case LR_PETSIRD_DAMAGED: return refuse_bin(reader);
     case LR_PETSIRD_UNKNOWN:
-        count_unknown(reader, list, event.crystals[0] >= 0,
-                      coincidence->bins[event.crystals[0] >= 0]);
+        count_unknown(reader, list, event.crystals[0] >= 0, coincidence->bins[event.crystals[0] >= 0]);
         return LR_OK;
-    default:
-        break;
+    default: break;
     }
-    if (crystals->has_mask && !lr_petsird_in_mask(crystals, list, coincidence, modules)) {
+    if (crystals->has_mask && !lr_petsird_in_mask(crystals, list, coincidence, modules))
         count_excluded(reader, list, modules);
-    }
     return lr_event_stream_add(reader->stream, &event);
 }
 
-static lr_status take_bins(void *user, struct lr_yardl_input *input,
-                           const struct lr_yardl_type *type)
+static lr_status take_bins(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count != 2) {
-        return lr_yardl_error(input, "a coincidence has %lld ends", (long long)list.count);
-    }
+    if (list.count != 2) return lr_yardl_error(input, "a coincidence has %lld ends", (long long)list.count);
     LR_TRY(lr_yardl_integer(input, list.item, &reader->coincidence.bins[0]));
     return lr_yardl_integer(input, list.item, &reader->coincidence.bins[1]);
 }
 
-static lr_status take_tof(void *user, struct lr_yardl_input *input,
-                          const struct lr_yardl_type *type)
+static lr_status take_tof(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     return lr_yardl_integer(input, type, &((struct reader *)user)->coincidence.tof);
 }
 
 /* One number after the other. */
-static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_type *type,
-                                 int64_t count)
+static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_type *type, int64_t count)
 {
     static const struct lr_yardl_field fields[] = {
         {"detectionBins", true, take_bins}, {"tofIdx", false, take_tof}, {0}};
@@ -201,8 +184,7 @@ static void count_share(struct reader *reader, const struct lr_petsird_batch *ba
     counts->prompts += share->found[0];
     counts->delayeds += share->found[1];
     if (share->num_unknown > 0) {
-        count_unknown(reader, &spans[share->unknown_span].list, share->unknown_end,
-                      share->unknown_bin);
+        count_unknown(reader, &spans[share->unknown_span].list, share->unknown_end, share->unknown_bin);
         counts->unknown_crystals += share->num_unknown - 1;
     }
     if (share->num_excluded > 0) {
@@ -220,10 +202,8 @@ static int64_t gather_shares(struct reader *reader, struct lr_petsird_batch *bat
     for (int64_t k = 0; k < batch->num_shares && *damaged == NULL; k++) {
         const struct lr_petsird_share *share = &batch->shares[k];
         count_share(reader, batch, share);
-        if (share->first > count) {
-            memmove(batch->events + count, batch->events + share->first,
-                    (size_t)share->kept * sizeof(*batch->events));
-        }
+        if (share->first > count)
+            memmove(batch->events + count, batch->events + share->first, (size_t)share->kept * sizeof(*batch->events));
         count += share->kept;
         *damaged = share->damaged >= 0 ? share : NULL;
     }
@@ -232,23 +212,17 @@ static int64_t gather_shares(struct reader *reader, struct lr_petsird_batch *bat
 
 /* Spans from a damaged one on are read again, in the buffer that has them; in those behind it no damage may be found
  * after all. */
-static lr_status take_rest(struct reader *reader, const struct lr_petsird_batch *batch,
-                           int64_t begin)
+static lr_status take_rest(struct reader *reader, const struct lr_petsird_batch *batch, int64_t begin)
 {
     struct lr_yardl_input *input = reader->petsird.input;
     const bool is_before = reader->decoding.buffer != lr_yardl_buffer(input);
     lr_status status = LR_OK;
-    if (is_before) {
-        lr_yardl_swap(input);
-    }
+    if (is_before) lr_yardl_swap(input);
     reader->is_reading_again = true;
-    for (int64_t k = begin; k < batch->num_spans && status == LR_OK; k++) {
+    for (int64_t k = begin; k < batch->num_spans && status == LR_OK; k++)
         status = take_damaged(reader, &batch->spans[k]);
-    }
     reader->is_reading_again = false;
-    if (is_before) {
-        lr_yardl_swap(input);
-    }
+    if (is_before) lr_yardl_swap(input);
     return status;
 }
 
@@ -269,9 +243,7 @@ static void forget(struct lr_petsird_batch *batch)
 static lr_status finish_decoding(struct reader *reader)
 {
     struct lr_petsird_batch *batch = reader->decoding.batch;
-    if (batch == NULL) {
-        return LR_OK;
-    }
+    if (batch == NULL) return LR_OK;
     lr_petsird_batch_end(batch);
     reader->decoding.batch = NULL; /* what follows may come here again */
     const lr_status status = hand_decoded(reader, batch);
@@ -285,8 +257,7 @@ static lr_status start_decoding(struct reader *reader)
     lr_event *room;
     LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &room));
     LR_TRY(lr_petsird_batch_begin(batch, room));
-    reader->decoding =
-        (struct decoding){.batch = batch, .buffer = lr_yardl_buffer(reader->petsird.input)};
+    reader->decoding = (struct decoding){.batch = batch, .buffer = lr_yardl_buffer(reader->petsird.input)};
     reader->batch = batch == &reader->batches[0] ? &reader->batches[1] : &reader->batches[0];
     reader->batch->plan = batch->plan;
     return LR_OK;
@@ -297,9 +268,7 @@ static lr_status turn(void *user)
 {
     struct reader *reader = user;
     LR_TRY(finish_decoding(reader));
-    if (reader->is_reading_again || reader->batch->num_spans == 0) {
-        return LR_OK;
-    }
+    if (reader->is_reading_again || reader->batch->num_spans == 0) return LR_OK;
     LR_TRY(lr_event_stream_flush(reader->stream));
     if (lr_event_stream_skips(reader->stream)) {
         forget(reader->batch);
@@ -321,8 +290,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     struct lr_yardl_input *input = reader->petsird.input;
     struct lr_petsird_batch *batch = reader->batch;
     struct lr_petsird_span span = {.list = reader->list,
-                                   .count =
-                                       most < reader->longest_span ? most : reader->longest_span,
+                                   .count = most < reader->longest_span ? most : reader->longest_span,
                                    .time_marks = reader->counts->time_marks,
                                    .times = reader->times};
     int64_t at_hand;
@@ -336,9 +304,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
         bytes = lr_petsird_measure(&batch->plan, span.bytes, at_hand, span.count);
     }
     *count = bytes < 0 ? 0 : span.count;
-    if (bytes < 0) {
-        return LR_OK;
-    }
+    if (bytes < 0) return LR_OK;
     span.end = span.bytes + bytes;
     LR_TRY(lr_petsird_batch_add(batch, &span));
     lr_yardl_move(input, bytes);
@@ -379,15 +345,9 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
 {
     int64_t left = list->count;
     reader->list.pair = lr_petsird_tof(&reader->petsird, reader->list.types, &reader->list.sign);
-    if (reader->list.item != list->item) {
-        LR_TRY(take_type(reader, list->item));
-    }
-    if (reader->is_planned && !reader->may_repeat) {
-        LR_TRY(take_many(reader, &left));
-    }
-    if (left == 0) {
-        return LR_OK;
-    }
+    if (reader->list.item != list->item) LR_TRY(take_type(reader, list->item));
+    if (reader->is_planned && !reader->may_repeat) LR_TRY(take_many(reader, &left));
+    if (left == 0) return LR_OK;
     LR_TRY(hand_on(reader));
     return take_one_by_one(reader, list->item, left);
 }
@@ -398,21 +358,17 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
 static int type_of_row(int64_t row, int64_t rows, int num_types)
 {
     const int64_t n = num_types;
-    if (rows == n * n) {
-        return (int)(row / n);
-    }
+    if (rows == n * n) return (int)(row / n);
     if (rows == n * (n + 1) / 2) {
         int64_t type = 0;
-        while ((type + 1) * (type + 2) / 2 <= row) {
-            type++;
-        }
+        while ((type + 1) * (type + 2) / 2 <= row) type++;
         return (int)type;
     }
     return (int)(row < n ? row : n - 1);
 }
 
-static lr_status take_row(struct reader *reader, struct lr_yardl_input *input,
-                          const struct lr_yardl_type *type, int row)
+static lr_status take_row(struct reader *reader, struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                          int row)
 {
     struct lr_yardl_list columns, list;
     const int num_types = reader->petsird.num_types;
@@ -422,8 +378,7 @@ static lr_status take_row(struct reader *reader, struct lr_yardl_input *input,
         LR_TRY(lr_yardl_list(input, columns.item, &list));
         digest(reader, list.count);
         if (j >= num_types && list.count > 0) {
-            return lr_yardl_error(input,
-                                  "%lld events of module types %d and %lld, and there are %d types",
+            return lr_yardl_error(input, "%lld events of module types %d and %lld, and there are %d types",
                                   (long long)list.count, row, (long long)j, num_types);
         }
         if (list.count > 0) {
@@ -436,8 +391,7 @@ static lr_status take_row(struct reader *reader, struct lr_yardl_input *input,
 }
 
 /* Lists [type1][type2]. */
-static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input,
-                            const struct lr_yardl_type *type)
+static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_yardl_list rows;
     uint64_t before = 0;
@@ -445,8 +399,7 @@ static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input,
     LR_TRY(lr_yardl_list(input, type, &rows));
     reader->may_repeat = rows.count > reader->petsird.num_types;
     for (int64_t i = 0; i < rows.count; i++) {
-        const int of =
-            reader->may_repeat ? type_of_row(i, rows.count, reader->petsird.num_types) : (int)i;
+        const int of = reader->may_repeat ? type_of_row(i, rows.count, reader->petsird.num_types) : (int)i;
         reader->is_repeat = of == row;
         reader->digest = 0;
         LR_TRY(take_row(reader, input, rows.item, of));
@@ -462,24 +415,21 @@ static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input,
     return LR_OK;
 }
 
-static lr_status take_prompts(void *user, struct lr_yardl_input *input,
-                              const struct lr_yardl_type *type)
+static lr_status take_prompts(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
     reader->list.is_delayed = false;
     return take_lists(reader, input, type);
 }
 
-static lr_status take_delayeds(void *user, struct lr_yardl_input *input,
-                               const struct lr_yardl_type *type)
+static lr_status take_delayeds(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
     reader->list.is_delayed = true;
     return take_lists(reader, input, type);
 }
 
-static lr_status take_start(void *user, struct lr_yardl_input *input,
-                            const struct lr_yardl_type *type)
+static lr_status take_start(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
     int64_t value;
@@ -489,8 +439,7 @@ static lr_status take_start(void *user, struct lr_yardl_input *input,
     return LR_OK;
 }
 
-static lr_status take_stop(void *user, struct lr_yardl_input *input,
-                           const struct lr_yardl_type *type)
+static lr_status take_stop(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
     int64_t value;
@@ -499,16 +448,13 @@ static lr_status take_stop(void *user, struct lr_yardl_input *input,
     return LR_OK;
 }
 
-static lr_status take_interval(void *user, struct lr_yardl_input *input,
-                               const struct lr_yardl_type *type)
+static lr_status take_interval(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {
-        {"start", true, take_start}, {"stop", false, take_stop}, {0}};
+    static const struct lr_yardl_field fields[] = {{"start", true, take_start}, {"stop", false, take_stop}, {0}};
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status count_singles(void *user, struct lr_yardl_input *input,
-                               const struct lr_yardl_type *type)
+static lr_status count_singles(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
     struct lr_yardl_list list, singles;
@@ -516,9 +462,7 @@ static lr_status count_singles(void *user, struct lr_yardl_input *input,
     for (int64_t k = 0; k < list.count; k++) {
         LR_TRY(lr_yardl_list(input, list.item, &singles));
         reader->singles += singles.count;
-        for (int64_t m = 0; m < singles.count; m++) {
-            LR_TRY(lr_yardl_skip(input, singles.item));
-        }
+        for (int64_t m = 0; m < singles.count; m++) LR_TRY(lr_yardl_skip(input, singles.item));
     }
     return LR_OK;
 }
@@ -532,9 +476,7 @@ static void note_names(struct lr_petsird *petsird, const struct lr_yardl_type *t
     }
     for (int k = 0; type != NULL && type->kind == LR_YARDL_RECORD && k < type->num_parts; k++) {
         lr_petsird_note(petsird, type->parts[k].name, "given");
-        if (strcmp(type->parts[k].name, "promptEvents") == 0) {
-            note_names(petsird, type->parts[k].type);
-        }
+        if (strcmp(type->parts[k].name, "promptEvents") == 0) note_names(petsird, type->parts[k].type);
     }
 }
 
@@ -547,21 +489,16 @@ static lr_status take_block(struct reader *reader, const struct lr_yardl_type *t
                                                    {0}};
     struct lr_yardl_part part;
     LR_TRY(lr_yardl_case(reader->petsird.input, type, &part));
-    if (part.type == NULL) {
-        return LR_OK;
-    }
+    if (part.type == NULL) return LR_OK;
     if (strcmp(part.name, "EventTimeBlock") == 0 || part.name[0] == '\0') {
-        if (reader->counts->time_marks++ == 0) {
-            note_names(&reader->petsird, part.type);
-        }
+        if (reader->counts->time_marks++ == 0) note_names(&reader->petsird, part.type);
         return lr_yardl_record(reader->petsird.input, part.type, fields, reader);
     }
     reader->other_blocks++;
-    if (strstr(part.name, "Movement") != NULL) {
+    if (strstr(part.name, "Movement") != NULL)
         reader->moves++;
-    } else {
+    else
         lr_petsird_note(&reader->petsird, part.name, "given");
-    }
     return lr_yardl_skip(reader->petsird.input, part.type);
 }
 
@@ -571,17 +508,14 @@ static lr_status take_blocks(struct reader *reader)
     struct lr_yardl_list list;
     do {
         LR_TRY(lr_yardl_list(input, reader->petsird.blocks, &list));
-        for (int64_t k = 0; k < list.count; k++) {
-            LR_TRY(take_block(reader, list.item));
-        }
+        for (int64_t k = 0; k < list.count; k++) LR_TRY(take_block(reader, list.item));
     } while (list.count > 0);
     LR_TRY(hand_on(reader));
-    return lr_yardl_left(input) == 0
-               ? LR_OK
-               : lr_yardl_error(input,
-                                "%lld bytes follow after the last time block: the file is "
-                                "damaged",
-                                (long long)lr_yardl_left(input));
+    return lr_yardl_left(input) == 0 ? LR_OK
+                                     : lr_yardl_error(input,
+                                                      "%lld bytes follow after the last time block: the file is "
+                                                      "damaged",
+                                                      (long long)lr_yardl_left(input));
 }
 
 /* --- what is known --- */
@@ -594,9 +528,8 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     snprintf(info->scanner, sizeof(info->scanner), "%s", petsird->name);
     LR_TRY(lr_petsird_fill_info(petsird, info));
     return lr_petsird_has_kinds(petsird)
-               ? lr_petsird_fill_kinds(
-                     petsird, reader->crystals.crystal_of,
-                     scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
+               ? lr_petsird_fill_kinds(petsird, reader->crystals.crystal_of,
+                                       scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
                : LR_OK;
 }
 
@@ -617,15 +550,13 @@ static lr_status warn_header(struct lr_petsird *petsird)
                 petsird->path, (long long)bins->count, bins->low, bins->high);
     }
     if (!is_one(pairs)) {
-        lr_warn(petsird->log,
-                "%s: efficiencies of crystal pairs (%lld numbers, %g to %g) are passed over",
+        lr_warn(petsird->log, "%s: efficiencies of crystal pairs (%lld numbers, %g to %g) are passed over",
                 petsird->path, (long long)pairs->count, pairs->low, pairs->high);
     }
     for (int t = 0; t < petsird->num_types; t++) {
         if (petsird->types[t].num_energies > 1) {
-            lr_warn(petsird->log,
-                    "%s: module type %d has %lld energy bins: events of all are taken",
-                    petsird->path, t, (long long)petsird->types[t].num_energies);
+            lr_warn(petsird->log, "%s: module type %d has %lld energy bins: events of all are taken", petsird->path, t,
+                    (long long)petsird->types[t].num_energies);
         }
     }
     if (petsird->odd_resolutions) {
@@ -651,8 +582,8 @@ static void warn_events(const struct reader *reader)
         lr_warn(petsird->log,
                 "%s: %lld of its %lld events are of pairs of modules that its own table puts out "
                 "of coincidence, first %s",
-                petsird->path, (long long)counts->excluded_pairs,
-                (long long)(counts->prompts + counts->delayeds), reader->first_excluded);
+                petsird->path, (long long)counts->excluded_pairs, (long long)(counts->prompts + counts->delayeds),
+                reader->first_excluded);
     }
 }
 
@@ -669,19 +600,15 @@ static lr_status warn_blocks(struct reader *reader)
         lr_info(petsird->log, "%s: %lld time blocks without events passed over", petsird->path,
                 (long long)(reader->other_blocks - reader->moves));
     }
-    if (reader->singles > 0) {
-        lr_info(petsird->log, "%s: %lld single events passed over", petsird->path,
-                (long long)reader->singles);
-    }
+    if (reader->singles > 0)
+        lr_info(petsird->log, "%s: %lld single events passed over", petsird->path, (long long)reader->singles);
     return lr_petsird_tell_notes(petsird);
 }
 
 static int64_t bytes_at_once(const struct lr_yardl_input *input)
 {
     const int64_t bytes = lr_yardl_left(input) / LR_PETSIRD_PIECES;
-    return bytes < LR_PETSIRD_LEAST   ? LR_PETSIRD_LEAST
-           : bytes > LR_PETSIRD_BYTES ? LR_PETSIRD_BYTES
-                                      : bytes;
+    return bytes < LR_PETSIRD_LEAST ? LR_PETSIRD_LEAST : bytes > LR_PETSIRD_BYTES ? LR_PETSIRD_BYTES : bytes;
 }
 
 static void open_batches(struct reader *reader)
@@ -699,13 +626,9 @@ static lr_status read_all(struct reader *reader)
 {
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
     const bool is_asked = reader->stream->sink != NULL;
-    if (is_asked || lr_petsird_has_kinds(&reader->petsird)) {
-        LR_TRY(number_crystals(reader));
-    }
+    if (is_asked || lr_petsird_has_kinds(&reader->petsird)) LR_TRY(number_crystals(reader));
     LR_TRY(fill_info(reader, reader->stream->info));
-    if (!is_asked) {
-        return LR_OK;
-    }
+    if (!is_asked) return LR_OK;
     LR_TRY(warn_header(&reader->petsird));
     reader->crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
     open_batches(reader);
@@ -726,12 +649,9 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
     const lr_status status = read_all(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
-    if (reader.decoding.batch != NULL) { /* of a reading that has failed */
+    if (reader.decoding.batch != NULL) /* of a reading that has failed */
         lr_petsird_batch_end(reader.decoding.batch);
-    }
-    for (int k = 0; k < 2; k++) {
-        lr_petsird_batch_finish(&reader.batches[k]);
-    }
+    for (int k = 0; k < 2; k++) lr_petsird_batch_finish(&reader.batches[k]);
     lr_petsird_close(&reader.petsird);
     return status;
 }

@@ -25,16 +25,14 @@ static void include(struct lr_petsird_range *range, double value)
 }
 
 /* `count` floats of 4 bytes in a row, of which a header may have millions. */
-static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                               int64_t count, struct lr_petsird_range *range)
+static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t count,
+                               struct lr_petsird_range *range)
 {
     for (int64_t left = count; left > 0;) {
         int64_t at_hand;
         const unsigned char *bytes = lr_yardl_at_hand(input, &at_hand);
         const int64_t whole = at_hand / 4 < left ? at_hand / 4 : left;
-        for (int64_t k = 0; k < whole; k++) {
-            include(range, lr_yardl_float(bytes + 4 * k));
-        }
+        for (int64_t k = 0; k < whole; k++) include(range, lr_yardl_float(bytes + 4 * k));
         lr_yardl_move(input, 4 * whole);
         left -= whole;
         if (left > 0) { /* what is cut by the end of the bytes at hand */
@@ -48,8 +46,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
 }
 
 /* Smallest and largest of all floats within a value, however nested; other numbers are none. */
-static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                        struct lr_petsird_range *range)
+static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_petsird_range *range)
 {
     struct lr_yardl_list list;
     struct lr_yardl_part part;
@@ -62,23 +59,16 @@ static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type
         return LR_OK;
     case LR_YARDL_LIST:
         LR_TRY(lr_yardl_list(input, type, &list));
-        if (list.item->kind == LR_YARDL_FLOAT32) {
-            return survey_floats(input, list.item, list.count, range);
-        }
-        for (int64_t k = 0; k < list.count; k++) {
-            LR_TRY(survey(input, list.item, range));
-        }
+        if (list.item->kind == LR_YARDL_FLOAT32) return survey_floats(input, list.item, list.count, range);
+        for (int64_t k = 0; k < list.count; k++) LR_TRY(survey(input, list.item, range));
         return LR_OK;
     case LR_YARDL_RECORD:
-        for (int k = 0; k < type->num_parts; k++) {
-            LR_TRY(survey(input, type->parts[k].type, range));
-        }
+        for (int k = 0; k < type->num_parts; k++) LR_TRY(survey(input, type->parts[k].type, range));
         return LR_OK;
     case LR_YARDL_UNION:
         LR_TRY(lr_yardl_case(input, type, &part));
         return part.type != NULL ? survey(input, part.type, range) : LR_OK;
-    default:
-        return lr_yardl_skip(input, type);
+    default: return lr_yardl_skip(input, type);
     }
 }
 
@@ -99,8 +89,7 @@ static const struct lr_known_key known_keys[] = {
      "what photons meet beside crystals is not computed"},
     {LR_KEY_WARNED, "collimatorType", "none|0",
      "collimators are not computed: efficiencies have to hold what they stop"},
-    {LR_KEY_WARNED, "BedMovementTimeBlock|GantryMovementTimeBlock", NULL,
-     "events are taken where they were measured"},
+    {LR_KEY_WARNED, "BedMovementTimeBlock|GantryMovementTimeBlock", NULL, "events are taken where they were measured"},
     {LR_KEY_WARNED, "DeadTimeTimeBlock", NULL, "counts are not corrected for dead time"},
     {LR_KEY_IDLE,
      "bulkMaterials|energyResolutionAt511|singlesHistogramLevel|moduleSinglesUnitIdxLUTs|"
@@ -113,17 +102,13 @@ static const struct lr_known_key known_keys[] = {
      "patient|patientOrientation|radiopharmaceuticals|externalSignals",
      NULL, NULL},
 };
-const struct lr_known_keys lr_petsird_keys = {.format = "PETSIRD's schemas",
-                                              .rows = known_keys,
-                                              .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_petsird_keys = {
+    .format = "PETSIRD's schemas", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
 void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *value)
 {
-    for (int k = 0; k < petsird->num_notes; k++) {
-        if (strcmp(petsird->notes[k].key, name) == 0 && strcmp(petsird->noted[k], value) == 0) {
-            return;
-        }
-    }
+    for (int k = 0; k < petsird->num_notes; k++)
+        if (strcmp(petsird->notes[k].key, name) == 0 && strcmp(petsird->noted[k], value) == 0) return;
     if (petsird->num_notes < LR_PETSIRD_MAX_NOTES) {
         const int n = petsird->num_notes++;
         snprintf(petsird->noted[n], sizeof(petsird->noted[n]), "%s", value);
@@ -133,23 +118,18 @@ void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *v
 
 lr_status lr_petsird_tell_notes(struct lr_petsird *petsird)
 {
-    const struct lr_keyed_text text = {.path = petsird->path,
-                                       .log = petsird->log,
-                                       .lines = petsird->notes,
-                                       .count = petsird->num_notes};
+    const struct lr_keyed_text text = {
+        .path = petsird->path, .log = petsird->log, .lines = petsird->notes, .count = petsird->num_notes};
     petsird->num_notes = 0;
     return lr_keyed_text_judge(&text, &lr_petsird_keys);
 }
 
-static lr_status note_field(void *user, struct lr_yardl_input *input,
-                            const struct lr_yardl_type *type)
+static lr_status note_field(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     const char *name = lr_yardl_field_name(input);
     char value[16] = "given";
     struct lr_yardl_part part = {"", type};
-    while (part.type != NULL && part.type->kind == LR_YARDL_UNION) {
-        LR_TRY(lr_yardl_case(input, part.type, &part));
-    }
+    while (part.type != NULL && part.type->kind == LR_YARDL_UNION) LR_TRY(lr_yardl_case(input, part.type, &part));
     if (part.type == NULL) {
         strcpy(value, "none");
     } else if (part.type->kind <= LR_YARDL_FLOAT64) {
@@ -161,9 +141,7 @@ static lr_status note_field(void *user, struct lr_yardl_input *input,
     } else if (part.type->kind == LR_YARDL_LIST && !part.type->is_stream) {
         struct lr_yardl_list list;
         LR_TRY(lr_yardl_list(input, part.type, &list));
-        for (int64_t k = 0; k < list.count; k++) {
-            LR_TRY(lr_yardl_skip(input, list.item));
-        }
+        for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_skip(input, list.item));
         strcpy(value, list.count > 0 ? "given" : "none");
     } else {
         LR_TRY(lr_yardl_skip(input, part.type));
@@ -174,15 +152,12 @@ static lr_status note_field(void *user, struct lr_yardl_input *input,
 
 /* --- places --- */
 
-static lr_status take_matrix(void *user, struct lr_yardl_input *input,
-                             const struct lr_yardl_type *type)
+static lr_status take_matrix(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count != 12) {
-        return lr_yardl_error(input, "a transformation has %lld numbers, not 3 x 4",
-                              (long long)list.count);
-    }
+    if (list.count != 12)
+        return lr_yardl_error(input, "a transformation has %lld numbers, not 3 x 4", (long long)list.count);
     return lr_petsird_read_floats(input, list.item, 12, user);
 }
 
@@ -198,20 +173,14 @@ static lr_status take_transforms(const struct transforms *into, struct lr_yardl_
     static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix}, {0}};
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count > 0 && list.item->least_bytes < 48) {
+    if (list.count > 0 && list.item->least_bytes < 48)
         return lr_yardl_error(input, "the schema has no transformations where they are needed");
-    }
     free(*into->matrices);
     *into->count = 0;
-    *into->matrices =
-        lr_alloc(list.count, sizeof(**into->matrices), "places of crystals", into->petsird->log);
-    if (*into->matrices == NULL) {
-        return LR_FAILED;
-    }
+    *into->matrices = lr_alloc(list.count, sizeof(**into->matrices), "places of crystals", into->petsird->log);
+    if (*into->matrices == NULL) return LR_FAILED;
     *into->count = list.count;
-    for (int64_t k = 0; k < list.count; k++) {
-        LR_TRY(lr_yardl_record(input, list.item, fields, (*into->matrices)[k]));
-    }
+    for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_record(input, list.item, fields, (*into->matrices)[k]));
     return LR_OK;
 }
 
@@ -223,37 +192,29 @@ struct module_reading {
     int corner;
 };
 
-static lr_status take_coordinates(void *user, struct lr_yardl_input *input,
-                                  const struct lr_yardl_type *type)
+static lr_status take_coordinates(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct module_reading *reading = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count != 3) {
-        return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
-    }
+    if (list.count != 3) return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
     return lr_petsird_read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
 }
 
-static lr_status take_corners(void *user, struct lr_yardl_input *input,
-                              const struct lr_yardl_type *type)
+static lr_status take_corners(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates}, {0}};
     struct module_reading *reading = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count != 8) {
-        return lr_yardl_error(input, "a crystal has %lld corners, not the 8 of a box",
-                              (long long)list.count);
-    }
-    for (reading->corner = 0; reading->corner < 8; reading->corner++) {
+    if (list.count != 8)
+        return lr_yardl_error(input, "a crystal has %lld corners, not the 8 of a box", (long long)list.count);
+    for (reading->corner = 0; reading->corner < 8; reading->corner++)
         LR_TRY(lr_yardl_record(input, list.item, fields, reading));
-    }
     return LR_OK;
 }
 
-static lr_status take_shape(void *user, struct lr_yardl_input *input,
-                            const struct lr_yardl_type *type)
+static lr_status take_shape(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"corners", true, take_corners}, {0}};
     struct lr_yardl_part part;
@@ -261,68 +222,58 @@ static lr_status take_shape(void *user, struct lr_yardl_input *input,
     return part.type != NULL ? lr_yardl_record(input, part.type, fields, user) : LR_OK;
 }
 
-static lr_status take_volume(void *user, struct lr_yardl_input *input,
-                             const struct lr_yardl_type *type)
+static lr_status take_volume(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"shape", true, take_shape}, {0}};
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status take_element_places(void *user, struct lr_yardl_input *input,
-                                     const struct lr_yardl_type *type)
+static lr_status take_element_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct module_reading *reading = user;
-    const struct transforms into = {reading->petsird, &reading->type->elements,
-                                    &reading->type->num_elements};
+    const struct transforms into = {reading->petsird, &reading->type->elements, &reading->type->num_elements};
     return take_transforms(&into, input, type);
 }
 
-static lr_status take_elements(void *user, struct lr_yardl_input *input,
-                               const struct lr_yardl_type *type)
+static lr_status take_elements(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {
         {"object", true, take_volume}, {"transforms", true, take_element_places}, {0}};
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status note_of_module(void *user, struct lr_yardl_input *input,
-                                const struct lr_yardl_type *type)
+static lr_status note_of_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     return note_field(((struct module_reading *)user)->petsird, input, type);
 }
 
-static lr_status take_module(void *user, struct lr_yardl_input *input,
-                             const struct lr_yardl_type *type)
+static lr_status take_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements},
                                                    {NULL, false, note_of_module}};
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status take_module_places(void *user, struct lr_yardl_input *input,
-                                    const struct lr_yardl_type *type)
+static lr_status take_module_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct module_reading *reading = user;
-    const struct transforms into = {reading->petsird, &reading->type->modules,
-                                    &reading->type->num_modules};
+    const struct transforms into = {reading->petsird, &reading->type->modules, &reading->type->num_modules};
     return take_transforms(&into, input, type);
 }
 
 static lr_status prepare_types(struct lr_petsird *petsird, int64_t count)
 {
     if (petsird->types != NULL || count < 1 || count > LR_PETSIRD_MAX_TYPES) {
-        return lr_yardl_error(petsird->input, "%lld types of modules: 1 to %d are read",
-                              (long long)count, LR_PETSIRD_MAX_TYPES);
+        return lr_yardl_error(petsird->input, "%lld types of modules: 1 to %d are read", (long long)count,
+                              LR_PETSIRD_MAX_TYPES);
     }
     petsird->num_types = (int)count;
     petsird->types = lr_alloc(count, sizeof(*petsird->types), "types of modules", petsird->log);
-    petsird->pairs =
-        lr_alloc(count * count, sizeof(*petsird->pairs), "pairs of types", petsird->log);
+    petsird->pairs = lr_alloc(count * count, sizeof(*petsird->pairs), "pairs of types", petsird->log);
     return petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status take_replicated(void *user, struct lr_yardl_input *input,
-                                 const struct lr_yardl_type *type)
+static lr_status take_replicated(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {
         {"object", true, take_module}, {"transforms", true, take_module_places}, {0}};
@@ -339,8 +290,7 @@ static lr_status take_replicated(void *user, struct lr_yardl_input *input,
     return LR_OK;
 }
 
-static lr_status take_geometry(void *user, struct lr_yardl_input *input,
-                               const struct lr_yardl_type *type)
+static lr_status take_geometry(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"replicatedModules", true, take_replicated},
                                                    {NULL, false, note_field}};
@@ -351,13 +301,10 @@ static lr_status take_geometry(void *user, struct lr_yardl_input *input,
 
 static void widen(struct lr_petsird_range *range, const float *values, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        include(range, values[k]);
-    }
+    for (int64_t k = 0; k < count; k++) include(range, values[k]);
 }
 
-static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
-                                       const struct lr_yardl_type *type)
+static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird *petsird = user;
     struct lr_yardl_list list;
@@ -379,46 +326,39 @@ static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
     return LR_OK;
 }
 
-static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input,
-                                        const struct lr_yardl_type *type)
+static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     return survey(input, type, &((struct lr_petsird *)user)->pair_efficiencies);
 }
 
-static lr_status take_efficiencies(void *user, struct lr_yardl_input *input,
-                                   const struct lr_yardl_type *type)
+static lr_status take_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {
-        {"detectionBinEfficiencies", false, take_bin_efficiencies},
-        {"modulePairSGIDLUT", false, lr_petsird_take_masks},
-        {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
-        {NULL, false, note_field}};
+    static const struct lr_yardl_field fields[] = {{"detectionBinEfficiencies", false, take_bin_efficiencies},
+                                                   {"modulePairSGIDLUT", false, lr_petsird_take_masks},
+                                                   {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
+                                                   {NULL, false, note_field}};
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status take_name(void *user, struct lr_yardl_input *input,
-                           const struct lr_yardl_type *type)
+static lr_status take_name(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird *petsird = user;
     return lr_yardl_text(input, type, petsird->name, sizeof(petsird->name));
 }
 
-static lr_status take_scanner(void *user, struct lr_yardl_input *input,
-                              const struct lr_yardl_type *type)
+static lr_status take_scanner(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {
-        {"modelName", false, take_name},
-        {"scannerGeometry", true, take_geometry},
-        {"tofBinEdges", false, lr_petsird_take_tof_bins},
-        {"tofResolution", false, lr_petsird_take_resolutions},
-        {"eventEnergyBinEdges", false, lr_petsird_take_energies},
-        {"detectionEfficiencies", false, take_efficiencies},
-        {NULL, false, note_field}};
+    static const struct lr_yardl_field fields[] = {{"modelName", false, take_name},
+                                                   {"scannerGeometry", true, take_geometry},
+                                                   {"tofBinEdges", false, lr_petsird_take_tof_bins},
+                                                   {"tofResolution", false, lr_petsird_take_resolutions},
+                                                   {"eventEnergyBinEdges", false, lr_petsird_take_energies},
+                                                   {"detectionEfficiencies", false, take_efficiencies},
+                                                   {NULL, false, note_field}};
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status take_exam(void *user, struct lr_yardl_input *input,
-                           const struct lr_yardl_type *type)
+static lr_status take_exam(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{NULL, false, note_field}};
     return lr_yardl_record(input, type, fields, user);
@@ -439,17 +379,13 @@ static lr_status count_crystals(struct lr_petsird *petsird)
         struct lr_petsird_type *type = &petsird->types[k];
         const int64_t elements = type->num_elements, modules = type->num_modules;
         const int64_t room = LR_PETSIRD_MAX_CRYSTALS - petsird->num_crystals;
-        if (elements > 0 && modules > room / elements) {
-            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read",
-                                  LR_PETSIRD_MAX_CRYSTALS);
-        }
+        if (elements > 0 && modules > room / elements)
+            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read", LR_PETSIRD_MAX_CRYSTALS);
         type->per_element = 1.0 / fmax((double)elements, 1.0);
         type->first_crystal = petsird->num_crystals;
         petsird->num_crystals += elements * modules;
     }
-    return petsird->num_crystals > 0
-               ? LR_OK
-               : lr_yardl_error(petsird->input, "the scanner has no crystals");
+    return petsird->num_crystals > 0 ? LR_OK : lr_yardl_error(petsird->input, "the scanner has no crystals");
 }
 
 const char *lr_petsird_schema_text(const char *version)
@@ -457,9 +393,8 @@ const char *lr_petsird_schema_text(const char *version)
     static const char stem[] = "schema_v";
     for (int k = 0; k < lr_num_petsird; k++) {
         const char *name = lr_petsird_table[k].name;
-        if (strncmp(name, stem, strlen(stem)) == 0 && strcmp(name + strlen(stem), version) == 0) {
+        if (strncmp(name, stem, strlen(stem)) == 0 && strcmp(name + strlen(stem), version) == 0)
             return lr_petsird_table[k].text;
-        }
     }
     return NULL;
 }
@@ -468,9 +403,7 @@ const char *lr_petsird_schema_text(const char *version)
 static uint64_t digest(const char *text)
 {
     uint64_t value = UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++) {
-        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    }
+    for (; *text != '\0'; text++) value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     return value;
 }
 
@@ -487,11 +420,8 @@ static void name_version(struct lr_petsird *petsird)
     };
     const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
     strcpy(petsird->version, "other");
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        if (known[k].digest == own) {
-            strcpy(petsird->version, known[k].version);
-        }
-    }
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (known[k].digest == own) strcpy(petsird->version, known[k].version);
 }
 
 lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log)
@@ -500,14 +430,11 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
     lr_log_watch(&petsird->watch, log);
     petsird->input = lr_yardl_open(path, &petsird->watch.log);
     petsird->schema = petsird->input != NULL ? lr_yardl_read_schema(petsird->input) : NULL;
-    if (petsird->schema == NULL) {
-        return petsird->watch.status;
-    }
+    if (petsird->schema == NULL) return petsird->watch.status;
     const struct lr_yardl_type *protocol = lr_yardl_schema_protocol(petsird->schema);
     if (strcmp(lr_yardl_schema_name(petsird->schema), "PETSIRD") != 0 || protocol->num_parts < 2 ||
         !protocol->parts[1].type->is_stream) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
+        return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
                         lr_yardl_schema_name(petsird->schema));
     }
     name_version(petsird);

@@ -36,13 +36,11 @@ struct lr_petsird_layout {
 
 /* errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
  * kinds; LR_FAILED without memory. Finish it in any case. */
-lr_status lr_petsird_layout_init(struct lr_petsird_layout *layout,
-                                 const lr_events_writer_params *params);
+lr_status lr_petsird_layout_init(struct lr_petsird_layout *layout, const lr_events_writer_params *params);
 void lr_petsird_layout_finish(struct lr_petsird_layout *layout);
 
 /* Bins of two module types of the file. */
-const struct lr_petsird_bins *lr_petsird_layout_bins(const struct lr_petsird_layout *layout, int a,
-                                                     int b);
+const struct lr_petsird_bins *lr_petsird_layout_bins(const struct lr_petsird_layout *layout, int a, int b);
 
 /* Writes magic, version, schema and header. */
 void lr_petsird_put_header(const struct lr_petsird_layout *layout, struct lr_output *output);

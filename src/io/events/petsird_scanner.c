@@ -46,12 +46,10 @@ static void rotate(const float matrix[12], const double in[3], double out[3])
 void lr_petsird_corners(const struct lr_petsird *petsird, int64_t crystal, double corners_mm[8][3])
 {
     int64_t module;
-    const struct lr_petsird_type *type =
-        &petsird->types[lr_petsird_type_of(petsird, crystal, &module)];
+    const struct lr_petsird_type *type = &petsird->types[lr_petsird_type_of(petsird, crystal, &module)];
     const int64_t element = (crystal - type->first_crystal) % type->num_elements;
     for (int c = 0; c < 8; c++) {
-        const double corner[3] = {type->corners_mm[c][0], type->corners_mm[c][1],
-                                  type->corners_mm[c][2]};
+        const double corner[3] = {type->corners_mm[c][0], type->corners_mm[c][1], type->corners_mm[c][2]};
         transform(type->elements[element], corner, corners_mm[c]);
         transform(type->modules[module], corners_mm[c], corners_mm[c]);
     }
@@ -62,9 +60,7 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
     double corners_mm[8][3];
     lr_petsird_corners(petsird, crystal, corners_mm);
     memset(centre_mm, 0, 3 * sizeof(*centre_mm));
-    for (int c = 0; c < 8; c++) {
-        vec_add_scaled(centre_mm, 0.125, corners_mm[c], centre_mm);
-    }
+    for (int c = 0; c < 8; c++) vec_add_scaled(centre_mm, 0.125, corners_mm[c], centre_mm);
 }
 
 /* --- boxes --- */
@@ -78,9 +74,7 @@ static double box_residual(const double corners[8][3], const double edges[3][3])
         for (int n = 0; n < 8; n++) {
             double at[3];
             memcpy(at, corners[0], sizeof(at));
-            for (int k = 0; k < 3; k++) {
-                vec_add_scaled(at, n >> k & 1, edges[k], at);
-            }
+            for (int k = 0; k < 3; k++) vec_add_scaled(at, n >> k & 1, edges[k], at);
             vec_sub(at, corners[c], at);
             nearest = fmin(nearest, vec_length(at));
         }
@@ -107,14 +101,9 @@ static double find_edges(const double corners[8][3], double edges[3][3])
     for (int n = 0; n < 7 * 7 * 7; n++) {
         const int picked[3] = {1 + n % 7, 1 + n / 7 % 7, 1 + n / 49};
         double tried[3][3];
-        if (picked[0] >= picked[1] || picked[1] >= picked[2]) {
-            continue;
-        }
-        for (int k = 0; k < 3; k++) {
-            vec_sub(corners[picked[k]], corners[0], tried[k]);
-        }
-        const double off = fmax(box_residual(corners, (const double(*)[3])tried),
-                                skewness((const double(*)[3])tried));
+        if (picked[0] >= picked[1] || picked[1] >= picked[2]) continue;
+        for (int k = 0; k < 3; k++) vec_sub(corners[picked[k]], corners[0], tried[k]);
+        const double off = fmax(box_residual(corners, (const double(*)[3])tried), skewness((const double(*)[3])tried));
         if (off < best) {
             best = off;
             memcpy(edges, tried, sizeof(tried));
@@ -124,16 +113,12 @@ static double find_edges(const double corners[8][3], double edges[3][3])
 }
 
 /* Of the type's crystals, in the coordinates before both transformations. */
-static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type,
-                          struct box *box)
+static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, struct box *box)
 {
     double corners[8][3], edges[3][3] = {{0}};
     double longest = 0, shortest = INFINITY;
-    for (int c = 0; c < 8; c++) {
-        for (int k = 0; k < 3; k++) {
-            corners[c][k] = type->corners_mm[c][k];
-        }
-    }
+    for (int c = 0; c < 8; c++)
+        for (int k = 0; k < 3; k++) corners[c][k] = type->corners_mm[c][k];
     const double off = find_edges((const double(*)[3])corners, edges);
     for (int k = 0; k < 3; k++) {
         longest = fmax(longest, vec_length(edges[k]));
@@ -145,11 +130,8 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
                         "%.3g mm off the nearest one, and modules here hold boxes only",
                         petsird->path, (int)(type - petsird->types), off);
     }
-    for (int k = 0; k < 3; k++) {
-        for (int m = 0; m < 3; m++) {
-            box->half[k][m] = 0.5 * edges[k][m];
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        for (int m = 0; m < 3; m++) box->half[k][m] = 0.5 * edges[k][m];
     return LR_OK;
 }
 
@@ -164,9 +146,8 @@ static void order_axes(const double axes[3][3], const double module_mm[3], int o
         outward[0] = outward[1] = 0;
         outward[2] = 1;
     }
-    for (int k = 1; k < 3; k++) {
+    for (int k = 1; k < 3; k++)
         depth = fabs(vec_dot(axes[k], outward)) > fabs(vec_dot(axes[depth], outward)) ? k : depth;
-    }
     const int one = (depth + 1) % 3, other = (depth + 2) % 3;
     const bool one_is_v = fabs(axes[one][2]) > fabs(axes[other][2]);
     order[0] = one_is_v ? other : one;
@@ -176,8 +157,8 @@ static void order_axes(const double axes[3][3], const double module_mm[3], int o
 
 /* --- crystals --- */
 
-static void module_centre(const struct lr_petsird *petsird, const struct lr_petsird_type *type,
-                          int64_t module, double centre_mm[3])
+static void module_centre(const struct lr_petsird *petsird, const struct lr_petsird_type *type, int64_t module,
+                          double centre_mm[3])
 {
     const int64_t first = type->first_crystal + module * type->num_elements;
     double one[3];
@@ -196,8 +177,8 @@ struct listing {
     int group; /* of its first module */
 };
 
-static void place_crystal(const struct listing *listing, int64_t module, int64_t element,
-                          const double module_mm[3], lr_crystal *crystal)
+static void place_crystal(const struct listing *listing, int64_t module, int64_t element, const double module_mm[3],
+                          lr_crystal *crystal)
 {
     const struct lr_petsird_type *type = listing->type;
     double axes[3][3], size_mm[3];
@@ -206,9 +187,7 @@ static void place_crystal(const struct listing *listing, int64_t module, int64_t
         rotate(type->elements[element], listing->box.half[k], axes[k]);
         rotate(type->modules[module], axes[k], axes[k]);
         size_mm[k] = 2 * vec_length(axes[k]);
-        for (int m = 0; m < 3 && size_mm[k] > 0; m++) {
-            axes[k][m] /= 0.5 * size_mm[k];
-        }
+        for (int m = 0; m < 3 && size_mm[k] > 0; m++) axes[k][m] /= 0.5 * size_mm[k];
     }
     order_axes((const double(*)[3])axes, module_mm, order);
     for (int k = 0; k < 3; k++) {
@@ -234,14 +213,11 @@ static void list_type(const struct listing *listing, lr_crystal *crystals)
 
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
-    lr_crystal *crystals =
-        lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
+    lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
     int group = 0;
     for (int k = 0; crystals != NULL && k < petsird->num_types; k++) {
         struct listing listing = {.petsird = petsird, .type = &petsird->types[k], .group = group};
-        if (listing.type->num_elements == 0 || listing.type->num_modules == 0) {
-            continue;
-        }
+        if (listing.type->num_elements == 0 || listing.type->num_modules == 0) continue;
         if (find_box(petsird, listing.type, &listing.box) != LR_OK) {
             free(crystals);
             return NULL;
@@ -254,8 +230,7 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 
 /* --- the mask --- */
 
-static unsigned char said(const struct lr_petsird *petsird, const int types[2],
-                          const int64_t modules[2])
+static unsigned char said(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     const struct lr_petsird_pair *pair = &petsird->pairs[types[0] * petsird->num_types + types[1]];
     return pair->excluded != NULL && modules[0] < pair->rows && modules[1] < pair->columns
@@ -263,8 +238,7 @@ static unsigned char said(const struct lr_petsird *petsird, const int types[2],
                : 0;
 }
 
-bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2],
-                       const int64_t modules[2])
+bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], const int64_t modules[2])
 {
     const int other_types[2] = {types[1], types[0]};
     const int64_t other_modules[2] = {modules[1], modules[0]};
@@ -292,22 +266,18 @@ static int places_apart(int a, int b, int around)
     return apart < around - apart ? apart : around - apart;
 }
 
-static struct mask_count count_mask(const struct lr_petsird *petsird,
-                                    const struct file_module *modules, int count, int around)
+static struct mask_count count_mask(const struct lr_petsird *petsird, const struct file_module *modules, int count,
+                                    int around)
 {
     struct mask_count found = {0, -1, INT32_MAX};
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < i; j++) {
             const int types[2] = {modules[i].type, modules[j].type};
             const int64_t pair[2] = {modules[i].module, modules[j].module};
-            if (modules[i].block > 0 && modules[i].block == modules[j].block) {
-                continue; /* layers */
-            }
-            const int apart =
-                around > 0 ? places_apart(modules[i].position, modules[j].position, around) : 0;
+            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
+            const int apart = around > 0 ? places_apart(modules[i].position, modules[j].position, around) : 0;
             if (lr_petsird_allows(petsird, types, pair)) {
-                found.nearest_allowed =
-                    apart < found.nearest_allowed ? apart : found.nearest_allowed;
+                found.nearest_allowed = apart < found.nearest_allowed ? apart : found.nearest_allowed;
             } else {
                 found.excluded++;
                 found.farthest = apart > found.farthest ? apart : found.farthest;
@@ -317,8 +287,8 @@ static struct mask_count count_mask(const struct lr_petsird *petsird,
     return found;
 }
 
-static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scanner,
-                        const int *crystal_of, struct file_module *modules)
+static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
+                        struct file_module *modules)
 {
     int count = 0;
     for (int t = 0; t < petsird->num_types; t++) {
@@ -326,8 +296,7 @@ static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scan
         for (int64_t m = 0; m < type->num_modules && type->num_elements > 0; m++) {
             const int64_t first = type->first_crystal + m * type->num_elements;
             const int own = lr_scanner_module_of(scanner, crystal_of[first]);
-            modules[count++] = (struct file_module){t, m, scanner->modules[own].position,
-                                                    scanner->modules[own].block};
+            modules[count++] = (struct file_module){t, m, scanner->modules[own].position, scanner->modules[own].block};
         }
     }
     return count;
@@ -336,25 +305,19 @@ static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scan
 static int count_modules(const struct lr_petsird *petsird)
 {
     int64_t count = 0;
-    for (int t = 0; t < petsird->num_types; t++) {
+    for (int t = 0; t < petsird->num_types; t++)
         count += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
-    }
     return (int)count;
 }
 
 /* Finds the rule; warns of a mask that no rule says. */
-static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner,
-                             const int *crystal_of, int *min_module_difference)
+static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
+                             int *min_module_difference)
 {
     *min_module_difference = 0;
-    if (!lr_petsird_has_mask(petsird)) {
-        return LR_OK;
-    }
-    struct file_module *modules =
-        lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
-    if (modules == NULL) {
-        return LR_FAILED;
-    }
+    if (!lr_petsird_has_mask(petsird)) return LR_OK;
+    struct file_module *modules = lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
+    if (modules == NULL) return LR_FAILED;
     const int count = list_modules(petsird, scanner, crystal_of, modules);
     if (count > MAX_MASK_MODULES) {
         free(modules);
@@ -366,11 +329,8 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
     }
     const struct mask_count found = count_mask(petsird, modules, count, scanner->num_positions);
     free(modules);
-    if (found.excluded == 0) {
-        return LR_OK;
-    }
-    if (scanner->num_positions > 0 && found.farthest < found.nearest_allowed &&
-        found.nearest_allowed != INT32_MAX) {
+    if (found.excluded == 0) return LR_OK;
+    if (scanner->num_positions > 0 && found.farthest < found.nearest_allowed && found.nearest_allowed != INT32_MAX) {
         *min_module_difference = found.nearest_allowed;
         return LR_OK;
     }
@@ -389,14 +349,11 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
 static double middle_mm(const lr_crystal *crystals, int64_t count)
 {
     double depth_mm = INFINITY;
-    for (int64_t k = 0; k < count; k++) {
-        depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
-    }
+    for (int64_t k = 0; k < count; k++) depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
     return 0.5 * depth_mm;
 }
 
-static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *crystals,
-                         int *crystal_of)
+static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *crystals, int *crystal_of)
 {
     int apart = 0;
     double differ_ps[2];
@@ -434,12 +391,10 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
 {
     lr_scanner *scanner = NULL;
     lr_crystal *crystals = list_crystals(petsird);
-    int *crystal_of = crystals != NULL ? lr_alloc(petsird->num_crystals, sizeof(*crystal_of),
-                                                  "numbers of crystals", petsird->log)
-                                       : NULL;
-    if (crystal_of != NULL) {
-        scanner = build(petsird, crystals, crystal_of);
-    }
+    int *crystal_of = crystals != NULL
+                          ? lr_alloc(petsird->num_crystals, sizeof(*crystal_of), "numbers of crystals", petsird->log)
+                          : NULL;
+    if (crystal_of != NULL) scanner = build(petsird, crystals, crystal_of);
     free(crystal_of);
     free(crystals);
     return scanner;
@@ -449,9 +404,7 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
 {
     struct lr_petsird petsird;
     lr_scanner *scanner = NULL;
-    if (lr_petsird_open(&petsird, path, log) == LR_OK) {
-        scanner = lr_petsird_scanner(&petsird);
-    }
+    if (lr_petsird_open(&petsird, path, log) == LR_OK) scanner = lr_petsird_scanner(&petsird);
     lr_petsird_close(&petsird);
     return scanner;
 }

@@ -37,18 +37,16 @@ struct lr_petsird_writer {
 /* --- one event --- */
 
 /* The bin that holds a place; the first or last one beyond them, which is counted. */
-static uint32_t bin_of(struct lr_petsird_writer *writer, const struct lr_petsird_bins *bins,
-                       float tof_mm)
+static uint32_t bin_of(struct lr_petsird_writer *writer, const struct lr_petsird_bins *bins, float tof_mm)
 {
     int low = 0, high = bins->num_edges - 1;
     writer->beyond += tof_mm < bins->edges_mm[0] || tof_mm > bins->edges_mm[high];
     while (high - low > 1) {
         const int middle = low + (high - low) / 2;
-        if (tof_mm < bins->edges_mm[middle]) {
+        if (tof_mm < bins->edges_mm[middle])
             high = middle;
-        } else {
+        else
             low = middle;
-        }
     }
     return (uint32_t)low;
 }
@@ -59,8 +57,8 @@ static uint32_t key_of(const struct lr_petsird_layout *layout, bool is_delayed, 
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-static void name_crystals(const struct lr_petsird_layout *layout, const lr_event *event,
-                          int types[2], struct waiting *out)
+static void name_crystals(const struct lr_petsird_layout *layout, const lr_event *event, int types[2],
+                          struct waiting *out)
 {
     const lr_scanner *scanner = layout->lors->scanner;
     for (int k = 0; k < 2; k++) {
@@ -80,12 +78,11 @@ static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], 
     const int type = types[0];
     const struct lr_petsird_bins *bins = lr_petsird_layout_bins(layout, types[0], types[1]);
     if (bins->is_given && !bins->is_mirrored) {
-        return lr_error(
-            writer->log, LR_USAGE,
-            "%s: from version 0.10 on the crystal with the higher type and number comes first, "
-            "and the source's time-of-flight bins of that order are not those of this "
-            "one mirrored: write version 0.9, which keeps the order",
-            writer->path);
+        return lr_error(writer->log, LR_USAGE,
+                        "%s: from version 0.10 on the crystal with the higher type and number comes first, "
+                        "and the source's time-of-flight bins of that order are not those of this "
+                        "one mirrored: write version 0.9, which keeps the order",
+                        writer->path);
     }
     out->bins[0] = out->bins[1];
     out->bins[1] = bin;
@@ -94,8 +91,7 @@ static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], 
     return LR_OK;
 }
 
-static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event,
-                         struct waiting *out)
+static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event, struct waiting *out)
 {
     const struct lr_petsird_layout *layout = &writer->layout;
     float tof_mm = event->tof_mm;
@@ -117,9 +113,7 @@ static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event
 static int compare(const void *a, const void *b)
 {
     const struct waiting *left = a, *right = b;
-    if (left->key != right->key) {
-        return left->key < right->key ? -1 : 1;
-    }
+    if (left->key != right->key) return left->key < right->key ? -1 : 1;
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
@@ -135,9 +129,7 @@ static void put_lists(struct lr_petsird_writer *writer, bool is_delayed, int *at
         for (int b = 0; b < columns; b++) {
             const uint32_t key = key_of(layout, is_delayed, (const int[2]){a, b});
             int end = *at;
-            while (end < writer->count && writer->waiting[end].key == key) {
-                end++;
-            }
+            while (end < writer->count && writer->waiting[end].key == key) end++;
             lr_yardl_put_unsigned(output, (uint64_t)(end - *at));
             for (; *at < end; (*at)++) {
                 const struct waiting *event = &writer->waiting[*at];
@@ -153,9 +145,7 @@ static lr_status put_block(struct lr_petsird_writer *writer)
 {
     struct lr_output *output = &writer->output;
     int at = 0;
-    if (writer->count == 0) {
-        return LR_OK;
-    }
+    if (writer->count == 0) return LR_OK;
     qsort(writer->waiting, (size_t)writer->count, sizeof(*writer->waiting), compare);
     lr_yardl_put_unsigned(output, 1); /* one item of the stream, */
     lr_yardl_put_unsigned(output, 0); /* an EventTimeBlock */
@@ -175,9 +165,7 @@ static lr_status take_one(struct lr_petsird_writer *writer, const lr_event *even
     int64_t repeats;
     LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
     for (int64_t k = 0; k < repeats; k++) {
-        if (writer->count == MOST_WAITING || event->time_ms != writer->time_ms) {
-            LR_TRY(put_block(writer));
-        }
+        if (writer->count == MOST_WAITING || event->time_ms != writer->time_ms) LR_TRY(put_block(writer));
         writer->time_ms = event->time_ms;
         struct waiting *waiting = &writer->waiting[writer->count];
         LR_TRY(convert(writer, event, waiting));
@@ -188,9 +176,7 @@ static lr_status take_one(struct lr_petsird_writer *writer, const lr_event *even
 
 lr_status lr_petsird_writer_take(void *user, const lr_event *events, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++) {
-        LR_TRY(take_one(user, &events[k]));
-    }
+    for (int64_t k = 0; k < count; k++) LR_TRY(take_one(user, &events[k]));
     return LR_OK;
 }
 
@@ -207,16 +193,13 @@ struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params
 {
     const int minor = params->petsird_minor;
     if (minor != 0 && minor != 9 && minor != 10 && minor != 12) {
-        lr_error(
-            params->log, LR_USAGE,
-            "%s: PETSIRD is written by the schemas of versions 0.9.1, 0.10.0 and 0.12.0, not 0.%d",
-            params->path, params->petsird_minor);
+        lr_error(params->log, LR_USAGE,
+                 "%s: PETSIRD is written by the schemas of versions 0.9.1, 0.10.0 and 0.12.0, not 0.%d", params->path,
+                 params->petsird_minor);
         return NULL;
     }
     struct lr_petsird_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
-    if (writer == NULL) {
-        return NULL;
-    }
+    if (writer == NULL) return NULL;
     writer->path = params->path;
     writer->log = params->log;
     writer->waiting = lr_alloc(MOST_WAITING, sizeof(*writer->waiting), "events", params->log);
@@ -234,8 +217,7 @@ lr_status lr_petsird_writer_finish(struct lr_petsird_writer *writer)
     (void)put_block(writer);
     lr_yardl_put_unsigned(&writer->output, 0); /* the stream ends */
     if (writer->beyond > 0) {
-        lr_warn(writer->log,
-                "%s: %lld times of flight lie beyond the bins and went to the first or last one",
+        lr_warn(writer->log, "%s: %lld times of flight lie beyond the bins and went to the first or last one",
                 writer->path, (long long)writer->beyond);
     }
     const lr_status status = lr_output_finish(&writer->output);
@@ -254,9 +236,7 @@ void lr_petsird_writer_abandon(struct lr_petsird_writer *writer)
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     lr_lors *lors = lr_lors_create(scanner, log);
-    if (lors == NULL) {
-        return LR_FAILED;
-    }
+    if (lors == NULL) return LR_FAILED;
     const lr_events_writer_params params = {.path = path, .lors = lors, .log = log};
     struct lr_petsird_writer *writer = lr_petsird_writer_create(&params);
     const lr_status status = writer != NULL ? lr_petsird_writer_finish(writer) : LR_FAILED;

@@ -63,25 +63,18 @@ static char *pick_map(DIR *folder, const char *path, const lr_log *log)
     char *found = NULL;
     const struct dirent *item;
     while ((item = readdir(folder)) != NULL) {
-        if (!is_map_name(item->d_name)) {
-            continue;
-        }
+        if (!is_map_name(item->d_name)) continue;
         if (found != NULL) {
-            lr_error(log, LR_BAD_INPUT,
-                     "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
+            lr_error(log, LR_BAD_INPUT, "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
                      path, lr_path_name(found), item->d_name);
             free(found);
             return NULL;
         }
         found = lr_path_beside(path, item->d_name, log);
-        if (found == NULL) {
-            return NULL;
-        }
+        if (found == NULL) return NULL;
     }
-    if (found == NULL) {
-        lr_error(log, LR_BAD_INPUT,
-                 "%s: no crystal map (*crystal_map.txt) lies beside it: name one", path);
-    }
+    if (found == NULL)
+        lr_error(log, LR_BAD_INPUT, "%s: no crystal map (*crystal_map.txt) lies beside it: name one", path);
     return found;
 }
 
@@ -89,9 +82,7 @@ static char *pick_map(DIR *folder, const char *path, const lr_log *log)
 static char *find_map(const char *path, const lr_log *log)
 {
     char *name = lr_path_beside(path, "./", log);
-    if (name == NULL) {
-        return NULL;
-    }
+    if (name == NULL) return NULL;
     char *found = NULL;
     DIR *folder = opendir(name);
     if (folder == NULL) {
@@ -109,9 +100,7 @@ static char *find_map(const char *path, const lr_log *log)
 static uint64_t record_at(const unsigned char *bytes)
 {
     uint64_t record = 0;
-    for (int k = RECORD_BYTES - 1; k >= 0; k--) {
-        record = record << 8 | bytes[k];
-    }
+    for (int k = RECORD_BYTES - 1; k >= 0; k--) record = record << 8 | bytes[k];
     return record;
 }
 
@@ -161,9 +150,8 @@ static const struct signature *find_signature(const char *start, size_t length)
 {
     for (int k = 0; k < NUM_SIGNATURES; k++) {
         const size_t whole = strlen(signatures[k].text) + 1;
-        if (length > 0 && memcmp(start, signatures[k].text, length < whole ? length : whole) == 0) {
+        if (length > 0 && memcmp(start, signatures[k].text, length < whole ? length : whole) == 0)
             return &signatures[k];
-        }
     }
     return NULL;
 }
@@ -178,21 +166,19 @@ static lr_status check_signature(struct reader *reader, FILE *file)
 {
     char start[SIGNATURE_BYTES];
     const size_t length = fread(start, 1, sizeof(start), file);
-    if (ferror(file)) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
-                        strerror(errno));
-    }
+    if (ferror(file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
     const struct signature *found = find_signature(start, length);
     if (found == NULL) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s",
-                        reader->path, signatures[0].text, signatures[1].text, signatures[2].text,
+                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s", reader->path,
+                        signatures[0].text, signatures[1].text, signatures[2].text,
                         length == 0 ? ": the file is empty" : "");
     }
     if (length < sizeof(start)) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: ends after %zu of the %d bytes before its first record: copy it again",
-                        reader->path, length, SIGNATURE_BYTES);
+                        "%s: ends after %zu of the %d bytes before its first record: copy it again", reader->path,
+                        length, SIGNATURE_BYTES);
     }
     reader->layer_bits = found->layer_bits;
     return LR_OK;
@@ -209,25 +195,21 @@ static lr_status read_records(struct reader *reader, FILE *file)
     size_t length;
     do {
         length = fread(bytes, 1, sizeof(bytes), file);
-        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
+        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES)
             LR_TRY(take_record(reader, record_at(bytes + at)));
-        }
     } while (length == sizeof(bytes));
-    if (ferror(file)) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
-                        strerror(errno));
-    }
+    if (ferror(file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
     if (length % RECORD_BYTES != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is truncated: record %lld, at byte %lld, has %zu of %d bytes: copy it "
                         "again",
-                        reader->path, (long long)reader->num_records,
-                        (long long)byte_of(reader->num_records), length % RECORD_BYTES,
-                        RECORD_BYTES);
+                        reader->path, (long long)reader->num_records, (long long)byte_of(reader->num_records),
+                        length % RECORD_BYTES, RECORD_BYTES);
     }
     if (reader->num_records == 0) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: holds no records after its signature: copy it again", reader->path);
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no records after its signature: copy it again",
+                        reader->path);
     }
     return LR_OK;
 }
@@ -236,23 +218,18 @@ static lr_status read_records(struct reader *reader, FILE *file)
 static lr_status report_unknown(const struct reader *reader)
 {
     const lr_event_counts *counts = &reader->counts;
-    if (counts->unknown_crystals == 0) {
-        return LR_OK;
-    }
+    if (counts->unknown_crystals == 0) return LR_OK;
     const int64_t events = counts->prompts + counts->delayeds;
-    const bool is_b =
-        lr_crystal_map_find(&reader->map, key_of(reader, reader->first_unknown, false)) >= 0;
+    const bool is_b = lr_crystal_map_find(&reader->map, key_of(reader, reader->first_unknown, false)) >= 0;
     const uint32_t key = key_of(reader, reader->first_unknown, is_b);
     const bool all = counts->unknown_crystals == events;
     lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
                  "%lld, at byte %lld, with ring %u, detector %u, layer %u: %s",
                  reader->path, (long long)counts->unknown_crystals, (long long)events,
-                 counts->delayeds > 0 ? "events" : "prompts",
-                 (long long)reader->first_unknown_record,
-                 (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20),
-                 (unsigned)(key >> 4 & 0xffff), (unsigned)(key & 15),
-                 all ? "the map belongs to another scanner" : "they are left out");
+                 counts->delayeds > 0 ? "events" : "prompts", (long long)reader->first_unknown_record,
+                 (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20), (unsigned)(key >> 4 & 0xffff),
+                 (unsigned)(key & 15), all ? "the map belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
@@ -261,9 +238,7 @@ static lr_status read_map(struct reader *reader, const char *crystal_map)
     char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
     const char *path = crystal_map ? crystal_map : found;
     lr_status status = LR_BAD_INPUT;
-    if (path != NULL) {
-        status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
-    }
+    if (path != NULL) status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
     free(found);
     return status;
 }
@@ -272,9 +247,7 @@ static lr_status read_file(struct reader *reader, FILE *file)
 {
     LR_TRY(check_signature(reader, file));
     LR_TRY(read_map(reader, reader->source->companion));
-    if (reader->stream->sink == NULL) {
-        return LR_OK;
-    }
+    if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
     return report_unknown(reader);
@@ -283,9 +256,7 @@ static lr_status read_file(struct reader *reader, FILE *file)
 static lr_status read_all(struct reader *reader)
 {
     FILE *file = lr_file_open(reader->path, "", reader->log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
+    if (file == NULL) return LR_BAD_INPUT;
     const lr_status status = read_file(reader, file);
     fclose(file);
     return status;
@@ -293,8 +264,7 @@ static lr_status read_all(struct reader *reader)
 
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
-    struct reader reader = {
-        .path = source->path, .source = source, .log = source->log, .stream = stream};
+    struct reader reader = {.path = source->path, .source = source, .log = source->log, .stream = stream};
     LR_TRY(lr_events_need_scanner(source));
     const struct lr_c_locale locale = lr_c_locale_enter();
     const lr_status status = read_all(&reader);

@@ -69,13 +69,11 @@ static lr_status number_crystals(struct reader *reader)
 
 /* --- the sinogram --- */
 
-static lr_status disagree(const struct reader *reader, const char *what, int64_t header,
-                          int64_t scanner)
+static lr_status disagree(const struct reader *reader, const char *what, int64_t header, int64_t scanner)
 {
     return lr_error(reader->log, LR_BAD_INPUT,
                     "%s: the header gives %lld %s where %s has %lld: it belongs to another scanner",
-                    reader->header.path, (long long)header, what, reader->scanner->name,
-                    (long long)scanner);
+                    reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
 }
 
 /* What this reader cannot spell out. */
@@ -83,8 +81,7 @@ static lr_status check_format(const struct reader *reader)
 {
     const struct lr_siemens_header *header = &reader->header;
     if (header->word_bits >= 0 && header->word_bits != 32) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: words of %lld bits: only list mode of 32 bits can be read",
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
                         header->path, (long long)header->word_bits);
     }
     if (header->axial_compression > 1) {
@@ -106,8 +103,7 @@ static lr_status settle_bins(struct reader *reader)
 {
     const struct lr_siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
-    const bool is_mmr =
-        layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
     if (header->bins < 0 && !is_mmr) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: how many bins a projection of %s has is not known: name the header "
@@ -115,9 +111,8 @@ static lr_status settle_bins(struct reader *reader)
                         reader->path, reader->scanner->name);
     }
     const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
-    if (bins < 1 || bins > layout->sinogram.around) {
+    if (bins < 1 || bins > layout->sinogram.around)
         return disagree(reader, "bins a projection", bins, layout->sinogram.around);
-    }
     layout->bins = (int)bins;
     return LR_OK;
 }
@@ -126,13 +121,11 @@ static lr_status settle_ring_difference(struct reader *reader)
 {
     const struct lr_siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
-    const bool is_mmr =
-        layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
     const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
     const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
-    if (largest >= layout->sinogram.rings) {
+    if (largest >= layout->sinogram.rings)
         return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
-    }
     layout->max_ring_difference = (int)largest;
     return LR_OK;
 }
@@ -143,12 +136,10 @@ static lr_status settle_sinogram(struct reader *reader)
     struct layout *layout = &reader->layout;
     LR_TRY(check_format(reader));
     layout->views = layout->sinogram.around / 2;
-    if (header->rings >= 0 && header->rings != layout->sinogram.rings) {
+    if (header->rings >= 0 && header->rings != layout->sinogram.rings)
         return disagree(reader, "rings", header->rings, layout->sinogram.rings);
-    }
-    if (header->views >= 0 && header->views != layout->views) {
+    if (header->views >= 0 && header->views != layout->views)
         return disagree(reader, "views", header->views, layout->views);
-    }
     LR_TRY(settle_bins(reader));
     return settle_ring_difference(reader);
 }
@@ -158,13 +149,9 @@ static lr_status number_planes(struct reader *reader)
 {
     struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
-    layout->num_planes =
-        (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
-    layout->ring_of =
-        lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
-    if (layout->ring_of == NULL) {
-        return LR_FAILED;
-    }
+    layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
+    layout->ring_of = lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
+    if (layout->ring_of == NULL) return LR_FAILED;
     int64_t plane = 0;
     for (int k = 0; k <= 2 * largest; k++) {
         const int apart = (k + 1) / 2;
@@ -193,12 +180,9 @@ static void crystals_of(const struct layout *layout, uint32_t address, int32_t c
     const int view = (int)(address / (uint32_t)layout->bins % (uint32_t)layout->views);
     const int64_t plane = address / (uint32_t)layout->bins / (uint32_t)layout->views;
     crystals[0] = crystals[1] = -1;
-    if (plane >= layout->num_planes) {
-        return;
-    }
+    if (plane >= layout->num_planes) return;
     int places[2];
-    lr_sinogram_places(layout->sinogram.around,
-                       &(struct lr_sinogram_bin){view, bin - layout->bins / 2}, places);
+    lr_sinogram_places(layout->sinogram.around, &(struct lr_sinogram_bin){view, bin - layout->bins / 2}, places);
     lr_sinogram_crystals(&layout->sinogram, places, layout->ring_of[plane], crystals);
 }
 
@@ -238,8 +222,7 @@ static lr_status take_word(struct reader *reader, uint32_t word)
 
 static uint32_t word_at(const unsigned char *bytes)
 {
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
 static lr_status take_piece(struct reader *reader, const unsigned char *bytes, size_t length)
@@ -247,16 +230,11 @@ static lr_status take_piece(struct reader *reader, const unsigned char *bytes, s
     if (reader->num_words == 0 && length >= sizeof(header_text) - 1 &&
         memcmp(bytes, header_text, sizeof(header_text) - 1) == 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: this is a header: name the list mode (.l) and give this as its header",
-                        reader->path);
+                        "%s: this is a header: name the list mode (.l) and give this as its header", reader->path);
     }
-    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
-        LR_TRY(take_word(reader, word_at(bytes + at)));
-    }
-    if (reader->num_words % words_per_note == 0 && reader->num_words > 0) {
-        lr_info(reader->log, "%s: %lld GiB read", reader->path,
-                (long long)(reader->num_words / words_per_note));
-    }
+    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) LR_TRY(take_word(reader, word_at(bytes + at)));
+    if (reader->num_words % words_per_note == 0 && reader->num_words > 0)
+        lr_info(reader->log, "%s: %lld GiB read", reader->path, (long long)(reader->num_words / words_per_note));
     return LR_OK;
 }
 
@@ -272,13 +250,11 @@ static lr_status check_end(const struct reader *reader, size_t rest)
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
                         "again",
-                        reader->path, (long long)reader->num_words,
-                        (long long)byte_of(reader, reader->num_words), rest, WORD_BYTES);
+                        reader->path, (long long)reader->num_words, (long long)byte_of(reader, reader->num_words), rest,
+                        WORD_BYTES);
     }
-    if (reader->num_words == 0) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again",
-                        reader->path);
-    }
+    if (reader->num_words == 0)
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again", reader->path);
     if (reader->header.num_words > reader->num_words) {
         lr_warn(reader->log,
                 "%s: holds %lld words where its header tells of %lld: it is a part of the "
@@ -296,10 +272,8 @@ static lr_status read_words(struct reader *reader, FILE *file)
         length = fread(bytes, 1, sizeof(bytes), file);
         LR_TRY(take_piece(reader, bytes, length));
     } while (length == sizeof(bytes));
-    if (ferror(file)) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
-                        strerror(errno));
-    }
+    if (ferror(file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
     return check_end(reader, length % WORD_BYTES);
 }
 
@@ -314,18 +288,14 @@ static lr_status report_unknown(const struct reader *reader)
                         "bits",
                         reader->path, (long long)reader->num_words);
     }
-    if (counts->unknown_crystals == 0) {
-        return LR_OK;
-    }
+    if (counts->unknown_crystals == 0) return LR_OK;
     const bool all = counts->unknown_crystals == events;
     lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
                  "%lld (0x%08x): %s",
-                 reader->path, (long long)counts->unknown_crystals, (long long)events,
-                 reader->scanner->name, (long long)reader->first_unknown_word,
-                 (long long)byte_of(reader, reader->first_unknown_word),
-                 (unsigned)reader->first_unknown,
-                 all ? "the file belongs to another scanner" : "they are left out");
+                 reader->path, (long long)counts->unknown_crystals, (long long)events, reader->scanner->name,
+                 (long long)reader->first_unknown_word, (long long)byte_of(reader, reader->first_unknown_word),
+                 (unsigned)reader->first_unknown, all ? "the file belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
@@ -339,9 +309,7 @@ static lr_status read_from(struct reader *reader, FILE *file)
                         "skipped",
                         reader->path, (long long)offset);
     }
-    if (reader->stream->sink == NULL) {
-        return LR_OK;
-    }
+    if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(read_words(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
     return report_unknown(reader);
@@ -350,24 +318,17 @@ static lr_status read_from(struct reader *reader, FILE *file)
 static lr_status read_all(struct reader *reader, const char *header)
 {
     FILE *file = lr_file_open(reader->path, "", reader->log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
+    if (file == NULL) return LR_BAD_INPUT;
     lr_status status = lr_siemens_header_read(header, reader->path, &reader->header, reader->log);
-    if (status == LR_OK) {
-        status = make_layout(reader);
-    }
-    if (status == LR_OK) {
-        status = read_from(reader, file);
-    }
+    if (status == LR_OK) status = make_layout(reader);
+    if (status == LR_OK) status = read_from(reader, file);
     fclose(file);
     return status;
 }
 
 lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
-    struct reader reader = {
-        .path = source->path, .scanner = source->scanner, .log = source->log, .stream = stream};
+    struct reader reader = {.path = source->path, .scanner = source->scanner, .log = source->log, .stream = stream};
     LR_TRY(lr_events_need_scanner(source));
     const lr_status status = read_all(&reader, source->companion);
     stream->info->counts = reader.counts;

@@ -24,12 +24,9 @@ static const struct lr_known_key known_keys[] = {
      "number of rings|number of tof time bins|total listmode word counts",
      NULL, NULL},
     {LR_KEY_REFUSED, "type of data", "PET", "only data of PET can be read"},
-    {LR_KEY_WARNED, "sms-mi header name space", "PETLINK bin address",
-     "its words are taken for addresses of bins"},
-    {LR_KEY_WARNED, "pet data type", "Emission",
-     "its events are taken for coincidences of emitted photons"},
-    {LR_KEY_WARNED, "pet scanner type", "cylindrical",
-     "its crystals are taken to stand in full rings"},
+    {LR_KEY_WARNED, "sms-mi header name space", "PETLINK bin address", "its words are taken for addresses of bins"},
+    {LR_KEY_WARNED, "pet data type", "Emission", "its events are taken for coincidences of emitted photons"},
+    {LR_KEY_WARNED, "pet scanner type", "cylindrical", "its crystals are taken to stand in full rings"},
     {LR_KEY_WARNED, "patient orientation", "hfs",
      "the axes of images are those of a patient who lies head first on the back: turn the image if "
      "they are to be the patient's own"},
@@ -60,9 +57,8 @@ static const struct lr_known_key known_keys[] = {
      "detector block singles|listmode header file|listmode data file|compressor version",
      NULL, NULL},
 };
-const struct lr_known_keys lr_siemens_keys = {.format = "Siemens' headers of list mode",
-                                              .rows = known_keys,
-                                              .count = sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_siemens_keys = {
+    .format = "Siemens' headers of list mode", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
 static const struct lr_siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
@@ -74,8 +70,7 @@ static lr_status take_number(const struct lr_interfile *file, const char *key, i
     LR_TRY(lr_interfile_integer(file, key, 0, number));
     const char *value = lr_interfile_text(file, key, 0);
     if (value != NULL && *number < 0) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
+        return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
                         lr_interfile_line(file, key, 0), key, value);
     }
     return LR_OK;
@@ -97,9 +92,8 @@ static lr_status take_numbers(const struct lr_interfile *file, struct lr_siemens
         {"data offset in bytes", &header->offset_bytes},
         {"total listmode word counts", &header->num_words},
     };
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
         LR_TRY(take_number(file, known[k].key, known[k].value));
-    }
     return LR_OK;
 }
 
@@ -107,14 +101,12 @@ static lr_status take_header(const struct lr_interfile *file, struct lr_siemens_
 {
     *header = empty;
     if (!file->text.has_start) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: does not begin with '!INTERFILE', so it is no Siemens header",
+        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Siemens header",
                         file->path);
     }
     const char *format = lr_interfile_text(file, "data format", 0);
     if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
+        return lr_error(file->log, LR_BAD_INPUT, "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
                         file->path, lr_interfile_line(file, "data format", 0), format);
     }
     return take_numbers(file, header);
@@ -125,9 +117,7 @@ static lr_status read_named(const char *path, struct lr_siemens_header *header, 
     struct lr_interfile file;
     LR_TRY(lr_interfile_read(&file, path, log));
     lr_status status = take_header(&file, header);
-    if (status == LR_OK) {
-        status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
-    }
+    if (status == LR_OK) status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
     if (status == LR_OK) {
         header->path = file.path;
         file.path = NULL;
@@ -150,12 +140,9 @@ static bool belongs(const struct search *search, const char *path)
 {
     struct lr_siemens_header header;
     struct lr_interfile file;
-    if (lr_interfile_read(&file, path, NULL) != LR_OK) {
-        return false;
-    }
+    if (lr_interfile_read(&file, path, NULL) != LR_OK) return false;
     const char *name = lr_interfile_text(&file, "name of data file", 0);
-    const bool found =
-        name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
+    const bool found = name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
     lr_interfile_finish(&file);
     return found;
 }
@@ -169,13 +156,9 @@ static bool is_header_name(const char *name)
 /* Takes a file of the folder when it is the one; a second one is an error. */
 static lr_status consider(struct search *search, const char *name)
 {
-    if (!is_header_name(name)) {
-        return LR_OK;
-    }
+    if (!is_header_name(name)) return LR_OK;
     char *path = lr_path_beside(search->events, name, search->log);
-    if (path == NULL) {
-        return LR_FAILED;
-    }
+    if (path == NULL) return LR_FAILED;
     if (!belongs(search, path)) {
         free(path);
         return LR_OK;
@@ -198,13 +181,9 @@ static lr_status search_folder(struct search *search)
     DIR *folder = path != NULL ? opendir(path) : NULL;
     lr_status status = path != NULL ? LR_OK : LR_FAILED;
     free(path);
-    if (folder == NULL) {
-        return status; /* a folder that may not be listed has no header that could be found */
-    }
+    if (folder == NULL) return status; /* a folder that may not be listed has no header that could be found */
     const struct dirent *item;
-    while (status == LR_OK && (item = readdir(folder)) != NULL) {
-        status = consider(search, item->d_name);
-    }
+    while (status == LR_OK && (item = readdir(folder)) != NULL) status = consider(search, item->d_name);
     closedir(folder);
     return status;
 }
@@ -215,9 +194,7 @@ static lr_status search_beside(struct search *search)
     char own[MAX_NAME];
     snprintf(own, sizeof(own), "%s.hdr", search->name);
     search->found = lr_path_beside(search->events, own, search->log);
-    if (search->found == NULL) {
-        return LR_FAILED;
-    }
+    if (search->found == NULL) return LR_FAILED;
     FILE *file = lr_file_open(search->found, "", NULL);
     if (file != NULL) {
         fclose(file);
@@ -228,18 +205,14 @@ static lr_status search_beside(struct search *search)
     return search_folder(search);
 }
 
-lr_status lr_siemens_header_read(const char *path, const char *events,
-                                 struct lr_siemens_header *header, const lr_log *log)
+lr_status lr_siemens_header_read(const char *path, const char *events, struct lr_siemens_header *header,
+                                 const lr_log *log)
 {
     *header = empty;
-    if (path != NULL) {
-        return read_named(path, header, log);
-    }
+    if (path != NULL) return read_named(path, header, log);
     struct search search = {.events = events, .name = lr_path_name(events), .log = log};
     lr_status status = search_beside(&search);
-    if (status == LR_OK && search.found != NULL) {
-        status = read_named(search.found, header, log);
-    }
+    if (status == LR_OK && search.found != NULL) status = read_named(search.found, header, log);
     free(search.found);
     return status;
 }

@@ -23,8 +23,8 @@ extern const struct lr_known_keys lr_siemens_keys;
  * one file of that folder with ".hdr" in its name whose `name of data file` is the events'. Finding
  * none is no error: header->path stays NULL.
  * errors: LR_BAD_INPUT for a missing file, one that is no list-mode header, or several of them. */
-lr_status lr_siemens_header_read(const char *path, const char *events,
-                                 struct lr_siemens_header *header, const lr_log *log);
+lr_status lr_siemens_header_read(const char *path, const char *events, struct lr_siemens_header *header,
+                                 const lr_log *log);
 
 /* Zero is allowed. */
 void lr_siemens_header_finish(struct lr_siemens_header *header);

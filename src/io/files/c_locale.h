@@ -17,9 +17,7 @@ struct lr_c_locale {
 static inline struct lr_c_locale lr_c_locale_enter(void)
 {
     struct lr_c_locale locale = {newlocale(LC_ALL_MASK, "C", (locale_t)0), (locale_t)0};
-    if (locale.own != (locale_t)0) {
-        locale.before = uselocale(locale.own);
-    }
+    if (locale.own != (locale_t)0) locale.before = uselocale(locale.own);
     return locale;
 }
 

@@ -40,13 +40,8 @@ static void compress_block(struct block *block)
     const size_t back = block->before < DICTIONARY_BYTES ? block->before : DICTIONARY_BYTES;
     block->crc = crc32(crc32(0, NULL, 0), block->bytes, (uInt)block->count);
     block->is_done = false;
-    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) !=
-        Z_OK) {
-        return;
-    }
-    if (back > 0) {
-        (void)deflateSetDictionary(&stream, block->bytes - back, (uInt)back);
-    }
+    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, RAW_WINDOW, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) return;
+    if (back > 0) (void)deflateSetDictionary(&stream, block->bytes - back, (uInt)back);
     stream.next_in = block->bytes;
     stream.avail_in = (uInt)block->count;
     stream.next_out = block->out;
@@ -61,9 +56,7 @@ static void compress_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct block *blocks = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        compress_block(&blocks[k]);
-    }
+    for (int64_t k = begin; k < end; k++) compress_block(&blocks[k]);
 }
 
 /* --- the stream --- */
@@ -85,8 +78,7 @@ static void take_block(struct stream *stream, struct block *block)
 {
     static const unsigned char nothing[1];
     *block = (struct block){.bytes = nothing, .is_last = true};
-    while (stream->piece < stream->num_pieces &&
-           stream->at == stream->pieces[stream->piece].count) {
+    while (stream->piece < stream->num_pieces && stream->at == stream->pieces[stream->piece].count) {
         stream->piece++;
         stream->at = 0;
     }
@@ -104,10 +96,8 @@ static void take_block(struct stream *stream, struct block *block)
 
 static lr_status write_block(struct stream *stream, const struct block *block)
 {
-    if (!block->is_done) {
-        return lr_error(stream->output->log, LR_FAILED, "no memory for compressing %s",
-                        stream->output->path);
-    }
+    if (!block->is_done)
+        return lr_error(stream->output->log, LR_FAILED, "no memory for compressing %s", stream->output->path);
     stream->crc = crc32_combine(stream->crc, block->crc, (z_off_t)block->count);
     stream->count += (uLong)block->count;
     return lr_output_write(stream->output, block->out, block->out_count);
@@ -123,9 +113,7 @@ static lr_status write_some(struct stream *stream)
         blocks[count++].room = stream->each;
     }
     lr_parallel_for(lr_num_processors(), count, 1, compress_share, blocks);
-    for (int k = 0; k < count; k++) {
-        LR_TRY(write_block(stream, &blocks[k]));
-    }
+    for (int k = 0; k < count; k++) LR_TRY(write_block(stream, &blocks[k]));
     return LR_OK;
 }
 
@@ -155,9 +143,7 @@ lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pie
                             .each = compressBound(BLOCK_BYTES) + SPARE_BYTES};
     stream.room = lr_alloc(BLOCKS_AT_ONCE, stream.each, "compressing", output->log);
     lr_status status = stream.room != NULL ? write_head(&stream) : LR_FAILED;
-    while (status == LR_OK && !stream.is_over) {
-        status = write_some(&stream);
-    }
+    while (status == LR_OK && !stream.is_over) status = write_some(&stream);
     status = status == LR_OK ? write_tail(&stream) : status;
     free(stream.room);
     return status;

@@ -16,7 +16,6 @@ struct lr_piece {
 /* Writes the pieces one after the other as one gzip stream without a time stamp, so that equal
  * pieces give equal files. All processors compress, whatever threads a command has otherwise.
  * errors: as lr_output_write; LR_FAILED, logged, without memory. */
-lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces,
-                            int num_pieces);
+lr_status lr_output_deflate(struct lr_output *output, const struct lr_piece *pieces, int num_pieces);
 
 #endif

@@ -36,10 +36,7 @@ bool lr_head_is_hdf5(const struct lr_file_head *head)
 
 bool lr_head_holds(const struct lr_file_head *head, const char *part, size_t count)
 {
-    for (size_t at = 0; at + count <= head->count; at++) {
-        if (memcmp(head->bytes + at, part, count) == 0) {
-            return true;
-        }
-    }
+    for (size_t at = 0; at + count <= head->count; at++)
+        if (memcmp(head->bytes + at, part, count) == 0) return true;
     return false;
 }

@@ -17,8 +17,7 @@
 static bool is_data(const struct lr_file_head *head)
 {
     static const char *const endings[] = {".hs", ".h5", ".hdf5", NULL};
-    return lr_path_ends_in(head->path, endings) || lr_head_is_hdf5(head) ||
-           lr_stir_header_recognises(head);
+    return lr_path_ends_in(head->path, endings) || lr_head_is_hdf5(head) || lr_stir_header_recognises(head);
 }
 
 /* HDF5 with the group /histo: its name stands in the root group's list of names. */
@@ -62,11 +61,8 @@ enum lr_file_kind lr_file_kind_of(const char *path)
     };
     struct lr_file_head head;
     lr_file_head_read(path, &head);
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        if (kinds[k].is(&head)) {
-            return kinds[k].kind;
-        }
-    }
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+        if (kinds[k].is(&head)) return kinds[k].kind;
     return LR_FILE_UNKNOWN;
 }
 
@@ -79,13 +75,9 @@ int lr_file_names(const char *folder, char names[][LR_FILE_NAME], int most)
 {
     DIR *open = opendir(folder);
     int count = 0;
-    if (open == NULL) {
-        return 0;
-    }
-    for (const struct dirent *entry = readdir(open); entry != NULL && count < most;
-         entry = readdir(open)) {
+    if (open == NULL) return 0;
+    for (const struct dirent *entry = readdir(open); entry != NULL && count < most; entry = readdir(open))
         snprintf(names[count++], LR_FILE_NAME, "%s", entry->d_name);
-    }
     closedir(open);
     qsort(names, (size_t)count, LR_FILE_NAME, compare_names);
     return count;

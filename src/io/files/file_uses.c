@@ -54,14 +54,10 @@ static bool is_same(const struct stat *file, const char *path)
 static char *value_of(char *line)
 {
     char *value = strpbrk(line, ":=");
-    if (value == NULL) {
-        return NULL;
-    }
+    if (value == NULL) return NULL;
     value += strspn(value, ":= \t\"'");
     size_t length = strlen(value);
-    while (length > 0 && strchr(" \t\r\n\"'", value[length - 1]) != NULL) {
-        length--;
-    }
+    while (length > 0 && strchr(" \t\r\n\"'", value[length - 1]) != NULL) length--;
     value[length] = '\0';
     return length > 0 ? value : NULL;
 }
@@ -73,8 +69,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
     struct stat found;
     bool names = false, is_text = true;
     FILE *stream = stat_file(header, &found) ? fopen(header, "r") : NULL;
-    for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES &&
-                    fgets(line, sizeof(line), stream) != NULL;
+    for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES && fgets(line, sizeof(line), stream) != NULL;
          k++) {
         /* a zero or a line without an end is no header's */
         is_text = strchr(line, '\n') != NULL || feof(stream);
@@ -83,9 +78,7 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
         names = path != NULL && is_same(file, path);
         free(path);
     }
-    if (stream != NULL) {
-        fclose(stream);
-    }
+    if (stream != NULL) fclose(stream);
     return names;
 }
 
@@ -93,24 +86,20 @@ static bool names_file(const char *header, const struct stat *file, const lr_log
 static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
 {
     struct stat found;
-    if (!stat_file(path, &found)) {
-        return LR_OK;
-    }
+    if (!stat_file(path, &found)) return LR_OK;
     for (int k = 0; k < uses->num_read; k++) {
         const char *read = uses->read[k];
         if (is_same(&found, read)) {
             return lr_error(uses->log, LR_USAGE,
                             "%s%s%s is the input too, which would be lost: give the output another "
                             "name",
-                            path, with != NULL ? ", which goes with " : "",
-                            with != NULL ? with : "");
+                            path, with != NULL ? ", which goes with " : "", with != NULL ? with : "");
         }
         if (names_file(read, &found, uses->log)) {
             return lr_error(uses->log, LR_USAGE,
                             "%s%s%s belongs to the input %s, and would be lost: give the output "
                             "another name",
-                            path, with != NULL ? ", which goes with " : "",
-                            with != NULL ? with : "", read);
+                            path, with != NULL ? ", which goes with " : "", with != NULL ? with : "", read);
         }
     }
     return LR_OK;
@@ -131,18 +120,14 @@ static lr_status check_header(const lr_file_uses *uses, const char *path)
     return LR_OK;
 }
 
-static lr_status check_companion(const lr_file_uses *uses, const char *path,
-                                 const struct companion *companion)
+static lr_status check_companion(const lr_file_uses *uses, const char *path, const struct companion *companion)
 {
     struct stat found;
     char *beside = lr_path_with_ending(path, companion->ending, uses->log);
-    if (beside == NULL) {
-        return LR_FAILED;
-    }
+    if (beside == NULL) return LR_FAILED;
     lr_status status = check_reads(uses, beside, path);
     int looks = 0;
-    while (status == LR_OK && looks < LOOKS && stat_file(beside, &found) &&
-           stat(path, &found) != 0) {
+    while (status == LR_OK && looks < LOOKS && stat_file(beside, &found) && stat(path, &found) != 0) {
         nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
         looks++;
     }
@@ -152,9 +137,7 @@ static lr_status check_companion(const lr_file_uses *uses, const char *path,
                           "would replace it: give the output another name, or move that file away",
                           beside, path, path);
     }
-    if (status == LR_OK && companion->is_named) {
-        status = check_header(uses, path);
-    }
+    if (status == LR_OK && companion->is_named) status = check_header(uses, path);
     free(beside);
     return status;
 }
@@ -163,14 +146,11 @@ static lr_status check_companion(const lr_file_uses *uses, const char *path,
 static bool is_same_name(const char *a, const char *b)
 {
     struct stat found, folders[2];
-    if (stat_file(a, &found)) {
-        return is_same(&found, b);
-    }
+    if (stat_file(a, &found)) return is_same(&found, b);
     char *folder_a = lr_path_beside(a, ".", NULL), *folder_b = lr_path_beside(b, ".", NULL);
     const bool same = folder_a != NULL && folder_b != NULL && stat(folder_a, &folders[0]) == 0 &&
                       stat(folder_b, &folders[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
-                      folders[0].st_ino == folders[1].st_ino &&
-                      strcmp(lr_path_name(a), lr_path_name(b)) == 0;
+                      folders[0].st_ino == folders[1].st_ino && strcmp(lr_path_name(a), lr_path_name(b)) == 0;
     free(folder_a);
     free(folder_b);
     return same;
@@ -181,15 +161,11 @@ lr_status lr_files_check(const lr_file_uses *uses)
     for (int n = 0; n < uses->num_written; n++) {
         const char *path = uses->written[n];
         LR_TRY(check_reads(uses, path, NULL));
-        for (int k = 0; k < NUM_COMPANIONS; k++) {
-            if (lr_path_ends(path, companions[k].of)) {
-                LR_TRY(check_companion(uses, path, &companions[k]));
-            }
-        }
+        for (int k = 0; k < NUM_COMPANIONS; k++)
+            if (lr_path_ends(path, companions[k].of)) LR_TRY(check_companion(uses, path, &companions[k]));
         for (int k = 0; k < n; k++) {
             if (is_same_name(path, uses->written[k])) {
-                return lr_error(uses->log, LR_USAGE,
-                                "%s is where two outputs would go: give one of them another name",
+                return lr_error(uses->log, LR_USAGE, "%s is where two outputs would go: give one of them another name",
                                 path);
             }
         }

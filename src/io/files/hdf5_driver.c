@@ -29,9 +29,7 @@ static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t
     (void)max_address;
     const struct driver_info *info = H5Pget_driver_info(access);
     struct driven_file *file = info == NULL ? NULL : calloc(1, sizeof(*file));
-    if (file == NULL) {
-        return NULL;
-    }
+    if (file == NULL) return NULL;
     file->output = info->output;
     file->layout = info->layout;
     return &file->base;
@@ -48,9 +46,7 @@ static herr_t query(const H5FD_t *base, unsigned long *flags)
 {
     const struct driven_file *file = (const struct driven_file *)base;
     *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
-    if (file == NULL || file->layout == NULL) {
-        *flags |= H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
-    }
+    if (file == NULL || file->layout == NULL) *flags |= H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
     return 0;
 }
 
@@ -77,9 +73,8 @@ static haddr_t allocate(H5FD_t *base, H5FD_mem_t type, hid_t transfer, hsize_t s
         layout->next += layout->stride;
         return at;
     }
-    if (layout != NULL && file->end_allocated > 0 && file->end_allocated < layout->end) {
+    if (layout != NULL && file->end_allocated > 0 && file->end_allocated < layout->end)
         file->end_allocated = layout->end;
-    }
     const haddr_t at = file->end_allocated;
     file->end_allocated += size;
     return at;
@@ -92,8 +87,7 @@ static haddr_t get_end(const H5FD_t *base, H5FD_mem_t type)
 }
 
 /* Bytes never written read as zeros. */
-static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address,
-                         size_t size, void *buffer)
+static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size, void *buffer)
 {
     (void)type;
     (void)transfer;
@@ -101,12 +95,8 @@ static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t 
     unsigned char *bytes = buffer;
     while (size > 0) {
         const ssize_t got = pread(file->output->file, bytes, size, (off_t)address);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            (void)lr_output_fail(file->output, errno);
-        }
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) (void)lr_output_fail(file->output, errno);
         if (got <= 0) {
             memset(bytes, 0, size);
             return 0;
@@ -118,21 +108,17 @@ static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t 
     return 0;
 }
 
-static herr_t write_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address,
-                          size_t size, const void *buffer)
+static herr_t write_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
+                          const void *buffer)
 {
     (void)type;
     (void)transfer;
     struct driven_file *file = (struct driven_file *)base;
     const unsigned char *bytes = buffer;
-    if (address + size > file->end_written) {
-        file->end_written = address + size;
-    }
+    if (address + size > file->end_written) file->end_written = address + size;
     while (size > 0 && file->output->error == 0) {
         const ssize_t done = pwrite(file->output->file, bytes, size, (off_t)address);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
+        if (done < 0 && errno == EINTR) continue;
         if (done <= 0) {
             (void)lr_output_fail(file->output, done < 0 ? errno : ENOSPC);
             break;
@@ -150,10 +136,8 @@ static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
     (void)closing;
     struct driven_file *file = (struct driven_file *)base;
     file->end_written = file->end_allocated;
-    if (file->output->error == 0 &&
-        ftruncate(file->output->file, (off_t)file->end_allocated) != 0) {
+    if (file->output->error == 0 && ftruncate(file->output->file, (off_t)file->end_allocated) != 0)
         (void)lr_output_fail(file->output, errno);
-    }
     return 0;
 }
 

@@ -27,9 +27,7 @@ static void restore(struct lr_hdf5_quiet quiet)
 
 static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
 {
-    if (number == 0 && error->desc != NULL) {
-        snprintf(user, 200, "%s", error->desc);
-    }
+    if (number == 0 && error->desc != NULL) snprintf(user, 200, "%s", error->desc);
     return 0;
 }
 
@@ -38,11 +36,8 @@ static void get_reason(char text[200])
 {
     text[0] = '\0';
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
-    for (char *c = text; *c != '\0'; c++) {
-        if (*c == '\n') {
-            *c = ' ';
-        }
-    }
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\n') *c = ' ';
 }
 
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
@@ -51,16 +46,15 @@ lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
         char text[200];
         out->broken = true;
         get_reason(text);
-        lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what,
-                     out->output.path, text[0] != '\0' ? "HDF5 says: " : "no memory", text);
+        lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what, out->output.path,
+                     text[0] != '\0' ? "HDF5 says: " : "no memory", text);
     }
     return LR_FAILED;
 }
 
 static bool put_root(hid_t file, const char *content)
 {
-    return lr_hdf5_put_string(file, "program", "LORaster") &&
-           lr_hdf5_put_string(file, "version", lr_version()) &&
+    return lr_hdf5_put_string(file, "program", "LORaster") && lr_hdf5_put_string(file, "version", lr_version()) &&
            lr_hdf5_put_string(file, "content", content) &&
            lr_hdf5_put_string(file, "frame",
                               "right-handed, millimetres, z along the scanner's axis, origin at "
@@ -72,12 +66,8 @@ static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layou
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     out->driver = access < 0 ? -1 : lr_hdf5_driver_set(access, &out->output, layout);
-    if (out->driver >= 0) {
-        out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    }
-    if (access >= 0) {
-        H5Pclose(access);
-    }
+    if (out->driver >= 0) out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    if (access >= 0) H5Pclose(access);
     return out->file >= 0;
 }
 
@@ -90,23 +80,20 @@ static lr_status need_memory(const lr_log *log)
     return room != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content,
-                              const lr_log *log)
+lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log)
 {
     *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
     LR_TRY(need_memory(log));
     LR_TRY(lr_output_open(&out->output, path, log));
     if (out->output.in_place) {
         lr_output_abandon(&out->output);
-        return lr_error(
-            log, LR_USAGE,
-            "cannot write HDF5 to %s: it is a device or a pipe: give the name of a file", path);
+        return lr_error(log, LR_USAGE, "cannot write HDF5 to %s: it is a device or a pipe: give the name of a file",
+                        path);
     }
     return lr_hdf5_output_begin(out, content, NULL);
 }
 
-lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
-                               struct lr_hdf5_layout *layout)
+lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, struct lr_hdf5_layout *layout)
 {
     out->driver = out->file = -1;
     out->broken = false;
@@ -121,12 +108,8 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
 
 static void close_file(struct lr_hdf5_output *out)
 {
-    if (out->file >= 0 && H5Fclose(out->file) < 0) {
-        (void)lr_hdf5_output_fail(out, "the end of the file");
-    }
-    if (out->driver >= 0) {
-        H5FDunregister(out->driver);
-    }
+    if (out->file >= 0 && H5Fclose(out->file) < 0) (void)lr_hdf5_output_fail(out, "the end of the file");
+    if (out->driver >= 0) H5FDunregister(out->driver);
     out->file = out->driver = -1;
     restore(out->quiet);
 }
@@ -143,9 +126,7 @@ lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
 
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out)
 {
-    if (out->output.error == 0) {
-        out->output.error = ECANCELED;
-    }
+    if (out->output.error == 0) out->output.error = ECANCELED;
 }
 
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
@@ -158,9 +139,7 @@ void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
 hid_t lr_hdf5_file_type(hid_t native)
 {
     const hid_t type = H5Tcopy(native);
-    if (type >= 0) {
-        H5Tset_order(type, H5T_ORDER_LE);
-    }
+    if (type >= 0) H5Tset_order(type, H5T_ORDER_LE);
     return type;
 }
 
@@ -172,25 +151,20 @@ bool lr_hdf5_put_string(hid_t object, const char *name, const char *text)
     H5Tset_cset(type, H5T_CSET_UTF8);
     const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     const bool done = attribute >= 0 && H5Awrite(attribute, type, &text) >= 0;
-    if (attribute >= 0) {
-        H5Aclose(attribute);
-    }
+    if (attribute >= 0) H5Aclose(attribute);
     H5Sclose(space);
     H5Tclose(type);
     return done;
 }
 
-bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count,
-                         const void *numbers)
+bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count, const void *numbers)
 {
     const hsize_t extent = (hsize_t)count;
     const hid_t type = lr_hdf5_file_type(native);
     const hid_t space = count == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &extent, NULL);
     const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
     const bool done = attribute >= 0 && H5Awrite(attribute, native, numbers) >= 0;
-    if (attribute >= 0) {
-        H5Aclose(attribute);
-    }
+    if (attribute >= 0) H5Aclose(attribute);
     H5Sclose(space);
     H5Tclose(type);
     return done;
@@ -204,24 +178,19 @@ static hid_t plain_layout(void)
     return layout;
 }
 
-static bool put_dataset(hid_t group, const char *name, hid_t native, hid_t space, hid_t layout,
-                        const void *numbers)
+static bool put_dataset(hid_t group, const char *name, hid_t native, hid_t space, hid_t layout, const void *numbers)
 {
     const hid_t type = lr_hdf5_file_type(native);
     const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     bool done = dataset >= 0;
-    if (done && H5Sget_simple_extent_npoints(space) > 0) {
+    if (done && H5Sget_simple_extent_npoints(space) > 0)
         done = H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0;
-    }
-    if (dataset >= 0) {
-        done = H5Dclose(dataset) >= 0 && done;
-    }
+    if (dataset >= 0) done = H5Dclose(dataset) >= 0 && done;
     H5Tclose(type);
     return done;
 }
 
-bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_t shape[2],
-                       const void *numbers)
+bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_t shape[2], const void *numbers)
 {
     const hsize_t extent[2] = {(hsize_t)shape[0], (hsize_t)shape[1]};
     const hid_t space = H5Screate_simple(shape[1] == 0 ? 1 : 2, extent, NULL);
@@ -247,19 +216,15 @@ static hid_t compressed_layout(int64_t count, int level)
  * trying would take most of the time of writing them. */
 static bool worth_compressing(const float *values, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        if (values[i] != floorf(values[i])) {
-            return false;
-        }
-    }
+    for (int64_t i = 0; i < count; i++)
+        if (values[i] != floorf(values[i])) return false;
     return count > lr_hdf5_chunk;
 }
 
 bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count)
 {
-    if (!worth_compressing(values, count)) {
+    if (!worth_compressing(values, count))
         return lr_hdf5_put_array(group, name, H5T_NATIVE_FLOAT, (int64_t[2]){count, 0}, values);
-    }
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
     const hid_t layout = compressed_layout(count, 1);
@@ -269,8 +234,8 @@ bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int6
     return done;
 }
 
-bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native,
-                         int64_t count, int level)
+bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native, int64_t count,
+                         int level)
 {
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
@@ -287,15 +252,11 @@ bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char 
 bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, int64_t count)
 {
     const hsize_t start = (hsize_t)series->written, extent = (hsize_t)count;
-    if (count == 0) {
-        return true;
-    }
+    if (count == 0) return true;
     const hid_t file_space = H5Dget_space(series->dataset);
     const hid_t memory_space = H5Screate_simple(1, &extent, NULL);
-    const bool done =
-        H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, NULL, &extent, NULL) >= 0 &&
-        H5Dwrite(series->dataset, series->native, memory_space, file_space, H5P_DEFAULT, numbers) >=
-            0;
+    const bool done = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, NULL, &extent, NULL) >= 0 &&
+                      H5Dwrite(series->dataset, series->native, memory_space, file_space, H5P_DEFAULT, numbers) >= 0;
     H5Sclose(memory_space);
     H5Sclose(file_space);
     series->written += count;

@@ -29,12 +29,10 @@ struct lr_hdf5_output {
 
 /* Opens the file and writes the root attributes program, version, frame and content. On failure
  * there is nothing to give up. errors: as lr_output_open; LR_USAGE for a device or a pipe. */
-lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content,
-                              const lr_log *log);
+lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log);
 
 /* The same on an output that is open, whose bytes within the layout (NULL: none) stay. */
-lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
-                               struct lr_hdf5_layout *layout);
+lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, struct lr_hdf5_layout *layout);
 
 /* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
@@ -52,8 +50,7 @@ hid_t lr_hdf5_file_type(hid_t native);
 /* Each returns false when HDF5 refuses. Strings are variable-length UTF-8 scalars; count = 0 makes
  * a scalar attribute. Arrays are contiguous. */
 bool lr_hdf5_put_string(hid_t object, const char *name, const char *text);
-bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count,
-                         const void *numbers);
+bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count, const void *numbers);
 bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_t shape[2],
                        const void *numbers); /* shape[1] = 0: one dimension */
 bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count);
@@ -65,8 +62,8 @@ struct lr_hdf5_series {
 };
 
 /* level: of compression, 1 .. 9, in chunks of shuffled bytes; 0 = contiguous. */
-bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native,
-                         int64_t count, int level);
+bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native, int64_t count,
+                         int level);
 /* Appends numbers of the native type. */
 bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, int64_t count);
 /* A series that never was opened is allowed where its dataset is negative. */

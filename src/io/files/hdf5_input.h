@@ -39,42 +39,39 @@ bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
 
 /* Checks that `name` is a dataset of numbers (whole ones when asked) with `rank` dimensions, and
  * gives its shape. errors: LR_BAD_INPUT, logged. */
-lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
-                        int64_t shape[2], int rank);
+lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole, int64_t shape[2], int rank);
 
 /* Refuses a dataset that is to have more numbers than its bytes in the file can hold, compressed however well: before
  * memory is taken for them, or hours for reading what is not there.
  * errors: LR_BAD_INPUT, logged. */
-lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name,
-                              const int64_t shape[2]);
+lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name, const int64_t shape[2]);
 
 /* Reads all of a dataset whose shape was checked, as lr_hdf5_shape gave it. */
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                       const int64_t shape[2], void *numbers);
 
 /* Entries range[0] .. range[0] + range[1] - 1 of a dataset of one dimension. */
-lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name,
-                           enum lr_hdf5_number number, const int64_t range[2], void *numbers);
+lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
+                           const int64_t range[2], void *numbers);
 
 /* Some rows of a dataset of two dimensions, whose second extent is `width`. */
 struct lr_hdf5_rows {
     int64_t begin, count, width;
 };
-lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name,
-                           const struct lr_hdf5_rows *rows, int32_t *numbers);
-lr_status lr_hdf5_get_float_rows(const struct lr_hdf5_input *in, const char *name,
-                                 const struct lr_hdf5_rows *rows, float *numbers);
+lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
+                           int32_t *numbers);
+lr_status lr_hdf5_get_float_rows(const struct lr_hdf5_input *in, const char *name, const struct lr_hdf5_rows *rows,
+                                 float *numbers);
 
 /* A string attribute of the object `name`, cut to fit; false when it is not there. */
-bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        char *text, size_t bytes);
+bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute, char *text,
+                        size_t bytes);
 
 /* An attribute of exactly `count` numbers; false when it is not there. */
-bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                     int count, int *numbers);
-bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                       int count, int64_t *numbers);
-bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        int count, double *numbers);
+bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count, int *numbers);
+bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count,
+                       int64_t *numbers);
+bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute, int count,
+                        double *numbers);
 
 #endif

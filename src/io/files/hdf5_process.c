@@ -28,16 +28,13 @@
 
 static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
 {
-    if (lr_helper_find(LR_HDF5_READER, reader)) {
-        return LR_OK;
-    }
-    return lr_error(
-        log, LR_FAILED,
-        "the program " LR_HDF5_READER ", which reads HDF5 files, %s: cmake --build BUILD "
-        "--target " LR_HDF5_READER " makes it beside the program in BUILD, cmake --install "
-        "BUILD puts it where that of the installation looks; or set LORASTER_LIBEXEC to "
-        "the whole path of the folder that has it",
-        reader);
+    if (lr_helper_find(LR_HDF5_READER, reader)) return LR_OK;
+    return lr_error(log, LR_FAILED,
+                    "the program " LR_HDF5_READER ", which reads HDF5 files, %s: cmake --build BUILD "
+                    "--target " LR_HDF5_READER " makes it beside the program in BUILD, cmake --install "
+                    "BUILD puts it where that of the installation looks; or set LORASTER_LIBEXEC to "
+                    "the whole path of the folder that has it",
+                    reader);
 }
 
 /* --- starting it --- */
@@ -46,9 +43,7 @@ static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
 static int beyond_standard(int file)
 {
     const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
-    if (file >= 0) {
-        close(file);
-    }
+    if (file >= 0) close(file);
     return moved;
 }
 
@@ -67,11 +62,8 @@ static int create_window(struct lr_hdf5_process *process)
         return -1;
     }
     const int memory = beyond_standard(memfd_create("loraster", MFD_CLOEXEC));
-    if (memory < 0 || ftruncate(memory, LR_HDF5_WINDOW_BYTES) != 0) {
-        return memory;
-    }
-    process->window =
-        mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (memory < 0 || ftruncate(memory, LR_HDF5_WINDOW_BYTES) != 0) return memory;
+    process->window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     process->window = process->window == MAP_FAILED ? NULL : process->window;
     return memory;
 }
@@ -100,16 +92,12 @@ static int spawn_reader(struct lr_hdf5_process *process, char *const words[], co
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     int error = posix_spawn_file_actions_init(&actions);
-    if (error != 0) {
-        return error;
-    }
+    if (error != 0) return error;
     error = posix_spawnattr_init(&attributes);
     if (error == 0) {
         error = keep_files(&actions, files);
         error = error == 0 ? block_signals(&attributes) : error;
-        error = error == 0
-                    ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ)
-                    : error;
+        error = error == 0 ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ) : error;
         posix_spawnattr_destroy(&attributes);
     }
     posix_spawn_file_actions_destroy(&actions);
@@ -121,16 +109,11 @@ static int spawn_reader(struct lr_hdf5_process *process, char *const words[], co
 /* Two ends that talk to each other; false: errno says why. */
 static bool create_socket(int ends[2])
 {
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        return false;
-    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
     ends[0] = beyond_standard(ends[0]);
     ends[1] = beyond_standard(ends[1]);
-    for (int k = 0; k < 2 && (ends[0] < 0 || ends[1] < 0); k++) {
-        if (ends[k] >= 0) {
-            close(ends[k]);
-        }
-    }
+    for (int k = 0; k < 2 && (ends[0] < 0 || ends[1] < 0); k++)
+        if (ends[k] >= 0) close(ends[k]);
     return ends[0] >= 0 && ends[1] >= 0;
 }
 
@@ -141,9 +124,7 @@ static int start(struct lr_hdf5_process *process, char *reader, const char *path
     const int file = create_window(process);
     if (process->window == NULL || !create_socket(ends)) {
         error = errno;
-        if (file >= 0) {
-            close(file);
-        }
+        if (file >= 0) close(file);
         return error;
     }
     snprintf(name, sizeof(name), "%s", path);
@@ -163,8 +144,8 @@ lr_status lr_hdf5_process_start(struct lr_hdf5_process *process, const char *pat
     LR_TRY(find_reader(reader, process->callers_log));
     const int error = start(process, reader, path);
     return error == 0 ? LR_OK
-                      : lr_error(process->callers_log, LR_FAILED, "cannot start %s to read %s: %s",
-                                 reader, path, lr_error_text(error, text));
+                      : lr_error(process->callers_log, LR_FAILED, "cannot start %s to read %s: %s", reader, path,
+                                 lr_error_text(error, text));
 }
 
 /* --- asking it --- */
@@ -189,8 +170,7 @@ bool lr_hdf5_process_ask(struct lr_hdf5_process *process, const struct lr_hdf5_r
                          struct lr_hdf5_answer *answer)
 {
     ssize_t bytes = 0;
-    while (request != NULL &&
-           (bytes = send(process->socket, request, sizeof(*request), MSG_NOSIGNAL)) < 0 &&
+    while (request != NULL && (bytes = send(process->socket, request, sizeof(*request), MSG_NOSIGNAL)) < 0 &&
            errno == EINTR) {
     }
     end_the_silent(process);
@@ -209,15 +189,9 @@ static int wait_for_end(const struct lr_hdf5_process *process)
     int way = 0;
     for (int turn = 0; !process->was_silent || turn < 100; turn++) {
         const pid_t found = waitpid(process->id, &way, process->was_silent ? WNOHANG : 0);
-        if (found == process->id) {
-            return way;
-        }
-        if (found < 0 && errno != EINTR) {
-            return 0;
-        }
-        if (found == 0) {
-            nanosleep(&pause, NULL);
-        }
+        if (found == process->id) return way;
+        if (found < 0 && errno != EINTR) return 0;
+        if (found == 0) nanosleep(&pause, NULL);
     }
     return 0;
 }
@@ -228,9 +202,7 @@ int lr_hdf5_process_end(struct lr_hdf5_process *process)
     if (process->socket >= 0) {
         /* A process that another part of the program has forked may hold this end too: closing it
          * would not be seen. */
-        if (is_ours) {
-            shutdown(process->socket, SHUT_RDWR);
-        }
+        if (is_ours) shutdown(process->socket, SHUT_RDWR);
         close(process->socket);
         process->socket = -1;
     }

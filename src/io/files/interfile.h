@@ -39,20 +39,17 @@ int lr_interfile_line(const struct lr_interfile *file, const char *key, int inde
 
 /* Numbers; *number stays where the key is missing or has no value.
  * errors: LR_BAD_INPUT for a value that is none, with the line. */
-lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index,
-                               int64_t *number);
-lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index,
-                              double *number);
+lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index, int64_t *number);
+lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index, double *number);
 
 /* A list "{a, b, c}", or one number without braces. Returns in *count how many there are and in
  * *numbers an array to be freed; NULL and 0 where the key is missing. */
-lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index,
-                                int64_t **numbers, int64_t *count);
+lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
+                                int64_t *count);
 
 /* What the data file holds, by "number format", "number of bytes per pixel" and "imagedata byte
  * order" (without it big endian, as Interfile 3.3 says), and how many bytes come before. */
-lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type,
-                                   int64_t *offset_bytes);
+lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes);
 
 /* Path of the data file, beside the header unless absolute; owned by the caller. NULL, logged,
  * without one. */

@@ -24,9 +24,7 @@ enum { MAX_LINE = 1 << 16 };
 static lr_status fill(FILE *file, const char *path, int64_t count, char **bytes, const lr_log *log)
 {
     *bytes = lr_alloc(count + 1, 1, "a file", log);
-    if (*bytes == NULL) {
-        return LR_FAILED;
-    }
+    if (*bytes == NULL) return LR_FAILED;
     if (fread(*bytes, 1, (size_t)count, file) != (size_t)count) {
         free(*bytes);
         *bytes = NULL;
@@ -35,18 +33,15 @@ static lr_status fill(FILE *file, const char *path, int64_t count, char **bytes,
     return LR_OK;
 }
 
-static lr_status read_file(const char *what, const char *path, int64_t most, int64_t *count,
-                           char **bytes, const lr_log *log)
+static lr_status read_file(const char *what, const char *path, int64_t most, int64_t *count, char **bytes,
+                           const lr_log *log)
 {
     struct stat facts;
     FILE *file = lr_file_open(path, what, log);
-    if (file == NULL) {
-        return errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT;
-    }
+    if (file == NULL) return errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT;
     lr_status status = LR_OK;
     if (fstat(fileno(file), &facts) != 0 || facts.st_size > most) {
-        status = lr_error(log, LR_BAD_INPUT, "%s: has too many bytes: at most %lld here", path,
-                          (long long)most);
+        status = lr_error(log, LR_BAD_INPUT, "%s: has too many bytes: at most %lld here", path, (long long)most);
     } else {
         *count = facts.st_size;
         status = fill(file, path, *count, bytes, log);
@@ -67,9 +62,7 @@ static char *trim(char *text)
 {
     text += strspn(text, " \t\r");
     size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) {
-        text[--length] = '\0';
-    }
+    while (length > 0 && isspace((unsigned char)text[length - 1])) text[--length] = '\0';
     return text;
 }
 
@@ -79,11 +72,10 @@ static char *normalise(char *key)
     size_t used = 0;
     for (const char *from = key; *from != '\0'; from++) {
         const bool blank = isspace((unsigned char)*from) || strchr("_!%", *from) != NULL;
-        if (!blank) {
+        if (!blank)
             key[used++] = (char)tolower((unsigned char)*from);
-        } else if (used > 0 && key[used - 1] != ' ') {
+        else if (used > 0 && key[used - 1] != ' ')
             key[used++] = ' ';
-        }
     }
     used -= used > 0 && key[used - 1] == ' ';
     key[used] = '\0';
@@ -95,19 +87,13 @@ static int cut_index(char *key)
 {
     const size_t length = strlen(key);
     char *open = strrchr(key, '[');
-    if (open == NULL || length == 0 || key[length - 1] != ']') {
-        return 0;
-    }
+    if (open == NULL || length == 0 || key[length - 1] != ']') return 0;
     char *end = NULL;
     const long index = strtol(open + 1, &end, 10);
-    if (end == open + 1 || end[strspn(end, " ")] != ']' || index < 1 || index > 1000000) {
-        return 0;
-    }
+    if (end == open + 1 || end[strspn(end, " ")] != ']' || index < 1 || index > 1000000) return 0;
     *open = '\0';
     const size_t rest = strlen(key);
-    if (rest > 0 && key[rest - 1] == ' ') {
-        key[rest - 1] = '\0';
-    }
+    if (rest > 0 && key[rest - 1] == ' ') key[rest - 1] = '\0';
     return (int)index;
 }
 
@@ -119,17 +105,11 @@ static char *cut_line(char *text, bool joins, int *line)
         end += strcspn(end, "\n");
         (*line)++;
         char *last = end;
-        while (last > text && (last[-1] == '\r' || last[-1] == ' ')) {
-            last--;
-        }
-        if (!joins || *end == '\0' || last == text || last[-1] != '\\') {
-            break;
-        }
+        while (last > text && (last[-1] == '\r' || last[-1] == ' ')) last--;
+        if (!joins || *end == '\0' || last == text || last[-1] != '\\') break;
         memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next */
     }
-    if (*end == '\0') {
-        return NULL;
-    }
+    if (*end == '\0') return NULL;
     *end = '\0';
     return end + 1;
 }
@@ -137,38 +117,27 @@ static char *cut_line(char *text, bool joins, int *line)
 static int count_lines(const char *bytes)
 {
     int count = 1;
-    for (; *bytes != '\0'; bytes++) {
-        count += *bytes == '\n';
-    }
+    for (; *bytes != '\0'; bytes++) count += *bytes == '\n';
     return count;
 }
 
 static void cut_comment(char *line, const struct lr_keyed_dialect *dialect)
 {
-    char *comment =
-        dialect->is_interfile ? line + strspn(line, " \t") : strchr(line, dialect->comment);
-    if (comment != NULL && *comment == dialect->comment) {
-        *comment = '\0';
-    }
+    char *comment = dialect->is_interfile ? line + strspn(line, " \t") : strchr(line, dialect->comment);
+    if (comment != NULL && *comment == dialect->comment) *comment = '\0';
 }
 
 /* Takes one line's key and value. False at the end of an Interfile header. */
-static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect,
-                      char *line, int number)
+static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect, char *line, int number)
 {
     cut_comment(line, dialect);
     char *sign = strstr(line, dialect->separator);
-    if (sign != NULL) {
-        *sign = '\0';
-    }
+    if (sign != NULL) *sign = '\0';
     const char *key = normalise(line);
-    text->has_start =
-        text->has_start || (dialect->is_interfile && number == 1 && strcmp(key, "interfile") == 0);
+    text->has_start = text->has_start || (dialect->is_interfile && number == 1 && strcmp(key, "interfile") == 0);
     if (strcmp(key, "end of interfile") == 0) {
         text->has_end = true;
-        if (dialect->is_interfile) {
-            return false;
-        }
+        if (dialect->is_interfile) return false;
     }
     if (sign != NULL) {
         const int index = dialect->is_interfile ? cut_index(line) : 0;
@@ -187,50 +156,41 @@ static lr_status split(struct lr_keyed_text *text, const struct lr_keyed_dialect
         const int number = line + 1;
         next = cut_line(begin, dialect->is_interfile, &line);
         if (strlen(begin) > MAX_LINE) {
-            return lr_error(text->log, LR_BAD_INPUT, "%s:%d: lines go on and on: this is not %s",
-                            text->path, number, dialect->what);
+            return lr_error(text->log, LR_BAD_INPUT, "%s:%d: lines go on and on: this is not %s", text->path, number,
+                            dialect->what);
         }
         goes_on = take_line(text, dialect, begin, number);
     }
     return text->count > 0 || dialect->is_interfile
                ? LR_OK
-               : lr_error(text->log, LR_BAD_INPUT,
-                          "%s: has no line 'key %s value', so it is not %s", text->path,
+               : lr_error(text->log, LR_BAD_INPUT, "%s: has no line 'key %s value', so it is not %s", text->path,
                           dialect->separator, dialect->what);
 }
 
 /* Text that is some, of no zero bytes. */
-static lr_status check_text(const struct lr_keyed_text *text, int64_t count,
-                            const struct lr_keyed_dialect *dialect)
+static lr_status check_text(const struct lr_keyed_text *text, int64_t count, const struct lr_keyed_dialect *dialect)
 {
-    if (count == 0) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: the header is empty: copy it again",
-                        text->path);
-    }
+    if (count == 0) return lr_error(text->log, LR_BAD_INPUT, "%s: the header is empty: copy it again", text->path);
     return (int64_t)strlen(text->bytes) == count
                ? LR_OK
-               : lr_error(text->log, LR_BAD_INPUT,
-                          "%s: is not text, so it is not %s: name the header, not the data",
+               : lr_error(text->log, LR_BAD_INPUT, "%s: is not text, so it is not %s: name the header, not the data",
                           text->path, dialect->what);
 }
 
-lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
-                             const struct lr_keyed_dialect *dialect, const lr_log *log)
+lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const struct lr_keyed_dialect *dialect,
+                             const lr_log *log)
 {
     int64_t count = 0;
     *text = (struct lr_keyed_text){.path = path, .log = log};
     LR_TRY(read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, &text->bytes, log));
     lr_status status = check_text(text, count, dialect);
-    if (status == LR_OK && strcmp(dialect->separator, ":") == 0 && text->bytes[count - 1] != '\n') {
+    if (status == LR_OK && strcmp(dialect->separator, ":") == 0 && text->bytes[count - 1] != '\n')
         lr_warn(log, "%s: its last line has no end: if it was cut off, copy it again", path);
-    }
     if (status == LR_OK) {
         text->lines = lr_alloc(count_lines(text->bytes), sizeof(*text->lines), "a header", log);
         status = text->lines != NULL ? split(text, dialect) : LR_FAILED;
     }
-    if (status != LR_OK) {
-        lr_keyed_text_finish(text);
-    }
+    if (status != LR_OK) lr_keyed_text_finish(text);
     return status;
 }
 
@@ -247,49 +207,39 @@ void lr_keyed_text_finish(struct lr_keyed_text *text)
 
 const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key)
 {
-    for (int k = 0; k < text->count; k++) {
-        if (strcmp(text->lines[k].key, key) == 0) {
-            return &text->lines[k];
-        }
-    }
-    for (int k = 0; k < text->count; k++) {
-        if (strstr(text->lines[k].key, key) != NULL) {
-            return &text->lines[k];
-        }
-    }
+    for (int k = 0; k < text->count; k++)
+        if (strcmp(text->lines[k].key, key) == 0) return &text->lines[k];
+    for (int k = 0; k < text->count; k++)
+        if (strstr(text->lines[k].key, key) != NULL) return &text->lines[k];
     return NULL;
 }
 
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text)
 {
-    return text->has_end
-               ? LR_OK
-               : lr_error(text->log, LR_BAD_INPUT,
-                          "%s: the header has no '!END OF INTERFILE :=', so it was cut off: copy "
-                          "it again, or add that line if all of it is there",
-                          text->path);
+    return text->has_end ? LR_OK
+                         : lr_error(text->log, LR_BAD_INPUT,
+                                    "%s: the header has no '!END OF INTERFILE :=', so it was cut off: copy "
+                                    "it again, or add that line if all of it is there",
+                                    text->path);
 }
 
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key)
 {
     if (lr_keyed_text_find(text, last_key) == NULL) {
-        lr_warn(text->log,
-                "%s: has no '%s', which such files end with: if it was cut off, copy it again",
-                text->path, last_key);
+        lr_warn(text->log, "%s: has no '%s', which such files end with: if it was cut off, copy it again", text->path,
+                last_key);
     }
 }
 
-lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,
-                              const char *format, ...)
+lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
+                              ...)
 {
     char sentence[768];
     va_list values;
     va_start(values, format);
     vsnprintf(sentence, sizeof(sentence), format, values);
     va_end(values);
-    if (line == NULL) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: %s", text->path, sentence);
-    }
+    if (line == NULL) return lr_error(text->log, LR_BAD_INPUT, "%s: %s", text->path, sentence);
     return lr_error(text->log, LR_BAD_INPUT, "%s:%d: %s", text->path, line->number, sentence);
 }
 
@@ -309,12 +259,8 @@ static const struct lr_known_key *find_known(const struct lr_known_keys *known, 
             length -= any_end;
             next = bar != NULL ? bar + 1 : NULL;
             for (const char *at = key; *at != '\0' && (at == key || known->finds_parts); at++) {
-                if (tolower((unsigned char)*at) != first || strncasecmp(at, own, length) != 0) {
-                    continue;
-                }
-                if (at == key && (any_end || key[length] == '\0')) {
-                    return &known->rows[k];
-                }
+                if (tolower((unsigned char)*at) != first || strncasecmp(at, own, length) != 0) continue;
+                if (at == key && (any_end || key[length] == '\0')) return &known->rows[k];
                 if (known->finds_parts && length > longest) {
                     found = &known->rows[k];
                     longest = length;
@@ -338,12 +284,9 @@ static bool is_usual(const char *value, const char *usual)
             const size_t letters = strcspn(word, "|");
             found = is_number
                         ? isdigit((unsigned char)word[letters - 1]) && strtod(word, NULL) == number
-                        : strncasecmp(value, word, letters) == 0 &&
-                              strspn(value + letters, " \t") + letters == length;
+                        : strncasecmp(value, word, letters) == 0 && strspn(value + letters, " \t") + letters == length;
         }
-        if (!found) {
-            return false;
-        }
+        if (!found) return false;
         value += length;
         value += strspn(value, " \t,");
     }
@@ -359,37 +302,31 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
     const struct lr_c_locale locale = lr_c_locale_enter();
     for (int n = 0; n < text->count && status == LR_OK; n++) {
         const struct lr_keyed_line *line = &text->lines[n];
-        const struct lr_known_key *found =
-            line->value[0] != '\0' ? find_known(known, line->key) : NULL;
+        const struct lr_known_key *found = line->value[0] != '\0' ? find_known(known, line->key) : NULL;
         if (found == NULL) {
-            if (line->value[0] != '\0' &&
-                (known->beside == NULL || find_known(known->beside, line->key) == NULL) &&
+            if (line->value[0] != '\0' && (known->beside == NULL || find_known(known->beside, line->key) == NULL) &&
                 unknown++ < MOST_NAMED) {
                 const size_t used = strlen(names);
-                snprintf(names + used, sizeof(names) - used,
-                         line->number > 0 ? "%s'%.60s' (line %d)" : "%s'%.60s'",
+                snprintf(names + used, sizeof(names) - used, line->number > 0 ? "%s'%.60s' (line %d)" : "%s'%.60s'",
                          used > 0 ? ", " : "", line->key, line->number);
             }
         } else if (found->outcome >= LR_KEY_WARNED && !is_usual(line->value, found->usual)) {
             if (found->outcome == LR_KEY_REFUSED) {
-                status = lr_keyed_text_error(text, line, "'%s' is %.40s: %s", line->key,
-                                             line->value, found->meaning);
+                status = lr_keyed_text_error(text, line, "'%s' is %.40s: %s", line->key, line->value, found->meaning);
             } else {
                 char place[16] = "";
                 snprintf(place, line->number > 0 ? sizeof(place) : 1, ":%d", line->number);
-                lr_warn(text->log, "%s%s: '%s' is %.40s: %s", text->path, place, line->key,
-                        line->value, found->meaning);
+                lr_warn(text->log, "%s%s: '%s' is %.40s: %s", text->path, place, line->key, line->value,
+                        found->meaning);
             }
         }
     }
     lr_c_locale_leave(locale);
     if (unknown > 0 && status == LR_OK) {
         char more[48] = "";
-        snprintf(more, unknown > MOST_NAMED ? sizeof(more) : 1, " and %d more",
-                 unknown - MOST_NAMED);
-        lr_warn(text->log,
-                "%s: keys that %s do not have are passed over: %s%s; check their spelling",
-                text->path, known->format, names, more);
+        snprintf(more, unknown > MOST_NAMED ? sizeof(more) : 1, " and %d more", unknown - MOST_NAMED);
+        lr_warn(text->log, "%s: keys that %s do not have are passed over: %s%s; check their spelling", text->path,
+                known->format, names, more);
     }
     return status;
 }
@@ -401,22 +338,18 @@ static const char *element(const char *value, int index)
 {
     for (; index > 0; index--) {
         const char *comma = strchr(value, ',');
-        if (comma == NULL) {
-            break;
-        }
+        if (comma == NULL) break;
         value = comma + 1;
     }
     return value + strspn(value, " \t{");
 }
 
-lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
-                               const struct lr_keyed_number *number, int index, double *value)
+lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
+                               double *value)
 {
     const struct lr_keyed_line *line = lr_keyed_text_find(text, number->key);
-    if (line == NULL || line->value[0] == '\0') {
-        return !number->required ? LR_OK
-                                 : lr_keyed_text_error(text, line, "'%s' is missing", number->key);
-    }
+    if (line == NULL || line->value[0] == '\0')
+        return !number->required ? LR_OK : lr_keyed_text_error(text, line, "'%s' is missing", number->key);
     const char *from = element(line->value, index);
     char *end = NULL;
     const double found = strtod(from, &end);
@@ -426,8 +359,8 @@ lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
                                    number->whole ? "whole number" : "number", from);
     }
     if (found < number->least || found > number->most) {
-        return lr_keyed_text_error(text, line, "'%s' is %.10g: it must lie between %.6g and %.6g",
-                                   number->key, found, number->least, number->most);
+        return lr_keyed_text_error(text, line, "'%s' is %.10g: it must lie between %.6g and %.6g", number->key, found,
+                                   number->least, number->most);
     }
     *value = found;
     return LR_OK;

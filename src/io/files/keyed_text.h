@@ -35,7 +35,7 @@ struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
     char comment;          /* from here to the end of the line; '#' or ';' */
     const char *what;      /* in sentences: "a CASToR scanner file" */
-    bool is_interfile; /* comments are whole lines, a '\\' at a line's end joins the next, keys have
+    bool is_interfile;     /* comments are whole lines, a '\\' at a line's end joins the next, keys have
                           indices, what follows "end of interfile" is not read, and a header may be
                           without values */
 };
@@ -50,8 +50,8 @@ static inline size_t lr_byte_order_mark(const char *bytes)
  * size.
  * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text holds
  *         nothing then. */
-lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
-                             const struct lr_keyed_dialect *dialect, const lr_log *log);
+lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path, const struct lr_keyed_dialect *dialect,
+                             const lr_log *log);
 void lr_keyed_text_finish(struct lr_keyed_text *text);
 
 /* The line of that key, or else the first whose key contains it; NULL when there is none. */
@@ -67,8 +67,8 @@ struct lr_keyed_number {
 
 /* Element `index` of a comma-separated value; a single element stands for all.
  * errors: LR_BAD_INPUT, with file and line. */
-lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
-                               const struct lr_keyed_number *number, int index, double *value);
+lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
+                               double *value);
 
 /* Whether a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
@@ -96,7 +96,7 @@ struct lr_known_keys {
     const char *format; /* "CASToR's .geom files" */
     const struct lr_known_key *rows;
     int count;
-    bool finds_parts; /* a line has the key that its own contains, as for CASToR */
+    bool finds_parts;                   /* a line has the key that its own contains, as for CASToR */
     const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
 };
 
@@ -105,8 +105,8 @@ struct lr_known_keys {
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
 /* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
-lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,
-                              const char *format, ...) LR_PRINTF(3, 4);
+lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line, const char *format,
+                              ...) LR_PRINTF(3, 4);
 
 /* A whole regular file, a zero byte after it; NULL, logged, for anything else and for one of more
  * than `most` bytes. */

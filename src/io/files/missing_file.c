@@ -40,8 +40,7 @@ static bool has_stem_of(const char *name, const char *other)
 {
     const char *dot = strchr(name, '.');
     const size_t length = dot != NULL ? (size_t)(dot - name) : strlen(name);
-    return length >= 2 && strncmp(name, other, length) == 0 &&
-           (other[length] == '.' || other[length] == '\0');
+    return length >= 2 && strncmp(name, other, length) == 0 && (other[length] == '.' || other[length] == '\0');
 }
 
 /* How much of a name would have to change; another ending counts for little. */
@@ -57,26 +56,19 @@ static void find_nearest(const char *folder, const char *name, char nearest[LR_F
     double least = most_changed;
     DIR *open = opendir(folder);
     nearest[0] = '\0';
-    if (open == NULL || name[0] == '\0') {
-        name = NULL;
-    }
+    if (open == NULL || name[0] == '\0') name = NULL;
     int left = name != NULL ? MOST_NAMES : 0;
     for (const struct dirent *entry = NULL; left > 0; left--) {
         entry = readdir(open);
-        if (entry == NULL) {
-            break;
-        }
+        if (entry == NULL) break;
         const double share = entry->d_name[0] == '.' ? 1 : change(name, entry->d_name);
         /* The order in which a folder gives its names tells nothing. */
-        if (share < least ||
-            (share == least && nearest[0] != '\0' && strcmp(entry->d_name, nearest) < 0)) {
+        if (share < least || (share == least && nearest[0] != '\0' && strcmp(entry->d_name, nearest) < 0)) {
             least = share;
             snprintf(nearest, LR_FILE_NAME, "%s", entry->d_name);
         }
     }
-    if (open != NULL) {
-        closedir(open);
-    }
+    if (open != NULL) closedir(open);
 }
 
 static void tell_missing(const char *path, char text[LR_OPEN_FAILURE])
@@ -91,13 +83,11 @@ static void tell_missing(const char *path, char text[LR_OPEN_FAILURE])
     }
     find_nearest(folder, name, nearest);
     if (nearest[0] == '\0') {
-        snprintf(text, LR_OPEN_FAILURE, "No such file in %s, nor a name like it",
-                 is_here ? "this folder" : folder);
+        snprintf(text, LR_OPEN_FAILURE, "No such file in %s, nor a name like it", is_here ? "this folder" : folder);
     } else {
         const bool is_root = strcmp(folder, "/") == 0;
-        snprintf(text, LR_OPEN_FAILURE, "No such file in %s" LR_OPEN_HINT " %s%s%s?",
-                 is_here ? "this folder" : folder, is_here ? "" : folder,
-                 is_here || is_root ? "" : "/", nearest);
+        snprintf(text, LR_OPEN_FAILURE, "No such file in %s" LR_OPEN_HINT " %s%s%s?", is_here ? "this folder" : folder,
+                 is_here ? "" : folder, is_here || is_root ? "" : "/", nearest);
     }
 }
 
@@ -111,8 +101,7 @@ const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILU
         (void)split(path, folder);
         snprintf(text, LR_OPEN_FAILURE, "%s is a file and no folder", folder);
     } else if (error == EACCES) {
-        snprintf(text, LR_OPEN_FAILURE,
-                 "the right to read it is missing: chmod, or a copy of your own, helps");
+        snprintf(text, LR_OPEN_FAILURE, "the right to read it is missing: chmod, or a copy of your own, helps");
     } else {
         snprintf(text, LR_OPEN_FAILURE, "%s", lr_error_text(error, words));
     }
@@ -126,23 +115,18 @@ const char *lr_other_kind(const char *path, int wanted, const char *otherwise)
     static const char *const words[] = {
         [LR_FILE_UNKNOWN] = NULL,
         [LR_FILE_SCANNER] = ": it looks like a scanner, which --scanner takes",
-        [LR_FILE_IMAGE] =
-            ": it looks like an image, which project --image, --mu or --initial takes",
+        [LR_FILE_IMAGE] = ": it looks like an image, which project --image, --mu or --initial takes",
         [LR_FILE_DATA] = ": it looks like LOR data, which recon --data takes, or another HDF5 file",
         [LR_FILE_EVENTS] = ": it looks like list mode, which recon --events takes",
         [LR_FILE_PETSIRD] = ": it looks like list mode (PETSIRD), which recon --events takes",
         [LR_FILE_HISTO] = ": it looks like histo-images, which direct recon --histo takes",
         [LR_FILE_SESSION] = ": it looks like a session of the viewer, which view --session takes",
-        [LR_FILE_RUN] =
-            ": it looks like what recon --json tells of a run, which view --record takes",
+        [LR_FILE_RUN] = ": it looks like what recon --json tells of a run, which view --record takes",
     };
-    static const char array[] =
-        ": it looks like a NumPy array, which does not say whose LORs its "
-        "numbers are: write LOR data as docs/formats/lor-data.md shows, or give an "
-        "image with project --image";
+    static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its "
+                                "numbers are: write LOR data as docs/formats/lor-data.md shows, or give an "
+                                "image with project --image";
     const enum lr_file_kind kind = lr_file_kind_of(path);
-    if (wanted == LR_FILE_DATA && kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy")) {
-        return array;
-    }
+    if (wanted == LR_FILE_DATA && kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy")) return array;
     return (int)kind == wanted || words[kind] == NULL ? otherwise : words[kind];
 }

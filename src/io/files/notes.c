@@ -31,13 +31,12 @@ static bool find_folder(char folder[PATH_MAX])
     const char *cache = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
     int length = 0;
-    if (own != NULL && own[0] != '\0') {
+    if (own != NULL && own[0] != '\0')
         length = strcmp(own, "off") == 0 ? PATH_MAX : snprintf(folder, PATH_MAX, "%s", own);
-    } else if (cache != NULL && cache[0] == '/') {
+    else if (cache != NULL && cache[0] == '/')
         length = snprintf(folder, PATH_MAX, "%s/loraster", cache);
-    } else if (home != NULL && home[0] == '/') {
+    else if (home != NULL && home[0] == '/')
         length = snprintf(folder, PATH_MAX, "%s/.cache/loraster", home);
-    }
     return length > 0 && length < PATH_MAX - (int)sizeof(file_name) - 1;
 }
 
@@ -75,9 +74,7 @@ static void clean_key(const char *key, char clean[LR_NOTE_CHARS + 1])
 static bool parse_line(char *line, double *value, const char **key)
 {
     char *end = strchr(line, '\n');
-    if (end == NULL) {
-        return false;
-    }
+    if (end == NULL) return false;
     *end = '\0';
     char *after;
     *value = strtod(line, &after);
@@ -88,9 +85,7 @@ static bool parse_line(char *line, double *value, const char **key)
 static FILE *open_notes(const lr_log *log)
 {
     char path[PATH_MAX];
-    if (!find_folder(path)) {
-        return NULL;
-    }
+    if (!find_folder(path)) return NULL;
     name_file(path);
     FILE *file = lr_file_open(path, "", NULL);
     if (file == NULL && errno != ENOENT) {
@@ -114,19 +109,13 @@ void lr_notes_find(struct lr_note *notes, int count, const lr_log *log)
 {
     char line[LINE_CHARS];
     FILE *file = open_notes(log);
-    if (file == NULL) {
-        return;
-    }
+    if (file == NULL) return;
     const struct lr_c_locale locale = lr_c_locale_enter();
     for (int read = 0; read < MAX_LINES && fgets(line, sizeof(line), file) != NULL; read++) {
         double value;
         const char *key;
-        if (!parse_line(line, &value, &key)) {
-            continue;
-        }
-        for (int k = 0; k < count; k++) {
-            compare_note(&notes[k], key, value);
-        }
+        if (!parse_line(line, &value, &key)) continue;
+        for (int k = 0; k < count; k++) compare_note(&notes[k], key, value);
     }
     lr_c_locale_leave(locale);
     fclose(file);
@@ -139,9 +128,7 @@ static bool is_replaced(const struct lr_note *notes, int count, const char *key)
     char clean[LR_NOTE_CHARS + 1];
     for (int k = 0; k < count; k++) {
         clean_key(notes[k].key, clean);
-        if (notes[k].is_known && strcmp(clean, key) == 0) {
-            return true;
-        }
+        if (notes[k].is_known && strcmp(clean, key) == 0) return true;
     }
     return false;
 }
@@ -158,18 +145,12 @@ static void copy_others(struct lr_output *output, const struct lr_note *notes, i
 {
     char line[LINE_CHARS];
     FILE *file = open_notes(NULL);
-    for (int read = 0;
-         file != NULL && read < MAX_LINES - count && fgets(line, sizeof(line), file) != NULL;
-         read++) {
+    for (int read = 0; file != NULL && read < MAX_LINES - count && fgets(line, sizeof(line), file) != NULL; read++) {
         double value;
         const char *key;
-        if (parse_line(line, &value, &key) && !is_replaced(notes, count, key)) {
-            write_note(output, value, key);
-        }
+        if (parse_line(line, &value, &key) && !is_replaced(notes, count, key)) write_note(output, value, key);
     }
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
 }
 
 static void write_all(struct lr_output *output, const struct lr_note *notes, int count)
@@ -179,9 +160,7 @@ static void write_all(struct lr_output *output, const struct lr_note *notes, int
     for (int k = 0; k < count; k++) {
         char clean[LR_NOTE_CHARS + 1];
         clean_key(notes[k].key, clean);
-        if (notes[k].is_known && clean[0] != '\0') {
-            write_note(output, notes[k].value, clean);
-        }
+        if (notes[k].is_known && clean[0] != '\0') write_note(output, notes[k].value, clean);
     }
     copy_others(output, notes, count);
     lr_c_locale_leave(locale);
@@ -200,14 +179,10 @@ void lr_notes_keep(const struct lr_note *notes, int count, const lr_log *log)
     char path[PATH_MAX];
     struct lr_output output;
     const lr_log quiet = {write_debug, (void *)(uintptr_t)log};
-    if (!find_folder(path)) {
-        return;
-    }
+    if (!find_folder(path)) return;
     make_folder(path);
     name_file(path);
-    if (lr_output_open(&output, path, &quiet) != LR_OK) {
-        return;
-    }
+    if (lr_output_open(&output, path, &quiet) != LR_OK) return;
     write_all(&output, notes, count);
     (void)lr_output_finish(&output);
 }
@@ -215,9 +190,7 @@ void lr_notes_keep(const struct lr_note *notes, int count, const lr_log *log)
 bool lr_notes_place(const char *name, char *path, size_t size)
 {
     char folder[PATH_MAX];
-    if (!find_folder(folder)) {
-        return false;
-    }
+    if (!find_folder(folder)) return false;
     make_folder(folder);
     const int length = snprintf(path, size, "%s/%s", folder, name);
     return length > 0 && (size_t)length < size;

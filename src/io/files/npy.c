@@ -25,17 +25,13 @@ bool lr_npy_begins(FILE *file)
     rewind(file);
     const size_t length = fread(start, 1, sizeof(start), file);
     const bool found = length == sizeof(start) && memcmp(start, magic, sizeof(start)) == 0;
-    if (!ferror(file)) {
-        rewind(file);
-    }
+    if (!ferror(file)) rewind(file);
     return found;
 }
 
 static lr_status truncated(FILE *file, const char *path, const lr_log *log)
 {
-    if (ferror(file)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    }
+    if (ferror(file)) return lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
     return lr_error(log, LR_BAD_INPUT, "%s: is truncated: copy it again", path);
 }
 
@@ -43,20 +39,13 @@ static lr_status truncated(FILE *file, const char *path, const lr_log *log)
 static int64_t header_length(FILE *file, int64_t *offset_bytes, int *version)
 {
     unsigned char bytes[MAGIC_BYTES + 6]; /* magic, version, then two or four bytes */
-    if (fread(bytes, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 ||
-        memcmp(bytes, magic, MAGIC_BYTES) != 0) {
-        return -1;
-    }
+    if (fread(bytes, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 || memcmp(bytes, magic, MAGIC_BYTES) != 0) return -1;
     const unsigned char *at = bytes + MAGIC_BYTES;
     *offset_bytes = MAGIC_BYTES + 4;
     *version = at[0];
-    if (at[0] == 1) {
-        return at[2] | at[3] << 8;
-    }
+    if (at[0] == 1) return at[2] | at[3] << 8;
     *offset_bytes += 2;
-    if (fread(bytes + MAGIC_BYTES + 4, 1, 2, file) != 2) {
-        return -1;
-    }
+    if (fread(bytes + MAGIC_BYTES + 4, 1, 2, file) != 2) return -1;
     return (int64_t)at[2] | (int64_t)at[3] << 8 | (int64_t)at[4] << 16 | (int64_t)at[5] << 24;
 }
 
@@ -64,9 +53,7 @@ static int64_t header_length(FILE *file, int64_t *offset_bytes, int *version)
 static const char *value_of(const char *text, const char *key)
 {
     const char *at = strstr(text, key);
-    if (at == NULL) {
-        return NULL;
-    }
+    if (at == NULL) return NULL;
     at += strlen(key);
     return at + strspn(at, " :");
 }
@@ -76,16 +63,13 @@ static bool scan_shape(const char *text, struct lr_npy_header *header)
 {
     header->count = 1;
     header->num_dims = 0;
-    if (text == NULL || *text != '(') {
-        return false;
-    }
+    if (text == NULL || *text != '(') return false;
     for (text++; *text != ')'; text += strspn(text, " ,")) {
         char *end = NULL;
         const long long size = strtoll(text, &end, 10);
         if (end == text || size < 0 || size > INT32_MAX || header->count > INT64_MAX / (size + 1) ||
-            header->num_dims == LR_NPY_MAX_DIMS) {
+            header->num_dims == LR_NPY_MAX_DIMS)
             return false;
-        }
         header->shape[header->num_dims++] = size;
         header->count *= size;
         text = end;
@@ -97,10 +81,8 @@ static bool scan_shape(const char *text, struct lr_npy_header *header)
 static struct lr_number_type scan_type(const char *descr)
 {
     struct lr_number_type type = {LR_KIND_NONE, 0, false};
-    if (descr == NULL || strlen(descr) < 5 || descr[0] != '\'' || descr[4] != '\'' ||
-        strchr("<>|=", descr[1]) == NULL) {
+    if (descr == NULL || strlen(descr) < 5 || descr[0] != '\'' || descr[4] != '\'' || strchr("<>|=", descr[1]) == NULL)
         return type;
-    }
     const char kind = descr[2];
     type.kind = kind == 'f' ? LR_KIND_FLOAT : kind == 'i' ? LR_KIND_SIGNED : LR_KIND_NONE;
     type.kind = kind == 'u' ? LR_KIND_UNSIGNED : type.kind;
@@ -109,47 +91,36 @@ static struct lr_number_type scan_type(const char *descr)
     return type;
 }
 
-static lr_status parse(const char *text, const char *path, struct lr_npy_header *header,
-                       const lr_log *log)
+static lr_status parse(const char *text, const char *path, struct lr_npy_header *header, const lr_log *log)
 {
     const char *order = value_of(text, "'fortran_order'");
     header->type = scan_type(value_of(text, "'descr'"));
-    if (!lr_number_type_is_valid(&header->type)) {
-        return LR_OK; /* the caller says what it wants */
-    }
-    if (!scan_shape(value_of(text, "'shape'"), header) || order == NULL) {
+    if (!lr_number_type_is_valid(&header->type)) return LR_OK; /* the caller says what it wants */
+    if (!scan_shape(value_of(text, "'shape'"), header) || order == NULL)
         return lr_error(log, LR_BAD_INPUT, "%s: its header is damaged: copy it again", path);
-    }
     header->fortran_order = strncmp(order, "False", 5) != 0;
     return LR_OK;
 }
 
-lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header,
-                             const lr_log *log)
+lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log)
 {
     *header = (struct lr_npy_header){0};
     int version = 1;
     const int64_t length = header_length(file, &header->offset_bytes, &version);
     if (version < 1 || version > 3) {
-        return lr_error(
-            log, LR_BAD_INPUT,
-            "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with "
-            "numpy.save",
-            path, version);
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with "
+                        "numpy.save",
+                        path, version);
     }
-    if (length < 0 || length > MAX_HEADER) {
-        return truncated(file, path, log);
-    }
+    if (length < 0 || length > MAX_HEADER) return truncated(file, path, log);
     char *text = lr_alloc(length + 1, 1, "a header", log);
-    if (text == NULL) {
-        return LR_FAILED;
-    }
+    if (text == NULL) return LR_FAILED;
     lr_status status = LR_OK;
-    if (fread(text, 1, (size_t)length, file) != (size_t)length) {
+    if (fread(text, 1, (size_t)length, file) != (size_t)length)
         status = truncated(file, path, log);
-    } else {
+    else
         status = parse(text, path, header, log);
-    }
     header->offset_bytes += length;
     free(text);
     return status;
@@ -164,21 +135,17 @@ static int64_t num_elements(const int64_t *shape, int num_dims)
 {
     int64_t count = 1;
     for (int k = 0; k < num_dims; k++) {
-        if (shape[k] < 0 || (shape[k] > 0 && count > INT64_MAX / 8 / shape[k])) {
-            return -1;
-        }
+        if (shape[k] < 0 || (shape[k] > 0 && count > INT64_MAX / 8 / shape[k])) return -1;
         count *= shape[k];
     }
     return count;
 }
 
-size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type,
-                     const int64_t *shape, int num_dims)
+size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type, const int64_t *shape, int num_dims)
 {
     char *text = (char *)header + prefix_bytes;
     const size_t room = lr_npy_header_bytes - prefix_bytes;
-    size_t used =
-        (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
+    size_t used = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
     for (int k = 0; k < num_dims; k++) {
         used += (size_t)snprintf(text + used, room - used, "%lld%s", (long long)shape[k],
                                  k + 1 < num_dims ? ", "
@@ -203,9 +170,7 @@ static lr_status write_values(struct lr_output *output, const float *values, int
         for (int k = 0; k < num; k++) {
             uint32_t bits;
             memcpy(&bits, &values[start + k], 4);
-            for (int b = 0; b < 4; b++) {
-                bytes[4 * k + b] = (unsigned char)(bits >> (8 * b));
-            }
+            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(bits >> (8 * b));
         }
         LR_TRY(lr_output_write(output, bytes, 4 * (size_t)num));
     }
@@ -215,10 +180,8 @@ static lr_status write_values(struct lr_output *output, const float *values, int
 lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *log)
 {
     const int num_dims = array->num_dims;
-    if (num_dims < 0 || num_dims > max_dims || (num_dims > 0 && array->shape == NULL)) {
-        return lr_error(log, LR_USAGE, "an .npy array has 0 to %d dimensions, not %d", max_dims,
-                        num_dims);
-    }
+    if (num_dims < 0 || num_dims > max_dims || (num_dims > 0 && array->shape == NULL))
+        return lr_error(log, LR_USAGE, "an .npy array has 0 to %d dimensions, not %d", max_dims, num_dims);
     const int64_t count = num_elements(array->shape, num_dims);
     if (count < 0 || (count > 0 && array->values == NULL)) {
         return lr_error(log, LR_USAGE, "the shape of the array for %s is negative or too large",
@@ -228,8 +191,7 @@ lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *lo
     const size_t header_bytes = lr_npy_header(header, "<f4", array->shape, num_dims);
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
-    if (lr_output_write(&output, header, header_bytes) == LR_OK) {
+    if (lr_output_write(&output, header, header_bytes) == LR_OK)
         (void)write_values(&output, array->values, count); /* finish reports a failure */
-    }
     return lr_output_finish(&output);
 }

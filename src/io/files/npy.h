@@ -28,14 +28,12 @@ bool lr_npy_begins(FILE *file);
 
 /* Reads from the beginning of the file on to the elements.
  * errors: LR_BAD_INPUT, a sentence with the path. */
-lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header,
-                             const lr_log *log);
+lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header, const lr_log *log);
 
 enum { lr_npy_header_bytes = 1024 };
 
 /* Fills the head of an .npy array in C order and returns its bytes, a multiple of 64 so that the data
  * is aligned. type: as NumPy writes it, "<f4"; num_dims: at most 32. */
-size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type,
-                     const int64_t *shape, int num_dims);
+size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type, const int64_t *shape, int num_dims);
 
 #endif

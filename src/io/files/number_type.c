@@ -11,12 +11,9 @@ bool lr_number_type_is_valid(const struct lr_number_type *type)
     const int bytes = type->bytes;
     switch (type->kind) {
     case LR_KIND_SIGNED:
-    case LR_KIND_UNSIGNED:
-        return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
-    case LR_KIND_FLOAT:
-        return bytes == 4 || bytes == 8;
-    default:
-        return false;
+    case LR_KIND_UNSIGNED: return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    case LR_KIND_FLOAT: return bytes == 4 || bytes == 8;
+    default: return false;
     }
 }
 
@@ -24,9 +21,7 @@ bool lr_number_type_is_valid(const struct lr_number_type *type)
 static uint64_t bits_of(const struct lr_number_type *type, const unsigned char *raw)
 {
     uint64_t bits = 0;
-    for (int b = 0; b < type->bytes; b++) {
-        bits = bits << 8 | raw[type->big_endian ? b : type->bytes - 1 - b];
-    }
+    for (int b = 0; b < type->bytes; b++) bits = bits << 8 | raw[type->big_endian ? b : type->bytes - 1 - b];
     return bits;
 }
 
@@ -49,8 +44,7 @@ static double signed_of(uint64_t bits, int bytes)
     return (bits & sign) != 0 ? -(double)((sign << 1) - bits) : (double)bits;
 }
 
-void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count,
-                        double *numbers)
+void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers)
 {
     for (int64_t k = 0; k < count; k++) {
         const uint64_t bits = bits_of(type, raw + k * type->bytes);
@@ -60,16 +54,15 @@ void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *
     }
 }
 
-void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type,
-                         const unsigned char *raw, const double *numbers, int64_t count)
+void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type, const unsigned char *raw,
+                         const double *numbers, int64_t count)
 {
     const struct lr_number_type other = {type->kind, type->bytes, !type->big_endian};
     const double least = type->bytes == 4 ? (double)FLT_MIN : DBL_MIN;
     for (int64_t k = 0; type->kind == LR_KIND_FLOAT && k < count; k++) {
         order->values += numbers[k] != 0.0;
         if (numbers[k] != 0.0 && !(fabs(numbers[k]) >= least && isfinite(numbers[k]))) {
-            const double value =
-                fabs(float_of(bits_of(&other, raw + k * type->bytes), type->bytes));
+            const double value = fabs(float_of(bits_of(&other, raw + k * type->bytes), type->bytes));
             order->swapped += value > 1e-30 && value < 1e30;
         }
     }
@@ -84,7 +77,5 @@ void lr_float_bytes(float value, unsigned char bytes[4])
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof(bits));
-    for (int b = 0; b < 4; b++) {
-        bytes[b] = (unsigned char)(bits >> (8 * b));
-    }
+    for (int b = 0; b < 4; b++) bytes[b] = (unsigned char)(bits >> (8 * b));
 }

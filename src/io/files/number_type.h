@@ -20,22 +20,20 @@ struct lr_number_type {
 bool lr_number_type_is_valid(const struct lr_number_type *type);
 
 /* numbers[k] = the k-th of `count` numbers in raw. raw: [count * type->bytes]. */
-void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count,
-                        double *numbers);
+void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count, double *numbers);
 
 /* Counts floats that no measurement has, and that the other byte order makes usual numbers. Starts at zero. */
 struct lr_byte_order {
     int64_t values, swapped; /* values: other than 0 */
 };
-void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type,
-                         const unsigned char *raw, const double *numbers, int64_t count);
+void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type, const unsigned char *raw,
+                         const double *numbers, int64_t count);
 
 /* More than half of the values are such: the header names the wrong byte order. */
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
 /* Part of the sentence about such a file. */
-#define LR_OTHER_BYTE_ORDER                                                                        \
-    "its numbers make sense in the other byte order only: correct the byte order in its header"
+#define LR_OTHER_BYTE_ORDER "its numbers make sense in the other byte order only: correct the byte order in its header"
 
 /* A float32 as little-endian bytes, on every machine. */
 void lr_float_bytes(float value, unsigned char bytes[4]);

@@ -37,8 +37,7 @@ lr_status lr_output_open(struct lr_output *output, const char *path, const lr_lo
  * program at a time may have it open; links are not followed.
  * errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program has
  * it, or where what has that name is a link or no file. */
-lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending,
-                               const lr_log *log);
+lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending, const lr_log *log);
 
 /* Closes the file and leaves it where it is, under its name, if it has one. */
 void lr_output_leave(struct lr_output *output);

@@ -51,12 +51,8 @@ static bool is_at(int file, const char *path)
 static enum lr_hold check_kind(int file)
 {
     struct stat info;
-    if (fstat(file, &info) != 0) {
-        return LR_HOLD_REFUSED;
-    }
-    if (!S_ISREG(info.st_mode)) {
-        return LR_HOLD_NO_FILE;
-    }
+    if (fstat(file, &info) != 0) return LR_HOLD_REFUSED;
+    if (!S_ISREG(info.st_mode)) return LR_HOLD_NO_FILE;
     return info.st_nlink > 1 ? LR_HOLD_LINK : LR_HELD;
 }
 
@@ -71,19 +67,13 @@ enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
             return errno == ELOOP ? LR_HOLD_LINK : is_folder ? LR_HOLD_NO_FILE : LR_HOLD_REFUSED;
         }
         enum lr_hold hold = check_kind(*file);
-        if (hold == LR_HELD && !take_hold(*file)) {
-            hold = LR_HOLD_BUSY;
-        }
-        if (hold == LR_HELD && is_at(*file, path)) {
-            return LR_HELD;
-        }
+        if (hold == LR_HELD && !take_hold(*file)) hold = LR_HOLD_BUSY;
+        if (hold == LR_HELD && is_at(*file, path)) return LR_HELD;
         const int error = errno;
         close(*file);
         *file = -1;
         errno = error;
-        if (hold != LR_HELD) {
-            return hold;
-        }
+        if (hold != LR_HELD) return hold;
     }
     return LR_HOLD_BUSY;
 }
@@ -98,8 +88,7 @@ lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path
         return lr_error(log, LR_FAILED,
                         "cannot write %s: %s is %s, and no file that an earlier run has left: move "
                         "it away, or choose another name",
-                        path, name,
-                        hold == LR_HOLD_LINK ? "a link" : "a folder, a device or a pipe");
+                        path, name, hold == LR_HOLD_LINK ? "a link" : "a folder, a device or a pipe");
     case LR_HOLD_BUSY:
         return lr_error(log, LR_FAILED,
                         "cannot write %s: another program is just writing it (it has %s open): "
@@ -123,14 +112,9 @@ mode_t lr_place_mode(const char *target)
 static void keep_rights(const struct lr_output *output)
 {
     struct stat old, own;
-    if (stat(output->target, &old) != 0 || !S_ISREG(old.st_mode) ||
-        fstat(output->file, &own) != 0) {
-        return;
-    }
+    if (stat(output->target, &old) != 0 || !S_ISREG(old.st_mode) || fstat(output->file, &own) != 0) return;
     mode_t mode = old.st_mode & 0777;
-    if (own.st_gid != old.st_gid && fchown(output->file, (uid_t)-1, old.st_gid) != 0) {
-        mode &= 0707 | (mode & 07) << 3;
-    }
+    if (own.st_gid != old.st_gid && fchown(output->file, (uid_t)-1, old.st_gid) != 0) mode &= 0707 | (mode & 07) << 3;
     if (own.st_uid != old.st_uid) {
         const int kept = fchown(output->file, old.st_uid, (gid_t)-1);
         (void)kept; /* else it is ours, as any new file */
@@ -145,9 +129,7 @@ static void name_of_host(char text[HOST_CHARS + 32])
 {
     char host[HOST_CHARS] = "";
     (void)gethostname(host, sizeof(host) - 1);
-    for (char *c = host; *c != '\0'; c++) {
-        *c = *c == '/' || *c == '-' || *c < ' ' ? '_' : *c;
-    }
+    for (char *c = host; *c != '\0'; c++) *c = *c == '/' || *c == '-' || *c < ' ' ? '_' : *c;
     snprintf(text, HOST_CHARS + 32, "%s%s-", name_begin, host[0] != '\0' ? host : "host");
 }
 
@@ -159,9 +141,7 @@ static char *make_name(const struct lr_output *output, int k)
     const size_t bytes = folder != NULL ? strlen(folder) + sizeof(host) + 64 : 0;
     char *name = folder != NULL ? malloc(bytes) : NULL;
     name_of_host(host);
-    if (name != NULL) {
-        snprintf(name, bytes, "%s%s%ld-%d%s", folder, host, (long)getpid(), k, name_end);
-    }
+    if (name != NULL) snprintf(name, bytes, "%s%s%ld-%d%s", folder, host, (long)getpid(), k, name_end);
     free(folder);
     return name;
 }
@@ -171,12 +151,9 @@ static void sweep_one(int folder, const char *name)
 {
     struct stat info;
     const int file = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) {
-        return;
-    }
-    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0) {
+    if (file < 0) return;
+    if (fstat(file, &info) == 0 && S_ISREG(info.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0)
         (void)unlinkat(folder, name, 0);
-    }
     close(file);
 }
 
@@ -191,13 +168,10 @@ static void sweep(const char *target)
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         const size_t length = strlen(entry->d_name), end = sizeof(name_end) - 1;
         if (strncmp(entry->d_name, host, strlen(host)) == 0 && length > end &&
-            strcmp(entry->d_name + length - end, name_end) == 0) {
+            strcmp(entry->d_name + length - end, name_end) == 0)
             sweep_one(dirfd(folder), entry->d_name);
-        }
     }
-    if (folder != NULL) {
-        closedir(folder);
-    }
+    if (folder != NULL) closedir(folder);
     free(path);
 }
 
@@ -214,9 +188,7 @@ static int open_nameless(const char *folder, mode_t mode)
 #ifdef O_TMPFILE
     char name[64];
     const int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-    if (file < 0) {
-        return -1;
-    }
+    if (file < 0) return -1;
     name_of_open(file, name);
     if (access(name, F_OK) == 0) {
         (void)take_hold(file); /* for the time it has a hidden name */
@@ -247,14 +219,10 @@ static int open_hidden(struct lr_output *output, mode_t mode)
             return file;
         }
         const int error = file < 0 ? errno : EEXIST;
-        if (file >= 0) {
-            close(file);
-        }
+        if (file >= 0) close(file);
         free(name);
         errno = error;
-        if (error != EEXIST) {
-            break;
-        }
+        if (error != EEXIST) break;
     }
     return -1;
 }
@@ -269,9 +237,7 @@ bool lr_place_aside(struct lr_output *output)
     }
     output->file = open_nameless(folder, mode);
     free(folder);
-    if (output->file < 0) {
-        output->file = open_hidden(output, mode);
-    }
+    if (output->file < 0) output->file = open_hidden(output, mode);
     return output->file >= 0;
 }
 
@@ -310,9 +276,7 @@ static bool name_hidden(struct lr_output *output)
         const int error = errno;
         free(name);
         errno = error;
-        if (error != EEXIST) {
-            break;
-        }
+        if (error != EEXIST) break;
     }
     return false;
 }
@@ -323,9 +287,7 @@ static bool rename_into(struct lr_output *output)
         errno = ENOENT; /* somebody has removed it, or has put another file there */
         return false;
     }
-    if (rename(output->temporary, output->target) != 0) {
-        return false;
-    }
+    if (rename(output->temporary, output->target) != 0) return false;
     free(output->temporary);
     output->temporary = NULL;
     return true;
@@ -333,12 +295,8 @@ static bool rename_into(struct lr_output *output)
 
 static bool place_alone(struct lr_output *output)
 {
-    if (output->temporary == NULL && link_open(output->file, output->target)) {
-        return true;
-    }
-    if (output->temporary == NULL && (errno != EEXIST || !name_hidden(output))) {
-        return false;
-    }
+    if (output->temporary == NULL && link_open(output->file, output->target)) return true;
+    if (output->temporary == NULL && (errno != EEXIST || !name_hidden(output))) return false;
     return rename_into(output);
 }
 
@@ -358,17 +316,13 @@ static bool keep_old(struct move *move)
 {
     const struct lr_output *output = move->output;
     struct stat old;
-    if (lstat(output->target, &old) != 0) {
-        return errno == ENOENT;
-    }
+    if (lstat(output->target, &old) != 0) return errno == ENOENT;
     if (S_ISDIR(old.st_mode)) {
         errno = EISDIR;
         return false;
     }
     move->old_file = open(output->target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (move->old_file >= 0) {
-        (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that nobody sweeps it */
-    }
+    if (move->old_file >= 0) (void)flock(move->old_file, LOCK_SH | LOCK_NB); /* so that nobody sweeps it */
     for (int k = 0; k < MOST_ATTEMPTS; k++) {
         char *name = make_name(output, k);
         if (name != NULL && give_name(output->target, name)) {
@@ -378,9 +332,7 @@ static bool keep_old(struct move *move)
         const int error = name != NULL ? errno : ENOMEM;
         free(name);
         errno = error;
-        if (error != EEXIST) {
-            break;
-        }
+        if (error != EEXIST) break;
     }
     return false;
 }
@@ -399,14 +351,11 @@ static void undo(struct move *move)
 static void finish_move(struct move *move, bool good)
 {
     const int error = errno;
-    if (!good) {
+    if (!good)
         undo(move);
-    } else if (move->old != NULL) {
+    else if (move->old != NULL)
         (void)unlink(move->old);
-    }
-    if (move->old_file >= 0) {
-        close(move->old_file);
-    }
+    if (move->old_file >= 0) close(move->old_file);
     free(move->old);
     errno = error;
 }
@@ -414,24 +363,14 @@ static void finish_move(struct move *move, bool good)
 /* The output that fails, or NULL. */
 static struct lr_output *make_moves(struct move *moves, int count)
 {
-    for (int k = 0; k < count; k++) {
-        if (moves[k].output->temporary == NULL && !name_hidden(moves[k].output)) {
-            return moves[k].output;
-        }
-    }
-    for (int k = 0; k < count; k++) {
-        if (!keep_old(&moves[k])) {
-            return moves[k].output;
-        }
-    }
+    for (int k = 0; k < count; k++)
+        if (moves[k].output->temporary == NULL && !name_hidden(moves[k].output)) return moves[k].output;
+    for (int k = 0; k < count; k++)
+        if (!keep_old(&moves[k])) return moves[k].output;
     const struct move *last = &moves[count - 1];
-    if (last->old != NULL && unlink(last->output->target) != 0 && errno != ENOENT) {
-        return last->output;
-    }
+    if (last->old != NULL && unlink(last->output->target) != 0 && errno != ENOENT) return last->output;
     for (int k = 0; k < count; k++) {
-        if (!rename_into(moves[k].output)) {
-            return moves[k].output;
-        }
+        if (!rename_into(moves[k].output)) return moves[k].output;
         moves[k].is_done = true;
     }
     return NULL;
@@ -440,13 +379,9 @@ static struct lr_output *make_moves(struct move *moves, int count)
 static struct lr_output *place_together(struct lr_output *const *outputs, int count)
 {
     struct move moves[lr_output_most_together] = {{.output = NULL}};
-    for (int k = 0; k < count; k++) {
-        moves[k] = (struct move){.output = outputs[k], .old_file = -1};
-    }
+    for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
     struct lr_output *failed = make_moves(moves, count);
-    for (int k = count - 1; k >= 0; k--) {
-        finish_move(&moves[k], failed == NULL);
-    }
+    for (int k = count - 1; k >= 0; k--) finish_move(&moves[k], failed == NULL);
     return failed;
 }
 
@@ -460,9 +395,7 @@ static int open_folder(const char *target, bool together)
     const int folder = path != NULL ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     const int error = path != NULL ? errno : ENOMEM;
     free(path);
-    for (int k = 0; folder >= 0 && together && k < 500 && !take_hold(folder); k++) {
-        nanosleep(&moment, NULL);
-    }
+    for (int k = 0; folder >= 0 && together && k < 500 && !take_hold(folder); k++) nanosleep(&moment, NULL);
     errno = error;
     return folder;
 }
@@ -476,9 +409,7 @@ static bool sync_open(int folder)
 bool lr_place_sync_folder(const char *target)
 {
     const int folder = open_folder(target, false);
-    if (folder < 0) {
-        return errno == EACCES;
-    }
+    if (folder < 0) return errno == EACCES;
     const bool done = sync_open(folder);
     const int error = errno;
     close(folder);
@@ -508,27 +439,18 @@ static bool same_folder(const char *a, const char *b)
 static lr_status settle_folders(struct lr_output *const *outputs, int count, int folder)
 {
     struct lr_output *last = outputs[count - 1];
-    if (!sync_open(folder)) {
-        return complain_of_folder(last);
-    }
-    for (int k = 0; k < count - 1; k++) {
-        if (!same_folder(outputs[k]->target, last->target) &&
-            !lr_place_sync_folder(outputs[k]->target)) {
+    if (!sync_open(folder)) return complain_of_folder(last);
+    for (int k = 0; k < count - 1; k++)
+        if (!same_folder(outputs[k]->target, last->target) && !lr_place_sync_folder(outputs[k]->target))
             return complain_of_folder(outputs[k]);
-        }
-    }
     return LR_OK;
 }
 
 /* The output that fails, or NULL. */
 static struct lr_output *place(struct lr_output *const *outputs, int count)
 {
-    for (int k = 0; k < count; k++) {
-        keep_rights(outputs[k]);
-    }
-    if (count > 1) {
-        return place_together(outputs, count);
-    }
+    for (int k = 0; k < count; k++) keep_rights(outputs[k]);
+    if (count > 1) return place_together(outputs, count);
     return place_alone(outputs[0]) ? NULL : outputs[0];
 }
 
@@ -536,14 +458,9 @@ lr_status lr_place_all(struct lr_output *const *outputs, int count)
 {
     struct lr_output *last = outputs[count - 1];
     const int folder = open_folder(last->target, count > 1);
-    if (folder < 0 && errno != EACCES) {
-        return lr_output_fail(last, errno);
-    }
+    if (folder < 0 && errno != EACCES) return lr_output_fail(last, errno);
     struct lr_output *failed = place(outputs, count);
-    const lr_status status =
-        failed != NULL ? lr_output_fail(failed, errno) : settle_folders(outputs, count, folder);
-    if (folder >= 0) {
-        close(folder);
-    }
+    const lr_status status = failed != NULL ? lr_output_fail(failed, errno) : settle_folders(outputs, count, folder);
+    if (folder >= 0) close(folder);
     return status;
 }

@@ -25,8 +25,7 @@ enum lr_hold {
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file);
 
 /* Says why it is not held; `path` is what the user wanted to write. Always LR_FAILED. */
-lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path,
-                           const lr_log *log);
+lr_status lr_hold_complain(enum lr_hold hold, const char *name, const char *path, const lr_log *log);
 
 /* --- aside, and into place --- */
 

@@ -33,9 +33,7 @@ static void ignore_warning(png_structp png, png_const_charp message)
 static void write_bytes(png_structp png, png_bytep bytes, size_t count)
 {
     struct png_job *job = png_get_io_ptr(png);
-    if (lr_output_write(&job->output, bytes, count) != LR_OK) {
-        png_error(png, "write failed");
-    }
+    if (lr_output_write(&job->output, bytes, count) != LR_OK) png_error(png, "write failed");
 }
 
 static void flush_nothing(png_structp png)
@@ -46,17 +44,13 @@ static void flush_nothing(png_structp png)
 /* False when libpng gave up. Holds no variable that changes between setjmp and longjmp. */
 static bool encode(png_structp png, png_infop info, const uint8_t *rgb, const int size[2])
 {
-    if (setjmp(png_jmpbuf(png)) != 0) {
-        return false;
-    }
+    if (setjmp(png_jmpbuf(png)) != 0) return false;
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_write_fn(png, png_get_error_ptr(png), write_bytes, flush_nothing);
-    png_set_IHDR(png, info, (png_uint_32)size[0], (png_uint_32)size[1], 8, PNG_COLOR_TYPE_RGB,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_IHDR(png, info, (png_uint_32)size[0], (png_uint_32)size[1], 8, PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
+                 PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
-    for (int y = 0; y < size[1]; y++) {
-        png_write_row(png, rgb + 3 * (size_t)size[0] * (size_t)y);
-    }
+    for (int y = 0; y < size[1]; y++) png_write_row(png, rgb + 3 * (size_t)size[0] * (size_t)y);
     png_write_end(png, NULL);
     return true;
 }
@@ -71,10 +65,8 @@ static lr_status write_picture(struct png_job *job, const uint8_t *rgb, const in
         status = lr_error(log, LR_FAILED, "no memory for writing %s", job->output.path);
     } else if (!encode(png, info, rgb, size)) {
         status = LR_FAILED;
-        if (job->output.error == 0) {
-            lr_log_write(log, LR_LOG_ERROR, status, "cannot write %s: %s", job->output.path,
-                         job->message);
-        }
+        if (job->output.error == 0)
+            lr_log_write(log, LR_LOG_ERROR, status, "cannot write %s: %s", job->output.path, job->message);
     }
     png_destroy_write_struct(&png, &info);
     return status;

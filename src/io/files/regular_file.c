@@ -20,8 +20,8 @@ static FILE *refuse(const char *what, const char *path, int error, const lr_log 
 {
     char text[LR_OPEN_FAILURE];
     const bool no_memory = error == ENOMEM;
-    (void)lr_error(log, no_memory ? LR_FAILED : LR_BAD_INPUT, "%s: %scannot be opened: %s", path,
-                   what, lr_open_failure(path, error, text));
+    (void)lr_error(log, no_memory ? LR_FAILED : LR_BAD_INPUT, "%s: %scannot be opened: %s", path, what,
+                   lr_open_failure(path, error, text));
     errno = error;
     return NULL;
 }
@@ -39,16 +39,10 @@ static FILE *refuse_kind(const char *what, const char *path, mode_t mode, const 
 FILE *lr_file_open(const char *path, const char *what, const lr_log *log)
 {
     struct stat facts;
-    if (stat(path, &facts) != 0) {
-        return refuse(what, path, errno, log);
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        return refuse_kind(what, path, facts.st_mode, log);
-    }
+    if (stat(path, &facts) != 0) return refuse(what, path, errno, log);
+    if (!S_ISREG(facts.st_mode)) return refuse_kind(what, path, facts.st_mode, log);
     const int number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (number < 0) {
-        return refuse(what, path, errno, log);
-    }
+    if (number < 0) return refuse(what, path, errno, log);
     if (fstat(number, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         close(number);
         return refuse_kind(what, path, facts.st_mode, log);
@@ -67,8 +61,8 @@ FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const 
     struct stat facts;
     FILE *file = lr_file_open(path, what, log);
     if (file != NULL && (fstat(fileno(file), &facts) != 0 || facts.st_size > most)) {
-        (void)lr_error(log, LR_BAD_INPUT, "%s: %sis larger than the %lld bytes that it can need",
-                       path, what, (long long)most);
+        (void)lr_error(log, LR_BAD_INPUT, "%s: %sis larger than the %lld bytes that it can need", path, what,
+                       (long long)most);
         fclose(file);
         return NULL;
     }
@@ -80,9 +74,7 @@ FILE *lr_file_open_text(const char *path, const char *what, int64_t most, const 
 /* The folder of a path, its links followed; false where it is not there. */
 static bool find_folder(const char *path, char folder[PATH_MAX])
 {
-    if (realpath(path, folder) == NULL) {
-        return false;
-    }
+    if (realpath(path, folder) == NULL) return false;
     *strrchr(folder, '/') = '\0';
     return true;
 }
@@ -91,9 +83,7 @@ static bool find_folder(const char *path, char folder[PATH_MAX])
 static bool is_beside(const char *path, const char *header)
 {
     char here[PATH_MAX], there[PATH_MAX];
-    if (!find_folder(header, here) || !find_folder(path, there)) {
-        return false;
-    }
+    if (!find_folder(header, here) || !find_folder(path, there)) return false;
     const size_t length = strlen(here);
     return strncmp(here, there, length) == 0 && (there[length] == '\0' || there[length] == '/');
 }
@@ -113,8 +103,7 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
 }
 
 /* What else lies beside a file that is missing is nothing that a header may ask. */
-static void write_without_hint(void *user, lr_log_level level, lr_status status,
-                               const char *sentence)
+static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;
     const char *hint = strstr(sentence, LR_OPEN_HINT);
@@ -122,17 +111,13 @@ static void write_without_hint(void *user, lr_log_level level, lr_status status,
     lr_log_write(discreet->to, level, status, "%.*s", length, sentence);
 }
 
-void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header,
-                     const lr_log *to)
+void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header, const lr_log *to)
 {
     *discreet = (struct lr_discreet_log){{NULL, discreet}, to, path, header};
     FILE *file = lr_file_open(path, "", NULL);
     const bool is_missing = file == NULL;
     const bool may_tell = !is_missing && is_beside(path, header);
-    if (!is_missing) {
-        fclose(file);
-    }
-    discreet->log = may_tell && to != NULL
-                        ? *to
-                        : (lr_log){is_missing ? write_without_hint : write_discreetly, discreet};
+    if (!is_missing) fclose(file);
+    discreet->log =
+        may_tell && to != NULL ? *to : (lr_log){is_missing ? write_without_hint : write_discreetly, discreet};
 }

@@ -23,7 +23,6 @@ struct lr_discreet_log {
     const lr_log *to;
     const char *path, *header;
 };
-void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header,
-                     const lr_log *to);
+void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header, const lr_log *to);
 
 #endif

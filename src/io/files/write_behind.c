@@ -20,12 +20,8 @@ int lr_write_piece(int file, const struct lr_written_piece *piece)
     int64_t place = piece->place;
     while (bytes > 0) {
         const ssize_t done = pwrite(file, at, bytes, (off_t)place);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return done < 0 ? errno : ENOSPC;
-        }
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return done < 0 ? errno : ENOSPC;
         at += done;
         place += done;
         bytes -= (size_t)done;
@@ -62,14 +58,10 @@ static bool write_by_map(int file, const struct lr_written_piece *piece)
 {
     const long page = sysconf(_SC_PAGESIZE);
     if (piece->bytes < LEAST_MAPPED || piece->place % page != 0 ||
-        fallocate(file, 0, (off_t)piece->place, (off_t)piece->bytes) != 0) {
+        fallocate(file, 0, (off_t)piece->place, (off_t)piece->bytes) != 0)
         return false;
-    }
-    unsigned char *map =
-        mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)piece->place);
-    if (map == MAP_FAILED) {
-        return false;
-    }
+    unsigned char *map = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)piece->place);
+    if (map == MAP_FAILED) return false;
     copy_to_map(map, piece->from, piece->bytes);
     return munmap(map, piece->bytes) == 0;
 }

@@ -45,16 +45,12 @@ static const char *find_line(const struct lr_yaml *yaml, int line, size_t *lengt
     const char *const end = yaml->text + yaml->text_bytes;
     for (int k = 1; k < line; k++) {
         const char *feed = memchr(start, '\n', (size_t)(end - start));
-        if (feed == NULL) {
-            return NULL;
-        }
+        if (feed == NULL) return NULL;
         start = feed + 1;
     }
     const char *stop = memchr(start, '\n', (size_t)(end - start));
     stop = stop ? stop : end;
-    while (stop > start && stop[-1] == '\r') {
-        stop--;
-    }
+    while (stop > start && stop[-1] == '\r') stop--;
     *length = (size_t)(stop - start);
     return start;
 }
@@ -71,23 +67,18 @@ static void cut_line(const char **line, size_t *length, int *column)
     }
     if (*length > MAX_EXCERPT) {
         *length = MAX_EXCERPT;
-        while (*length > 0 && continues_character((*line)[*length])) {
-            (*length)--;
-        }
+        while (*length > 0 && continues_character((*line)[*length])) (*length)--;
     }
 }
 
 /* "\n    the line\n    ^~~~", or nothing when the place is unknown. */
-static void write_excerpt(const struct lr_yaml *yaml, const struct place *place, char *out,
-                          size_t out_bytes)
+static void write_excerpt(const struct lr_yaml *yaml, const struct place *place, char *out, size_t out_bytes)
 {
     size_t length = 0;
     int column = place->column;
     const char *line = place->line > 0 ? find_line(yaml, place->line, &length) : NULL;
     out[0] = '\0';
-    if (line == NULL || length == 0) {
-        return;
-    }
+    if (line == NULL || length == 0) return;
     cut_line(&line, &length, &column);
     char under[MAX_EXCERPT + 2];
     size_t used = 0;
@@ -97,22 +88,18 @@ static void write_excerpt(const struct lr_yaml *yaml, const struct place *place,
         used++;
     }
     under[used++] = '^';
-    for (int k = 1; k < place->width && used < MAX_EXCERPT && used < length; k++) {
-        under[used++] = '~';
-    }
+    for (int k = 1; k < place->width && used < MAX_EXCERPT && used < length; k++) under[used++] = '~';
     snprintf(out, out_bytes, "\n    %.*s\n    %.*s", (int)length, line, (int)used, under);
 }
 
-static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level,
-                   lr_status status, const char *sentence)
+static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level, lr_status status,
+                   const char *sentence)
 {
     char excerpt[2 * MAX_EXCERPT + 16] = "";
-    if (level == LR_LOG_ERROR) {
-        write_excerpt(yaml, place, excerpt, sizeof(excerpt));
-    }
+    if (level == LR_LOG_ERROR) write_excerpt(yaml, place, excerpt, sizeof(excerpt));
     if (place->line > 0) {
-        lr_log_write(yaml->log, level, status, "%s:%d:%d: %.*s%s", yaml->name, place->line,
-                     place->column, MAX_SENTENCE, sentence, excerpt);
+        lr_log_write(yaml->log, level, status, "%s:%d:%d: %.*s%s", yaml->name, place->line, place->column, MAX_SENTENCE,
+                     sentence, excerpt);
     } else {
         lr_log_write(yaml->log, level, status, "%s: %.*s", yaml->name, MAX_SENTENCE, sentence);
     }
@@ -125,9 +112,7 @@ static struct fy_diag *create_diag(void)
     config.fp = NULL;
     config.colorize = false;
     struct fy_diag *diag = fy_diag_create(&config);
-    if (diag != NULL) {
-        fy_diag_set_collect_errors(diag, true);
-    }
+    if (diag != NULL) fy_diag_set_collect_errors(diag, true);
     return diag;
 }
 
@@ -136,10 +121,8 @@ static int marks_around(struct fy_node *node)
 {
     switch (fy_node_get_style(node)) {
     case FYNS_DOUBLE_QUOTED:
-    case FYNS_SINGLE_QUOTED:
-        return 2;
-    default:
-        return fy_node_is_alias(node) ? 1 : 0;
+    case FYNS_SINGLE_QUOTED: return 2;
+    default: return fy_node_is_alias(node) ? 1 : 0;
     }
 }
 
@@ -147,9 +130,7 @@ static int scalar_width(struct fy_node *node)
 {
     size_t length = 0;
     const char *text = fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
-    if (text == NULL || memchr(text, '\n', length) != NULL || length > MAX_EXCERPT) {
-        return 1;
-    }
+    if (text == NULL || memchr(text, '\n', length) != NULL || length > MAX_EXCERPT) return 1;
     return (int)length + marks_around(node);
 }
 
@@ -159,9 +140,7 @@ static struct place find_place(struct fy_node *node)
 {
     struct place place = {0, 0, 1};
     struct fy_diag *diag = node ? create_diag() : NULL;
-    if (diag == NULL) {
-        return place;
-    }
+    if (diag == NULL) return place;
     fy_diag_node_report(diag, node, FYET_ERROR, "here");
     void *iterator = NULL;
     const struct fy_diag_error *report = fy_diag_errors_iterate(diag, &iterator);
@@ -178,8 +157,8 @@ int lr_yaml_line(struct fy_node *node)
     return find_place(node).line;
 }
 
-void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level,
-                 lr_status status, const char *sentence)
+void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,
+                 const char *sentence)
 {
     const struct place place = find_place(at);
     say_at(yaml, &place, level, status, sentence);
@@ -194,17 +173,16 @@ static bool lacks_memory(void)
 
 static lr_status report_memory(const struct lr_yaml *yaml)
 {
-    return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)",
-                    yaml->name, (long long)yaml->text_bytes);
+    return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)", yaml->name,
+                    (long long)yaml->text_bytes);
 }
 
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...)
 {
     char sentence[MAX_SENTENCE + 1];
     va_list list;
-    if (lacks_memory()) { /* what libfyaml could not give looks like nothing */
+    if (lacks_memory()) /* what libfyaml could not give looks like nothing */
         return report_memory(yaml);
-    }
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
@@ -227,14 +205,9 @@ static int character_bytes(const unsigned char *text, int64_t left)
                       : (text[0] & 0xf0) == 0xe0           ? 3
                       : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
                                                            : 0;
-    if (count > left) {
-        return 0;
-    }
-    for (int k = 1; k < count; k++) {
-        if (!continues_character((char)text[k])) {
-            return 0;
-        }
-    }
+    if (count > left) return 0;
+    for (int k = 1; k < count; k++)
+        if (!continues_character((char)text[k])) return 0;
     return count;
 }
 
@@ -246,13 +219,10 @@ static bool is_control(unsigned char byte)
 /* Whether a line begins there, for any of the line breaks that YAML has ever had. */
 static bool begins_line(const char *text, int64_t at)
 {
-    static const char *const before[] = {"\n",       "\r",           "\xef\xbb\xbf",
-                                         "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+    static const char *const before[] = {"\n", "\r", "\xef\xbb\xbf", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
     for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++) {
         const int64_t count = (int64_t)strlen(before[k]);
-        if (at >= count && memcmp(text + at - count, before[k], (size_t)count) == 0) {
-            return true;
-        }
+        if (at >= count && memcmp(text + at - count, before[k], (size_t)count) == 0) return true;
     }
     return at == 0;
 }
@@ -265,15 +235,12 @@ static lr_status check_text(const struct lr_yaml *yaml)
     for (int64_t at = 0; at < yaml->text_bytes;) {
         const int count = character_bytes(text + at, yaml->text_bytes - at);
         if (count == 0 || is_control(text[at])) {
-            return lr_error(
-                yaml->log, LR_BAD_INPUT,
-                "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text%s", yaml->name, line,
-                text[at],
-                lr_other_kind(yaml->name, LR_FILE_SCANNER, ": give a scanner's YAML file"));
+            return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text%s",
+                            yaml->name, line, text[at],
+                            lr_other_kind(yaml->name, LR_FILE_SCANNER, ": give a scanner's YAML file"));
         }
         if (text[at] == '%' && begins_line(yaml->text, at)) {
-            return lr_error(yaml->log, LR_BAD_INPUT,
-                            "%s: line %d begins with %%, a YAML directive: leave it out",
+            return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d begins with %%, a YAML directive: leave it out",
                             yaml->name, line);
         }
         line += text[at] == '\n';
@@ -284,9 +251,7 @@ static lr_status check_text(const struct lr_yaml *yaml)
 
 static lr_status report_syntax(const struct lr_yaml *yaml)
 {
-    if (lacks_memory()) {
-        return report_memory(yaml);
-    }
+    if (lacks_memory()) return report_memory(yaml);
     void *iterator = NULL;
     const struct fy_diag_error *report = fy_diag_errors_iterate(yaml->diag, &iterator);
     if (report == NULL) { /* libfyaml has no words for a few mistakes, as in ">0" */
@@ -306,8 +271,7 @@ static lr_status check_single_document(struct lr_yaml *yaml)
 {
     struct fy_document *second = fy_parse_load_document(yaml->parser);
     if (second != NULL) {
-        lr_yaml_error(yaml, fy_document_root(second),
-                      "a second YAML document begins: keep one scanner per file");
+        lr_yaml_error(yaml, fy_document_root(second), "a second YAML document begins: keep one scanner per file");
         fy_parse_document_destroy(yaml->parser, second);
         return LR_BAD_INPUT;
     }
@@ -331,28 +295,20 @@ static lr_status load_document(struct lr_yaml *yaml)
         .diag = yaml->diag,
     };
     yaml->parser = fy_parser_create(&config);
-    if (yaml->parser == NULL ||
-        fy_parser_set_string(yaml->parser, yaml->text, (size_t)yaml->text_bytes) != 0) {
+    if (yaml->parser == NULL || fy_parser_set_string(yaml->parser, yaml->text, (size_t)yaml->text_bytes) != 0)
         return report_syntax(yaml);
-    }
     yaml->document = fy_parse_load_document(yaml->parser);
-    if (fy_diag_got_error(yaml->diag)) {
-        return report_syntax(yaml);
-    }
+    if (fy_diag_got_error(yaml->diag)) return report_syntax(yaml);
     if (yaml->document == NULL || fy_document_root(yaml->document) == NULL) {
-        if (lacks_memory()) {
-            return report_memory(yaml);
-        }
-        return lr_error(yaml->log, LR_BAD_INPUT,
-                        "%s: the file is empty: give a scanner with a 'ring' or 'modules'",
+        if (lacks_memory()) return report_memory(yaml);
+        return lr_error(yaml->log, LR_BAD_INPUT, "%s: the file is empty: give a scanner with a 'ring' or 'modules'",
                         yaml->name);
     }
     return check_single_document(yaml);
 }
 
 /* Takes over `text`. */
-static struct lr_yaml *create_from_text(const char *name, char *text, int64_t text_bytes,
-                                        const lr_log *log)
+static struct lr_yaml *create_from_text(const char *name, char *text, int64_t text_bytes, const lr_log *log)
 {
     struct lr_yaml *yaml = lr_alloc(1, sizeof(*yaml), "a YAML document", log);
     if (yaml == NULL) {
@@ -363,8 +319,7 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
     yaml->text_bytes = text_bytes;
     yaml->log = log;
     yaml->name = lr_copy_string(name, log);
-    if (yaml->name == NULL || need_memory(yaml) != LR_OK || check_text(yaml) != LR_OK ||
-        load_document(yaml) != LR_OK) {
+    if (yaml->name == NULL || need_memory(yaml) != LR_OK || check_text(yaml) != LR_OK || load_document(yaml) != LR_OK) {
         lr_yaml_destroy(yaml);
         return NULL;
     }
@@ -372,13 +327,10 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
     return yaml;
 }
 
-struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes,
-                              const lr_log *log)
+struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
 {
     char *copy = lr_alloc(text_bytes + 1, 1, "a YAML text", log);
-    if (copy == NULL) {
-        return NULL;
-    }
+    if (copy == NULL) return NULL;
     memcpy(copy, text, (size_t)text_bytes);
     return create_from_text(name, copy, text_bytes, log);
 }
@@ -389,18 +341,12 @@ static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
     struct stat facts;
     if (stat(path, &facts) != 0) {
         char text[LR_OPEN_FAILURE];
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                        lr_open_failure(path, errno, text));
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
     }
-    if (S_ISDIR(facts.st_mode)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a file", path);
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: is no regular file: give one", path);
-    }
+    if (S_ISDIR(facts.st_mode)) return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a file", path);
+    if (!S_ISREG(facts.st_mode)) return lr_error(log, LR_BAD_INPUT, "%s: is no regular file: give one", path);
     if (facts.st_size > LR_YAML_MAX_BYTES) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
+        return lr_error(log, LR_BAD_INPUT, "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
                         (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
     }
     *bytes = (int64_t)facts.st_size;
@@ -422,9 +368,7 @@ static char *read_text(const char *path, FILE *file, int64_t bytes, const lr_log
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
 {
     int64_t bytes = 0;
-    if (check_file(path, &bytes, log) != LR_OK) {
-        return NULL;
-    }
+    if (check_file(path, &bytes, log) != LR_OK) return NULL;
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
         char why[LR_OPEN_FAILURE];
@@ -439,12 +383,8 @@ struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
 
 void lr_yaml_destroy(struct lr_yaml *yaml)
 {
-    if (yaml == NULL) {
-        return;
-    }
-    if (yaml->document != NULL) {
-        fy_parse_document_destroy(yaml->parser, yaml->document);
-    }
+    if (yaml == NULL) return;
+    if (yaml->document != NULL) fy_parse_document_destroy(yaml->parser, yaml->document);
     fy_parser_destroy(yaml->parser);
     fy_diag_destroy(yaml->diag);
     free(yaml->text);
@@ -453,8 +393,7 @@ void lr_yaml_destroy(struct lr_yaml *yaml)
 }
 
 /* yaml NULL: reason says why. */
-static lr_status take_and_destroy(const struct lr_yaml_taker *taker, struct lr_yaml *yaml,
-                                  lr_status reason)
+static lr_status take_and_destroy(const struct lr_yaml_taker *taker, struct lr_yaml *yaml, lr_status reason)
 {
     const lr_status status = yaml != NULL ? taker->take(yaml, taker->user) : reason;
     lr_yaml_destroy(yaml);
@@ -472,8 +411,7 @@ lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker)
     return status;
 }
 
-lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes,
-                            const struct lr_yaml_taker *taker)
+lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker)
 {
     struct lr_watched_log reason;
     lr_log_watch(&reason, taker->log);

@@ -21,8 +21,7 @@ struct lr_yaml;
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log);
 
 /* As above from text; `name` stands in place of the file's path in errors. Copies both. */
-struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes,
-                              const lr_log *log);
+struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
 /* NULL is allowed. */
 void lr_yaml_destroy(struct lr_yaml *yaml);
@@ -37,19 +36,17 @@ struct lr_yaml_taker {
 /* Loads a file, or text, has it taken and destroys it, all in the C locale.
  * errors: as lr_yaml_read, when nothing is taken, and those of `take`. */
 lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker);
-lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes,
-                            const struct lr_yaml_taker *taker);
+lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes, const struct lr_yaml_taker *taker);
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 
 /* Logs "file:line:column: sentence", then the line and a caret below the node, in one message.
  * Evaluates to LR_BAD_INPUT. */
-lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...)
-    LR_PRINTF(3, 4);
+lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
 /* As above at any level and with any status; the line is shown for errors only. */
-void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level,
-                 lr_status status, const char *sentence);
+void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,
+                 const char *sentence);
 
 /* Line of a node, from 1; 0 when unknown. */
 int lr_yaml_line(struct fy_node *node);
@@ -58,10 +55,10 @@ const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
 
 /* --- values --- */
 
-enum lr_yaml_kind {                 /* what `value` of a field points to */
-                    LR_YAML_NODE,   /* struct fy_node *: whatever stands there */
-                    LR_YAML_TEXT,   /* char *: owned by the caller, who frees what it held before */
-                    LR_YAML_NUMBER, /* double, finite */
+enum lr_yaml_kind {                        /* what `value` of a field points to */
+                    LR_YAML_NODE,          /* struct fy_node *: whatever stands there */
+                    LR_YAML_TEXT,          /* char *: owned by the caller, who frees what it held before */
+                    LR_YAML_NUMBER,        /* double, finite */
                     LR_YAML_POSITIVE,      /* double > 0 */
                     LR_YAML_NOT_NEGATIVE,  /* double >= 0 */
                     LR_YAML_COUNT,         /* int >= 1 */
@@ -96,7 +93,7 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
 
 /* Reads one value of the field's kind into field->value. at: what to show when the value itself is
  * empty and stands nowhere. */
-lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field,
-                             struct fy_node *node, struct fy_node *at);
+lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
+                             struct fy_node *at);
 
 #endif

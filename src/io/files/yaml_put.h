@@ -15,8 +15,7 @@ void lr_yaml_put(struct lr_output *output, const char *format, ...) LR_PRINTF(2,
 const char *lr_yaml_number(char text[32], double value);
 
 /* "key: [1, 2.5]" */
-void lr_yaml_put_numbers(struct lr_output *output, const char *key, const double *values,
-                         int count);
+void lr_yaml_put_numbers(struct lr_output *output, const char *key, const double *values, int count);
 
 /* A double-quoted scalar, and the end of its line. */
 void lr_yaml_put_text(struct lr_output *output, const char *text, size_t length);

@@ -55,8 +55,8 @@ struct lr_yardl_schema;
 
 /* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. `name`: the file's,
  * for sentences. errors: NULL, logged. */
-struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text,
-                                              int64_t text_bytes, const lr_log *log);
+struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text, int64_t text_bytes,
+                                              const lr_log *log);
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed */
 
 const struct lr_yardl_type *lr_yardl_schema_protocol(const struct lr_yardl_schema *schema);
@@ -92,8 +92,8 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
  * put off can be done then. `turn` (NULL = settle) is called by lr_yardl_more, after which the bytes that were at
  * hand stay until it is called again. Where one fails that is what the caller of a function below gets, and
  * nothing more is told. */
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user),
-                     lr_status (*turn)(void *user), void *user);
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user), lr_status (*turn)(void *user),
+                     void *user);
 
 /* The bytes at hand from where the file is read; they stay until `settle` or `turn` is called. */
 const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count);
@@ -110,8 +110,8 @@ void lr_yardl_swap(struct lr_yardl_input *input);
 /* A float of 4 bytes that are at hand. */
 static inline double lr_yardl_float(const unsigned char *bytes)
 {
-    const uint32_t bits = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                          (uint32_t)bytes[3] << 24;
+    const uint32_t bits =
+        (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
     float single;
     memcpy(&single, &bits, sizeof(single));
     return single;
@@ -125,13 +125,10 @@ void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
 /* One value of that type each; LR_BAD_INPUT, logged, when the file ends within it or the schema has
  * another kind of type there. */
 lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type *type);
-lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                          double *value);
-lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                           int64_t *value);
+lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_type *type, double *value);
+lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t *value);
 /* Cut to `room` bytes with the zero at its end, and cleaned (base/clean_text.h). */
-lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text,
-                        size_t room);
+lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text, size_t room);
 
 /* A list's sizes; its `count` items follow. With an optional list that is null, count = 0 and rank
  * = 0. A stream's items come in blocks: ask again until count is 0. */
@@ -141,13 +138,11 @@ struct lr_yardl_list {
     int rank;
     int64_t dims[LR_YARDL_MAX_RANK];
 };
-lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                        struct lr_yardl_list *list);
+lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list);
 
 /* Which case of a union follows: its part, or one of type NULL for null. A type that is no union is
  * its own only case, with the name "". */
-lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                        struct lr_yardl_part *chosen);
+lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen);
 
 /* A field that is asked for. take reads its value, all of it. */
 struct lr_yardl_field {

@@ -52,8 +52,7 @@ lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
     LR_TRY(settle(input));
-    return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path,
-                    (long long)input->at, sentence);
+    return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path, (long long)input->at, sentence);
 }
 
 int64_t lr_yardl_left(const struct lr_yardl_input *input)
@@ -66,20 +65,15 @@ static lr_status fill(struct lr_yardl_input *input)
     LR_TRY(settle(input));
     input->used = 0;
     input->filled = fread(input->buffer, 1, input->room, input->file);
-    if (input->filled > 0) {
-        return LR_OK;
-    }
-    return ferror(input->file)
-               ? lr_yardl_error(input, "the file cannot be read: %s", strerror(errno))
-               : lr_yardl_error(input, "the file ends within a value: it is truncated, copy it "
-                                       "again");
+    if (input->filled > 0) return LR_OK;
+    return ferror(input->file) ? lr_yardl_error(input, "the file cannot be read: %s", strerror(errno))
+                               : lr_yardl_error(input, "the file ends within a value: it is truncated, copy it "
+                                                       "again");
 }
 
 static lr_status take_byte(struct lr_yardl_input *input, unsigned char *byte)
 {
-    if (input->used == input->filled) {
-        LR_TRY(fill(input));
-    }
+    if (input->used == input->filled) LR_TRY(fill(input));
     *byte = input->buffer[input->used++];
     input->at++;
     return LR_OK;
@@ -96,9 +90,7 @@ static lr_status take_bytes(struct lr_yardl_input *input, void *bytes, int64_t c
                               (long long)count, (long long)lr_yardl_left(input));
     }
     while (count > 0) {
-        if (input->used == input->filled) {
-            LR_TRY(fill(input));
-        }
+        if (input->used == input->filled) LR_TRY(fill(input));
         const int64_t there = (int64_t)(input->filled - input->used);
         const int64_t now = count < there ? count : there;
         if (out != NULL) {
@@ -118,9 +110,8 @@ static lr_status take_unsigned(struct lr_yardl_input *input, uint64_t *value)
     *value = 0;
     for (int shift = 0; byte & 0x80; shift += 7) {
         LR_TRY(take_byte(input, &byte));
-        if (shift == 63 && byte > 1) {
+        if (shift == 63 && byte > 1)
             return lr_yardl_error(input, "a number has more than 64 bits: the file is damaged");
-        }
         *value |= (uint64_t)(byte & 0x7f) << shift;
     }
     return LR_OK;
@@ -143,8 +134,8 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
     return input->other.buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*all)(void *user),
-                     lr_status (*turn)(void *user), void *user)
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*all)(void *user), lr_status (*turn)(void *user),
+                     void *user)
 {
     input->settle = all;
     input->turn = turn;
@@ -212,9 +203,7 @@ void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes)
 static uint64_t little_endian(const unsigned char *bytes, int count)
 {
     uint64_t value = 0;
-    for (int k = count - 1; k >= 0; k--) {
-        value = value << 8 | bytes[k];
-    }
+    for (int k = count - 1; k >= 0; k--) value = value << 8 | bytes[k];
     return value;
 }
 
@@ -225,8 +214,7 @@ static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
     struct stat facts;
     if (stat(path, &facts) != 0) {
         char text[LR_OPEN_FAILURE];
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                        lr_open_failure(path, errno, text));
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
     }
     if (!S_ISREG(facts.st_mode)) {
         return lr_error(log, LR_BAD_INPUT, "%s: is %s: give a PETSIRD file", path,
@@ -240,9 +228,7 @@ static lr_status read_magic(struct lr_yardl_input *input)
 {
     unsigned char magic[MAGIC_BYTES] = {0};
     const int64_t there = input->size < MAGIC_BYTES ? input->size : MAGIC_BYTES;
-    if (there > 0) {
-        LR_TRY(take_bytes(input, magic, there));
-    }
+    if (there > 0) LR_TRY(take_bytes(input, magic, there));
     if (there < MAGIC_BYTES || memcmp(magic, "yardl", 5) != 0) {
         return lr_error(input->log, LR_BAD_INPUT,
                         "%s: does not begin with 'yardl' and a version, so it is no PETSIRD file "
@@ -260,13 +246,9 @@ static lr_status read_magic(struct lr_yardl_input *input)
 struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
 {
     int64_t size = 0;
-    if (check_file(path, &size, log) != LR_OK) {
-        return NULL;
-    }
+    if (check_file(path, &size, log) != LR_OK) return NULL;
     struct lr_yardl_input *input = lr_alloc(1, sizeof(*input), "a file's buffer", log);
-    if (input == NULL) {
-        return NULL;
-    }
+    if (input == NULL) return NULL;
     input->log = log;
     input->size = size;
     input->room = BUFFER_BYTES;
@@ -275,8 +257,7 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
     input->file = input->path != NULL ? fopen(path, "rb") : NULL;
     if (input->path != NULL && input->file == NULL) {
         char text[LR_OPEN_FAILURE];
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                 lr_open_failure(path, errno, text));
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, lr_open_failure(path, errno, text));
     }
     if (input->file == NULL || read_magic(input) != LR_OK) {
         lr_yardl_close(input);
@@ -287,12 +268,8 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
 
 void lr_yardl_close(struct lr_yardl_input *input)
 {
-    if (input == NULL) {
-        return;
-    }
-    if (input->file != NULL) {
-        fclose(input->file);
-    }
+    if (input == NULL) return;
+    if (input->file != NULL) fclose(input->file);
     free(input->buffer);
     free(input->other.buffer);
     free(input->path);
@@ -303,9 +280,7 @@ struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input)
 {
     uint64_t length;
     struct lr_yardl_schema *schema = NULL;
-    if (take_unsigned(input, &length) != LR_OK) {
-        return NULL;
-    }
+    if (take_unsigned(input, &length) != LR_OK) return NULL;
     if (length > (uint64_t)lr_yardl_left(input)) {
         (void)lr_yardl_error(input,
                              "a schema of %llu bytes is to follow, and the file has %lld "
@@ -314,9 +289,8 @@ struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input)
         return NULL;
     }
     char *text = lr_alloc((int64_t)length, 1, "a schema", input->log);
-    if (text != NULL && take_bytes(input, text, (int64_t)length) == LR_OK) {
+    if (text != NULL && take_bytes(input, text, (int64_t)length) == LR_OK)
         schema = lr_yardl_schema_parse(input->path, text, (int64_t)length, input->log);
-    }
     free(text);
     return schema;
 }
@@ -354,16 +328,13 @@ static lr_status unwrap(struct lr_yardl_input *input, const struct lr_yardl_type
     return LR_OK;
 }
 
-lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                           int64_t *value)
+lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t *value)
 {
     uint64_t number = 0;
     unsigned char byte = 0;
     *value = 0;
     LR_TRY(unwrap(input, &type));
-    if (type == NULL) {
-        return LR_OK;
-    }
+    if (type == NULL) return LR_OK;
     switch (type->kind) {
     case LR_YARDL_BYTE:
     case LR_YARDL_INT8:
@@ -378,48 +349,36 @@ lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_t
         LR_TRY(take_unsigned(input, &number));
         *value = number & 1 ? -(int64_t)(number >> 1) - 1 : (int64_t)(number >> 1);
         return LR_OK;
-    default:
-        return wrong_kind(input, "a whole number");
+    default: return wrong_kind(input, "a whole number");
     }
 }
 
-lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                          double *value)
+lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_type *type, double *value)
 {
     *value = NAN;
     LR_TRY(unwrap(input, &type));
-    if (type == NULL) {
-        return LR_OK;
-    }
-    if (type->kind == LR_YARDL_FLOAT32 || type->kind == LR_YARDL_FLOAT64) {
+    if (type == NULL) return LR_OK;
+    if (type->kind == LR_YARDL_FLOAT32 || type->kind == LR_YARDL_FLOAT64)
         return take_float(input, type->kind == LR_YARDL_FLOAT32 ? 4 : 8, value);
-    }
     int64_t whole;
     LR_TRY(lr_yardl_integer(input, type, &whole));
     *value = (double)whole;
     return LR_OK;
 }
 
-lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text,
-                        size_t room)
+lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text, size_t room)
 {
     uint64_t length;
     text[0] = '\0';
     LR_TRY(unwrap(input, &type));
-    if (type == NULL) {
-        return LR_OK;
-    }
-    if (type->kind != LR_YARDL_STRING) {
-        return wrong_kind(input, "a text");
-    }
+    if (type == NULL) return LR_OK;
+    if (type->kind != LR_YARDL_STRING) return wrong_kind(input, "a text");
     LR_TRY(take_unsigned(input, &length));
     const int64_t bytes = length > INT64_MAX ? INT64_MAX : (int64_t)length;
     const int64_t kept = bytes < (int64_t)room - 1 ? bytes : (int64_t)room - 1;
     LR_TRY(take_bytes(input, text, kept));
     text[kept] = '\0';
-    for (int64_t k = 0; k < kept; k++) {
-        text[k] = text[k] == '\0' ? ' ' : text[k];
-    }
+    for (int64_t k = 0; k < kept; k++) text[k] = text[k] == '\0' ? ' ' : text[k];
     lr_clean_text(text);
     return take_bytes(input, NULL, bytes - kept);
 }
@@ -428,8 +387,7 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* Whether the file can hold so many items. None of no bytes: lists of them, within each other, would
  * be walked through for ever. */
-static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item,
-                             int64_t count)
+static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {
     const int64_t left = lr_yardl_left(input);
     const int64_t most = item->least_bytes > 0 ? left / item->least_bytes : 0;
@@ -441,8 +399,7 @@ static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl
 }
 
 /* Sizes that stand in the file. */
-static lr_status take_dims(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                           struct lr_yardl_list *list)
+static lr_status take_dims(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list)
 {
     uint64_t number = (uint64_t)type->rank;
     if (type->rank < 0) {
@@ -460,17 +417,12 @@ static lr_status take_dims(struct lr_yardl_input *input, const struct lr_yardl_t
     return LR_OK;
 }
 
-lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                        struct lr_yardl_list *list)
+lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list)
 {
     *list = (struct lr_yardl_list){0};
     LR_TRY(unwrap(input, &type));
-    if (type == NULL) {
-        return LR_OK;
-    }
-    if (type->kind != LR_YARDL_LIST) {
-        return wrong_kind(input, "a list");
-    }
+    if (type == NULL) return LR_OK;
+    if (type->kind != LR_YARDL_LIST) return wrong_kind(input, "a list");
     list->item = type->item;
     if (type->is_fixed) {
         list->rank = type->rank;
@@ -481,24 +433,20 @@ lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type
     list->count = 1;
     for (int k = 0; k < list->rank; k++) {
         const int64_t dim = list->dims[k];
-        list->count = dim > 0 && list->count > (INT64_C(1) << 60) / dim ? INT64_C(1) << 60
-                                                                        : list->count * dim;
+        list->count = dim > 0 && list->count > (INT64_C(1) << 60) / dim ? INT64_C(1) << 60 : list->count * dim;
     }
     return check_count(input, type->item, list->count);
 }
 
-lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                        struct lr_yardl_part *chosen)
+lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_part *chosen)
 {
     uint64_t number;
     *chosen = (struct lr_yardl_part){"", type};
-    if (type->kind != LR_YARDL_UNION) {
-        return LR_OK;
-    }
+    if (type->kind != LR_YARDL_UNION) return LR_OK;
     LR_TRY(take_unsigned(input, &number));
     if (number >= (uint64_t)type->num_parts) {
-        return lr_yardl_error(input, "case %llu of a union of %d: the file is damaged",
-                              (unsigned long long)number, type->num_parts);
+        return lr_yardl_error(input, "case %llu of a union of %d: the file is damaged", (unsigned long long)number,
+                              type->num_parts);
     }
     *chosen = type->parts[number];
     return LR_OK;
@@ -506,11 +454,8 @@ lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type
 
 static bool has_field(const struct lr_yardl_type *type, const char *name)
 {
-    for (int k = 0; k < type->num_parts; k++) {
-        if (strcmp(type->parts[k].name, name) == 0) {
-            return true;
-        }
-    }
+    for (int k = 0; k < type->num_parts; k++)
+        if (strcmp(type->parts[k].name, name) == 0) return true;
     return false;
 }
 
@@ -532,22 +477,15 @@ lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_ty
                           const struct lr_yardl_field *fields, void *user)
 {
     LR_TRY(unwrap(input, &type));
-    if (type == NULL) {
-        return LR_OK;
-    }
-    if (type->kind != LR_YARDL_RECORD) {
-        return wrong_kind(input, "a record");
-    }
+    if (type == NULL) return LR_OK;
+    if (type->kind != LR_YARDL_RECORD) return wrong_kind(input, "a record");
     LR_TRY(check_fields(input, type, fields));
     for (int k = 0; k < type->num_parts; k++) {
         const struct lr_yardl_part *part = &type->parts[k];
         const struct lr_yardl_field *field = fields;
-        while (field->name != NULL && strcmp(field->name, part->name) != 0) {
-            field++;
-        }
+        while (field->name != NULL && strcmp(field->name, part->name) != 0) field++;
         input->field = part->name;
-        LR_TRY(field->take != NULL ? field->take(user, input, part->type)
-                                   : lr_yardl_skip(input, part->type));
+        LR_TRY(field->take != NULL ? field->take(user, input, part->type) : lr_yardl_skip(input, part->type));
     }
     return LR_OK;
 }
@@ -568,9 +506,7 @@ static lr_status skip_list(struct lr_yardl_input *input, const struct lr_yardl_t
             LR_TRY(take_bytes(input, NULL, list.count * list.item->least_bytes));
             continue;
         }
-        for (int64_t k = 0; k < list.count; k++) {
-            LR_TRY(lr_yardl_skip(input, list.item));
-        }
+        for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_skip(input, list.item));
     } while (type->is_stream && list.count > 0);
     return LR_OK;
 }
@@ -591,26 +527,19 @@ lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type
 {
     uint64_t number;
     struct lr_yardl_part chosen;
-    if (type->same_bytes) {
-        return take_bytes(input, NULL, type->least_bytes);
-    }
+    if (type->same_bytes) return take_bytes(input, NULL, type->least_bytes);
     switch (type->kind) {
     case LR_YARDL_STRING:
         LR_TRY(take_unsigned(input, &number));
         return take_bytes(input, NULL, number > INT64_MAX ? INT64_MAX : (int64_t)number);
     case LR_YARDL_RECORD:
-        for (int k = 0; k < type->num_parts; k++) {
-            LR_TRY(lr_yardl_skip(input, type->parts[k].type));
-        }
+        for (int k = 0; k < type->num_parts; k++) LR_TRY(lr_yardl_skip(input, type->parts[k].type));
         return LR_OK;
     case LR_YARDL_UNION:
         LR_TRY(lr_yardl_case(input, type, &chosen));
         return chosen.type != NULL ? lr_yardl_skip(input, chosen.type) : LR_OK;
-    case LR_YARDL_LIST:
-        return skip_list(input, type);
-    case LR_YARDL_MAP:
-        return skip_map(input, type);
-    default:
-        return take_unsigned(input, &number);
+    case LR_YARDL_LIST: return skip_list(input, type);
+    case LR_YARDL_MAP: return skip_map(input, type);
+    default: return take_unsigned(input, &number);
     }
 }

@@ -57,8 +57,8 @@ static lr_status check_text(const char *path, const char *text, int64_t bytes, c
         }
         quoted = c == '"';
         depth += (c == '{' || c == '[') - (c == '}' || c == ']');
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                           (c != '\0' && strchr("{}[]:,\"+-.E \t\r\n", c) != NULL);
+        const bool plain =
+            (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c != '\0' && strchr("{}[]:,\"+-.E \t\r\n", c) != NULL);
         if (!plain || depth < 0 || depth > MAX_DEPTH) {
             return lr_error(log, LR_BAD_INPUT,
                             "%s: its schema is no JSON of at most %d levels (byte %lld of it): the "
@@ -72,8 +72,8 @@ static lr_status check_text(const char *path, const char *text, int64_t bytes, c
 static lr_status bad(const struct lr_yardl_schema *schema, const char *what, const char *name)
 {
     return lr_error(schema->log, LR_BAD_INPUT,
-                    "%s: its schema %s '%.60s': the file is damaged, or newer than this program",
-                    schema->path, what, name != NULL ? name : "");
+                    "%s: its schema %s '%.60s': the file is damaged, or newer than this program", schema->path, what,
+                    name != NULL ? name : "");
 }
 
 static const char *text_of(struct fy_node *node)
@@ -83,9 +83,7 @@ static const char *text_of(struct fy_node *node)
 
 static struct fy_node *child(struct fy_node *node, const char *key)
 {
-    return node != NULL && fy_node_is_mapping(node)
-               ? fy_node_mapping_lookup_by_string(node, key, (size_t)-1)
-               : NULL;
+    return node != NULL && fy_node_is_mapping(node) ? fy_node_mapping_lookup_by_string(node, key, (size_t)-1) : NULL;
 }
 
 static int count_of(struct fy_node *node)
@@ -97,35 +95,27 @@ static bool whole(struct fy_node *node, int64_t *value)
 {
     const char *text = text_of(node);
     char *end = NULL;
-    if (text == NULL || text[0] < '0' || text[0] > '9' || strlen(text) > MAX_DIGITS) {
-        return false;
-    }
+    if (text == NULL || text[0] < '0' || text[0] > '9' || strlen(text) > MAX_DIGITS) return false;
     *value = strtoll(text, &end, 10);
     return *end == '\0';
 }
 
 /* --- types --- */
 
-static struct lr_yardl_type *new_type(struct lr_yardl_schema *schema, enum lr_yardl_kind kind,
-                                      int num_parts)
+static struct lr_yardl_type *new_type(struct lr_yardl_schema *schema, enum lr_yardl_kind kind, int num_parts)
 {
     if (schema->num_types == MAX_TYPES || num_parts > MAX_TYPES) {
         (void)bad(schema, "has more than 16384 types, in", schema->name);
         return NULL;
     }
     const struct lr_items items = {sizeof(*schema->types), "a schema", schema->log};
-    if (lr_grow(&schema->types, &schema->room, schema->num_types + 1, &items) != LR_OK) {
-        return NULL;
-    }
+    if (lr_grow(&schema->types, &schema->room, schema->num_types + 1, &items) != LR_OK) return NULL;
     struct lr_yardl_type *type = lr_alloc(1, sizeof(*type), "a schema", schema->log);
-    if (type == NULL) {
-        return NULL;
-    }
+    if (type == NULL) return NULL;
     schema->types[schema->num_types++] = type;
     type->kind = kind;
     type->num_parts = num_parts;
-    type->parts =
-        num_parts > 0 ? lr_alloc(num_parts, sizeof(*type->parts), "a schema", schema->log) : NULL;
+    type->parts = num_parts > 0 ? lr_alloc(num_parts, sizeof(*type->parts), "a schema", schema->log) : NULL;
     return num_parts == 0 || type->parts != NULL ? type : NULL;
 }
 
@@ -168,8 +158,7 @@ static const struct primitive {
 static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_node *node,
                                      const struct arguments *arguments, int depth);
 
-static struct lr_yardl_type *resolve_primitive(struct lr_yardl_schema *schema, const char *name,
-                                               bool *found)
+static struct lr_yardl_type *resolve_primitive(struct lr_yardl_schema *schema, const char *name, bool *found)
 {
     *found = false;
     for (size_t k = 0; k < sizeof(primitives) / sizeof(primitives[0]); k++) {
@@ -194,9 +183,7 @@ static void measure_list(struct lr_yardl_type *type)
         return;
     }
     int64_t count = 1;
-    for (int k = 0; k < type->rank; k++) {
-        count = times_bytes(type->dims[k], count);
-    }
+    for (int k = 0; k < type->rank; k++) count = times_bytes(type->dims[k], count);
     type->least_bytes = times_bytes(count, type->item->least_bytes);
     type->same_bytes = type->item->same_bytes;
 }
@@ -206,9 +193,7 @@ static struct lr_yardl_type *resolve_vector(struct lr_yardl_schema *schema, stru
 {
     struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
     struct fy_node *length = child(node, "length");
-    if (type == NULL) {
-        return NULL;
-    }
+    if (type == NULL) return NULL;
     type->rank = 1;
     type->is_fixed = length != NULL;
     if (length != NULL && !whole(length, &type->dims[0])) {
@@ -216,9 +201,7 @@ static struct lr_yardl_type *resolve_vector(struct lr_yardl_schema *schema, stru
         return NULL;
     }
     type->item = resolve(schema, child(node, "items"), arguments, depth);
-    if (type->item == NULL) {
-        return NULL;
-    }
+    if (type->item == NULL) return NULL;
     measure_list(type);
     return type;
 }
@@ -230,17 +213,12 @@ static bool read_dims(struct fy_node *node, struct lr_yardl_type *type)
         type->rank = -1;
         return true;
     }
-    if (!fy_node_is_sequence(node) && !whole(node, &rank)) {
-        return false;
-    }
-    if (rank < 1 || rank > LR_YARDL_MAX_RANK) {
-        return false;
-    }
+    if (!fy_node_is_sequence(node) && !whole(node, &rank)) return false;
+    if (rank < 1 || rank > LR_YARDL_MAX_RANK) return false;
     type->rank = (int)rank;
     int known = 0;
-    for (int k = 0; fy_node_is_sequence(node) && k < type->rank; k++) {
+    for (int k = 0; fy_node_is_sequence(node) && k < type->rank; k++)
         known += whole(child(fy_node_sequence_get_by_index(node, k), "length"), &type->dims[k]);
-    }
     type->is_fixed = known == type->rank;
     return known == 0 || known == type->rank;
 }
@@ -249,17 +227,13 @@ static struct lr_yardl_type *resolve_array(struct lr_yardl_schema *schema, struc
                                            const struct arguments *arguments, int depth)
 {
     struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
-    if (type == NULL) {
-        return NULL;
-    }
+    if (type == NULL) return NULL;
     if (!read_dims(child(node, "dimensions"), type)) {
         (void)bad(schema, "has an array of dimensions that are not understood, in", schema->name);
         return NULL;
     }
     type->item = resolve(schema, child(node, "items"), arguments, depth);
-    if (type->item == NULL) {
-        return NULL;
-    }
+    if (type->item == NULL) return NULL;
     measure_list(type);
     return type;
 }
@@ -268,13 +242,10 @@ static struct lr_yardl_type *resolve_map(struct lr_yardl_schema *schema, struct 
                                          const struct arguments *arguments, int depth)
 {
     struct lr_yardl_type *type = new_type(schema, LR_YARDL_MAP, 2);
-    if (type == NULL) {
-        return NULL;
-    }
+    if (type == NULL) return NULL;
     type->least_bytes = 1;
     type->parts[0].type = resolve(schema, child(node, "keys"), arguments, depth);
-    type->parts[1].type =
-        type->parts[0].type ? resolve(schema, child(node, "values"), arguments, depth) : NULL;
+    type->parts[1].type = type->parts[0].type ? resolve(schema, child(node, "values"), arguments, depth) : NULL;
     return type->parts[1].type != NULL ? type : NULL;
 }
 
@@ -289,9 +260,7 @@ static struct lr_yardl_type *resolve_union(struct lr_yardl_schema *schema, struc
                                            const struct arguments *arguments, int depth)
 {
     struct lr_yardl_type *type = new_type(schema, LR_YARDL_UNION, count_of(node));
-    if (type == NULL) {
-        return NULL;
-    }
+    if (type == NULL) return NULL;
     type->least_bytes = 1;
     for (int k = 0; k < type->num_parts; k++) {
         struct fy_node *item = fy_node_sequence_get_by_index(node, k);
@@ -303,9 +272,7 @@ static struct lr_yardl_type *resolve_union(struct lr_yardl_schema *schema, struc
             continue;
         }
         type->parts[k].type = resolve(schema, inner != NULL ? inner : item, arguments, depth);
-        if (type->parts[k].type == NULL) {
-            return NULL;
-        }
+        if (type->parts[k].type == NULL) return NULL;
     }
     return type;
 }
@@ -314,9 +281,7 @@ static struct lr_yardl_type *resolve_record(struct lr_yardl_schema *schema, stru
                                             const struct arguments *arguments, int depth)
 {
     struct lr_yardl_type *type = new_type(schema, LR_YARDL_RECORD, count_of(fields));
-    if (type == NULL) {
-        return NULL;
-    }
+    if (type == NULL) return NULL;
     type->same_bytes = true;
     for (int k = 0; k < type->num_parts; k++) {
         struct fy_node *field = fy_node_sequence_get_by_index(fields, k);
@@ -340,9 +305,8 @@ static struct lr_yardl_type *resolve_named(struct lr_yardl_schema *schema, const
     const char *dot = strrchr(name, '.');
     const char *own = dot != NULL ? dot + 1 : name;
     struct fy_node *node = NULL;
-    for (int k = 0; k < schema->num_names && node == NULL; k++) {
+    for (int k = 0; k < schema->num_names && node == NULL; k++)
         node = strcmp(schema->names[k].name, own) == 0 ? schema->names[k].node : NULL;
-    }
     if (node == NULL) {
         (void)bad(schema, "lacks the type", name);
         return NULL;
@@ -356,9 +320,7 @@ static struct lr_yardl_type *resolve_named(struct lr_yardl_schema *schema, const
         (void)bad(schema, "gives another number of arguments to", name);
         return NULL;
     }
-    if (child(node, "fields") != NULL) {
-        return resolve_record(schema, child(node, "fields"), &inner, depth);
-    }
+    if (child(node, "fields") != NULL) return resolve_record(schema, child(node, "fields"), &inner, depth);
     if (child(node, "values") != NULL) { /* an enumeration, or flags */
         const char *base = text_of(child(node, "base"));
         bool found;
@@ -374,10 +336,8 @@ static struct lr_yardl_type *resolve_name(struct lr_yardl_schema *schema, const 
     struct lr_yardl_type *type = resolve_primitive(schema, name, &found);
     for (int k = 0; !found && arguments != NULL && k < count_of(arguments->parameters); k++) {
         const char *parameter = text_of(fy_node_sequence_get_by_index(arguments->parameters, k));
-        if (parameter != NULL && strcmp(parameter, name) == 0) {
-            return resolve(schema, fy_node_sequence_get_by_index(arguments->values, k),
-                           arguments->outer, depth);
-        }
+        if (parameter != NULL && strcmp(parameter, name) == 0)
+            return resolve(schema, fy_node_sequence_get_by_index(arguments->values, k), arguments->outer, depth);
     }
     return found ? type : resolve_named(schema, name, NULL, depth);
 }
@@ -386,22 +346,14 @@ static struct lr_yardl_type *resolve_mapping(struct lr_yardl_schema *schema, str
                                              const struct arguments *arguments, int depth)
 {
     struct fy_node *inner;
-    if ((inner = child(node, "vector")) != NULL) {
-        return resolve_vector(schema, inner, arguments, depth);
-    }
-    if ((inner = child(node, "array")) != NULL) {
-        return resolve_array(schema, inner, arguments, depth);
-    }
+    if ((inner = child(node, "vector")) != NULL) return resolve_vector(schema, inner, arguments, depth);
+    if ((inner = child(node, "array")) != NULL) return resolve_array(schema, inner, arguments, depth);
     if ((inner = child(node, "stream")) != NULL) {
         struct lr_yardl_type *type = resolve_vector(schema, inner, arguments, depth);
-        if (type != NULL) {
-            type->is_stream = true;
-        }
+        if (type != NULL) type->is_stream = true;
         return type;
     }
-    if ((inner = child(node, "map")) != NULL) {
-        return resolve_map(schema, inner, arguments, depth);
-    }
+    if ((inner = child(node, "map")) != NULL) return resolve_map(schema, inner, arguments, depth);
     const char *name = text_of(child(node, "name"));
     if (name == NULL) {
         (void)bad(schema, "has a type that is not understood, in", schema->name);
@@ -420,15 +372,9 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
         (void)bad(schema, "nests types more than 64 deep, in", schema->name);
         return NULL;
     }
-    if (name != NULL) {
-        return resolve_name(schema, name, arguments, depth + 1);
-    }
-    if (node != NULL && fy_node_is_sequence(node)) {
-        return resolve_union(schema, node, arguments, depth + 1);
-    }
-    if (node != NULL && fy_node_is_mapping(node)) {
-        return resolve_mapping(schema, node, arguments, depth + 1);
-    }
+    if (name != NULL) return resolve_name(schema, name, arguments, depth + 1);
+    if (node != NULL && fy_node_is_sequence(node)) return resolve_union(schema, node, arguments, depth + 1);
+    if (node != NULL && fy_node_is_mapping(node)) return resolve_mapping(schema, node, arguments, depth + 1);
     (void)bad(schema, "lacks a type, in", schema->name);
     return NULL;
 }
@@ -439,17 +385,12 @@ static lr_status list_names(struct lr_yardl_schema *schema, struct fy_node *type
 {
     const int count = count_of(types);
     schema->names = lr_alloc(count, sizeof(*schema->names), "a schema", schema->log);
-    if (schema->names == NULL) {
-        return LR_FAILED;
-    }
+    if (schema->names == NULL) return LR_FAILED;
     void *iterator = NULL;
     struct fy_node *node;
-    while (count > 0 && schema->num_names < count &&
-           (node = fy_node_sequence_iterate(types, &iterator)) != NULL) {
+    while (count > 0 && schema->num_names < count && (node = fy_node_sequence_iterate(types, &iterator)) != NULL) {
         const char *name = text_of(child(node, "name"));
-        if (name == NULL) {
-            return bad(schema, "has a type without name in", schema->name);
-        }
+        if (name == NULL) return bad(schema, "has a type without name in", schema->name);
         schema->names[schema->num_names++] = (struct named_type){name, node};
     }
     return LR_OK;
@@ -460,30 +401,22 @@ static lr_status build(struct lr_yardl_schema *schema)
     struct fy_node *root = lr_yaml_root(schema->yaml);
     struct fy_node *protocol = child(root, "protocol");
     schema->name = text_of(child(protocol, "name"));
-    if (schema->name == NULL || count_of(child(protocol, "sequence")) == 0) {
-        return bad(schema, "has no protocol", "");
-    }
+    if (schema->name == NULL || count_of(child(protocol, "sequence")) == 0) return bad(schema, "has no protocol", "");
     LR_TRY(list_names(schema, child(root, "types")));
     schema->protocol = resolve_record(schema, child(protocol, "sequence"), NULL, 0);
     return schema->protocol != NULL ? LR_OK : LR_BAD_INPUT;
 }
 
-struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text,
-                                              int64_t text_bytes, const lr_log *log)
+struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
 {
     if (text_bytes > MAX_TEXT) {
-        lr_error(log, LR_BAD_INPUT,
-                 "%s: its schema has %lld bytes, more than 256 KiB: it is damaged", name,
+        lr_error(log, LR_BAD_INPUT, "%s: its schema has %lld bytes, more than 256 KiB: it is damaged", name,
                  (long long)text_bytes);
         return NULL;
     }
-    if (check_text(name, text, text_bytes, log) != LR_OK) {
-        return NULL;
-    }
+    if (check_text(name, text, text_bytes, log) != LR_OK) return NULL;
     struct lr_yardl_schema *schema = lr_alloc(1, sizeof(*schema), "a schema", log);
-    if (schema == NULL) {
-        return NULL;
-    }
+    if (schema == NULL) return NULL;
     schema->log = log;
     schema->path = name;
     schema->text = lr_alloc(text_bytes + 1, 1, "a schema", log);
@@ -503,9 +436,7 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
 
 void lr_yardl_schema_destroy(struct lr_yardl_schema *schema)
 {
-    if (schema == NULL) {
-        return;
-    }
+    if (schema == NULL) return;
     for (int k = 0; k < schema->num_types; k++) {
         free(schema->types[k]->parts);
         free(schema->types[k]);

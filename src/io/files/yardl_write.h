@@ -31,8 +31,8 @@ static inline void lr_yardl_put_float(struct lr_output *output, double value)
     const float single = (float)value;
     uint32_t bits;
     memcpy(&bits, &single, 4);
-    const unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8),
-                                    (unsigned char)(bits >> 16), (unsigned char)(bits >> 24)};
+    const unsigned char bytes[4] = {(unsigned char)bits, (unsigned char)(bits >> 8), (unsigned char)(bits >> 16),
+                                    (unsigned char)(bits >> 24)};
     (void)lr_output_write(output, bytes, 4);
 }
 

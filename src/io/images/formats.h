@@ -22,9 +22,8 @@ struct lr_image_format {
     int (*count_frames)(const char *path);
 };
 
-extern const struct lr_image_format lr_image_nifti; /* .nii, .nii.gz */
-extern const struct lr_image_format
-    lr_image_interfile; /* .hv + .v of STIR, .hdr + .img of CASToR */
+extern const struct lr_image_format lr_image_nifti;     /* .nii, .nii.gz */
+extern const struct lr_image_format lr_image_interfile; /* .hv + .v of STIR, .hdr + .img of CASToR */
 extern const struct lr_image_format lr_image_metaimage; /* .mhd + .raw, .mha */
 extern const struct lr_image_format lr_image_npy;       /* .npy; without a grid only written */
 
@@ -58,8 +57,7 @@ struct lr_image_place {
 
 /* errors: LR_BAD_INPUT for axes turned by more than 1e-4 rad against ours, for two along the same
  * direction, or a grid that lr_grid_check refuses. */
-lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout,
-                               const lr_log *log);
+lr_status lr_image_layout_find(const struct lr_image_place *place, struct lr_image_layout *layout, const lr_log *log);
 
 /* Puts one line along the file's first axis into the image; at: its place along the file's axes 1
  * and 2 (at[0] is not used). errors: LR_BAD_INPUT for a value that is not finite. */
@@ -69,8 +67,8 @@ struct lr_image_line {
     int at[3];
 };
 
-lr_status lr_image_layout_put(const struct lr_image_layout *layout,
-                              const struct lr_image_line *line, lr_image *image, const lr_log *log);
+lr_status lr_image_layout_put(const struct lr_image_layout *layout, const struct lr_image_line *line, lr_image *image,
+                              const lr_log *log);
 
 /* --- raw voxels --- */
 
@@ -84,8 +82,7 @@ struct lr_voxels {
 
 /* Reads the image; takes memory for it only after the file was found to be long enough.
  * errors: NULL, logged: LR_BAD_INPUT. */
-lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
-                         const lr_log *log);
+lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log);
 
 /* Bytes of an open file, or -1 for what has none, as a folder. */
 int64_t lr_file_length(const char *path);
@@ -104,7 +101,6 @@ struct lr_image_pair {
 };
 
 /* Both files appear, or none that was not there before. */
-lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image,
-                              const lr_log *log);
+lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image, const lr_log *log);
 
 #endif

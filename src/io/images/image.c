@@ -32,11 +32,8 @@ enum { num_endings = sizeof(endings) / sizeof(endings[0]) };
 
 static int find_ending(const char *path)
 {
-    for (int k = 0; k < num_endings; k++) {
-        if (lr_path_ends(path, endings[k].ending)) {
-            return k;
-        }
-    }
+    for (int k = 0; k < num_endings; k++)
+        if (lr_path_ends(path, endings[k].ending)) return k;
     return -1;
 }
 
@@ -52,27 +49,22 @@ static const struct lr_image_format *recognise(const struct lr_file_head *head)
                  {"ObjectType", &lr_image_metaimage},
                  {"NDims", &lr_image_metaimage},
                  {"\x93NUMPY", &lr_image_npy}};
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        if (lr_head_begins(head, known[k].start, strlen(known[k].start))) {
-            return known[k].format;
-        }
-    }
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (lr_head_begins(head, known[k].start, strlen(known[k].start))) return known[k].format;
     return &lr_image_nifti;
 }
 
 /* The 348 that a NIfTI or Analyze header begins with, in either byte order. */
 static bool begins_with_348(const struct lr_file_head *head)
 {
-    return lr_head_begins(head, "\x5c\x01\x00\x00", 4) ||
-           lr_head_begins(head, "\x00\x00\x01\x5c", 4);
+    return lr_head_begins(head, "\x5c\x01\x00\x00", 4) || lr_head_begins(head, "\x00\x00\x01\x5c", 4);
 }
 
 bool lr_image_recognises(const struct lr_file_head *head)
 {
     const int k = find_ending(head->path);
     const struct lr_image_format *found = recognise(head);
-    return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage ||
-           found == &lr_image_npy;
+    return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
 
 /* NULL, logged, for a name that cannot be an image's. */
@@ -92,16 +84,13 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
                        path, endings[k].header);
         return NULL;
     }
-    if (k < 0 || endings[k].format == NULL) {
-        return recognise(&head);
-    }
+    if (k < 0 || endings[k].format == NULL) return recognise(&head);
     const bool other_hdr = lr_path_ends(path, ".hdr") && begins_with_348(&head);
     return other_hdr ? &lr_image_nifti : endings[k].format; /* which says what is wrong with it */
 }
 
 /* The rules of a grid know nothing of files. */
-static lr_image *read_format(const struct lr_image_format *format, const char *path,
-                             const lr_log *log)
+static lr_image *read_format(const struct lr_image_format *format, const char *path, const lr_log *log)
 {
     struct lr_named_log named;
     lr_log_name(&named, path, log);
@@ -116,9 +105,8 @@ lr_image *lr_image_read(const char *path, const lr_log *log)
 lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log)
 {
     const struct lr_image_format *format = format_to_read(path, log);
-    if (format == &lr_image_npy && grid != NULL) {
+    if (format == &lr_image_npy && grid != NULL)
         return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(path, grid, log) : NULL;
-    }
     return read_format(format, path, log);
 }
 
@@ -139,9 +127,7 @@ lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
         (void)lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has 1", path, frame);
         return NULL;
     }
-    if (format == NULL || format->read_frame == NULL) {
-        return read_format(format, path, log);
-    }
+    if (format == NULL || format->read_frame == NULL) return read_format(format, path, log);
     struct lr_named_log named;
     lr_log_name(&named, path, log);
     return format->read_frame(path, frame, &named.log);
@@ -150,9 +136,7 @@ lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
 lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
 {
     const struct lr_image_format *format = format_to_read(path, log);
-    if (format == NULL) {
-        return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
-    }
+    if (format == NULL) return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
     struct lr_named_log named;
     lr_log_name(&named, path, log);
     return format->read_grid(path, grid, &named.log);
@@ -165,10 +149,9 @@ static lr_status check_values(const char *path, const lr_image *image, const lr_
     for (int64_t row = 0; row < count; row++) {
         if (!isfinite(image->values[row])) {
             const int *size = image->grid.size;
-            return lr_error(
-                log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
-                (double)image->values[row], (long long)(row % size[0]),
-                (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
+            return lr_error(log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
+                            (double)image->values[row], (long long)(row % size[0]),
+                            (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
         }
     }
     return LR_OK;

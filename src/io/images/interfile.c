@@ -87,10 +87,8 @@ static const struct lr_known_key known_keys[] = {
      "program author|program version|program date",
      NULL, NULL},
 };
-const struct lr_known_keys lr_interfile_image_keys = {.format = "Interfile images",
-                                                      .rows = known_keys,
-                                                      .count = sizeof(known_keys) /
-                                                               sizeof(known_keys[0])};
+const struct lr_known_keys lr_interfile_image_keys = {
+    .format = "Interfile images", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
 /* --- reading --- */
 
@@ -102,9 +100,7 @@ static bool is_siemens(const struct lr_interfile *file)
 static bool is_castor(const struct lr_interfile *file)
 {
     const char *version = lr_interfile_text(file, "version of keys", 0);
-    if (version != NULL && strncasecmp(version, "castor", 6) == 0) {
-        return true;
-    }
+    if (version != NULL && strncasecmp(version, "castor", 6) == 0) return true;
     const bool stir = version != NULL && strncasecmp(version, "stir", 4) == 0;
     return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
@@ -115,20 +111,17 @@ static lr_status check_kind(const struct lr_interfile *file)
     const char *label = lr_interfile_text(file, "matrix axis label", 1);
     if (label != NULL && strcasecmp(label, "x") != 0) {
         return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: its first axis is '%.64s': it holds no image with the axes x, y, z",
-                        file->path, label);
+                        "%s: its first axis is '%.64s': it holds no image with the axes x, y, z", file->path, label);
     }
     int64_t fourth = 1;
     LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
     return fourth <= 1 ? LR_OK
-                       : lr_error(file->log, LR_BAD_INPUT,
-                                  "%s: holds %lld volumes: split it and give one image", file->path,
-                                  (long long)fourth);
+                       : lr_error(file->log, LR_BAD_INPUT, "%s: holds %lld volumes: split it and give one image",
+                                  file->path, (long long)fourth);
 }
 
 /* Sizes, voxel edges and offsets by the keys of axis f; offset_mm is NaN where there is none. */
-static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm,
-                           double *offset_mm)
+static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm, double *offset_mm)
 {
     int64_t number = 0;
     *voxel_mm = 0.0;
@@ -156,9 +149,8 @@ static lr_status read_axis(const struct lr_interfile *file, int f, int *size, do
     LR_TRY(lr_interfile_number(file, "origin (mm)", f + 1, offset_mm));
     LR_TRY(lr_interfile_number(file, "first pixel offset (mm)", f + 1, offset_mm));
     if (number < 1 || number > INT32_MAX) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: matrix size [%d] must be a number of voxels, 1 or more", file->path,
-                        f + 1);
+        return lr_error(file->log, LR_BAD_INPUT, "%s: matrix size [%d] must be a number of voxels, 1 or more",
+                        file->path, f + 1);
     }
     *size = (int)number;
     return *voxel_mm > 0.0 ? LR_OK
@@ -199,14 +191,11 @@ static lr_status find_layout(const struct lr_interfile *file, struct lr_image_la
 }
 
 /* A factor of STIR's or CASToR's keys; stays where a unit's name stands in its place. */
-static lr_status read_factor(const struct lr_interfile *file, const char *key, int index,
-                             double *factor)
+static lr_status read_factor(const struct lr_interfile *file, const char *key, int index, double *factor)
 {
     const char *text = lr_interfile_text(file, key, index);
     const bool is_name = text != NULL && strspn(text, "+-.0123456789") == 0;
-    if (is_name && *text != '{') {
-        return LR_OK;
-    }
+    if (is_name && *text != '{') return LR_OK;
     return lr_interfile_number(file, key, index, factor);
 }
 
@@ -215,8 +204,7 @@ static lr_status read_factor(const struct lr_interfile *file, const char *key, i
 static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *voxels)
 {
     static const char *const slopes[] = {"rescale slope", "data rescale slope"};
-    static const char *const intercepts[] = {"rescale intercept", "data rescale intercept",
-                                             "data rescale offset"};
+    static const char *const intercepts[] = {"rescale intercept", "data rescale intercept", "data rescale offset"};
     double units = 1.0, factor = 1.0;
     voxels->slope = 1.0;
     voxels->intercept = 0.0;
@@ -224,23 +212,18 @@ static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *v
     for (int k = 0; k < 2; k++) {
         LR_TRY(read_factor(file, slopes[k], 0, &voxels->slope));
         const char *text = lr_interfile_text(file, "image scaling factor", k);
-        if (text != NULL && *text != '{') { /* a list is one factor a plane */
+        if (text != NULL && *text != '{') /* a list is one factor a plane */
             LR_TRY(read_factor(file, "image scaling factor", k, &factor));
-        }
     }
-    for (int k = 0; k < 3; k++) {
-        LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
-    }
+    for (int k = 0; k < 3; k++) LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
     voxels->slope *= is_castor(file) || factor == 1.0 ? factor * units : factor;
     return LR_OK;
 }
 
-static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels,
-                             struct lr_image_layout *layout)
+static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels, struct lr_image_layout *layout)
 {
     if (!file->text.has_start && !is_castor(file)) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: does not begin with '!INTERFILE', so it is no Interfile header",
+        return lr_error(file->log, LR_BAD_INPUT, "%s: does not begin with '!INTERFILE', so it is no Interfile header",
                         file->path);
     }
     LR_TRY(check_kind(file));
@@ -259,21 +242,15 @@ static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
     const int64_t plane = (int64_t)size[0] * size[1];
     for (int index = 0; index < 2; index++) {
         const char *at = lr_interfile_text(file, "image scaling factor", index);
-        if (at == NULL || *at != '{') {
-            continue;
-        }
+        if (at == NULL || *at != '{') continue;
         const struct lr_c_locale locale = lr_c_locale_enter();
         int count = 0;
         for (at++; *at != '}' && *at != '\0'; count++) {
             char *end;
             const double factor = strtod(at, &end);
-            if (end == at || !isfinite(factor)) {
-                break;
-            }
-            for (int64_t v = 0; count < size[2] && v < plane; v++) {
-                image->values[(size[2] - 1 - count) * plane + v] *=
-                    (float)factor; /* z is reversed */
-            }
+            if (end == at || !isfinite(factor)) break;
+            for (int64_t v = 0; count < size[2] && v < plane; v++)
+                image->values[(size[2] - 1 - count) * plane + v] *= (float)factor; /* z is reversed */
             at = end + strspn(end, " \t,");
         }
         lr_c_locale_leave(locale);
@@ -282,8 +259,7 @@ static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
                             "%s:%d: 'image scaling factor' must be one number, or a list {a, b, "
                             "...} of one for each "
                             "of the %d planes",
-                            file->path, lr_interfile_line(file, "image scaling factor", index),
-                            size[2]);
+                            file->path, lr_interfile_line(file, "image scaling factor", index), size[2]);
         }
     }
     return LR_OK;
@@ -295,9 +271,7 @@ static lr_image *read_image(const char *path, const lr_log *log)
     struct lr_voxels voxels = {0};
     struct lr_image_layout layout;
     lr_image *image = NULL;
-    if (lr_interfile_read(&file, path, log) != LR_OK) {
-        return NULL;
-    }
+    if (lr_interfile_read(&file, path, log) != LR_OK) return NULL;
     if (read_header(&file, &voxels, &layout) == LR_OK) {
         char *data_path = lr_interfile_data_path(&file);
         voxels.path = data_path;
@@ -323,9 +297,7 @@ static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
     struct lr_image_layout layout;
     LR_TRY(lr_interfile_read(&file, path, log));
     const lr_status status = read_header(&file, &voxels, &layout);
-    if (status == LR_OK) {
-        *grid = layout.grid;
-    }
+    if (status == LR_OK) *grid = layout.grid;
     lr_interfile_finish(&file);
     return status;
 }
@@ -351,8 +323,7 @@ static size_t print_axes(char *text, const lr_grid *grid, const double offset_mm
                                  "!matrix size [%d] := %d\n"
                                  "scaling factor (mm/pixel) [%d] := %.15g\n"
                                  "first pixel offset (mm) [%d] := %.15g\n",
-                                 k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1,
-                                 offset_mm[k] + 0.0); /* no -0 */
+                                 k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1, offset_mm[k] + 0.0); /* no -0 */
     }
     return used;
 }
@@ -425,15 +396,12 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
 {
     const bool castor = lr_path_ends(path, ".hdr");
     char *data_path = lr_path_with_ending(path, castor ? ".img" : ".v", log);
-    if (data_path == NULL) {
-        return LR_FAILED;
-    }
+    if (data_path == NULL) return LR_FAILED;
     const size_t room = 2 * header_room + strlen(data_path);
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
-        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_path_name(data_path),
-                                                          &image->grid);
+        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_path_name(data_path), &image->grid);
         const struct lr_image_pair pair = {path, data_path, header, {true, !castor, !castor}};
         status = lr_image_pair_write(&pair, image, log);
     }

@@ -29,16 +29,11 @@ static const struct lr_known_key known_keys[] = {
      "ElementDataFile",
      NULL, NULL},
     {LR_KEY_REFUSED, "ObjectType", "Image", "only images can be read"},
-    {LR_KEY_REFUSED, "CompressedData", "False|F|0",
-     "it is compressed: save it as plain, uncompressed binary numbers"},
-    {LR_KEY_REFUSED, "BinaryData", "True|T|1",
-     "it is written as text: save it as plain, uncompressed binary numbers"},
-    {LR_KEY_REFUSED, "ElementNumberOfChannels", "1",
-     "it is an image of several channels: save one of them"},
-    {LR_KEY_REFUSED, "ElementToIntensityFunctionSlope", "1",
-     "it is stored in units of its own: save its values"},
-    {LR_KEY_REFUSED, "ElementToIntensityFunctionOffset", "0",
-     "it is stored in units of its own: save its values"},
+    {LR_KEY_REFUSED, "CompressedData", "False|F|0", "it is compressed: save it as plain, uncompressed binary numbers"},
+    {LR_KEY_REFUSED, "BinaryData", "True|T|1", "it is written as text: save it as plain, uncompressed binary numbers"},
+    {LR_KEY_REFUSED, "ElementNumberOfChannels", "1", "it is an image of several channels: save one of them"},
+    {LR_KEY_REFUSED, "ElementToIntensityFunctionSlope", "1", "it is stored in units of its own: save its values"},
+    {LR_KEY_REFUSED, "ElementToIntensityFunctionOffset", "0", "it is stored in units of its own: save its values"},
     {LR_KEY_REFUSED, "HeaderSizePerSlice", "0", "its slices lie apart: save them as one block"},
     {LR_KEY_WARNED, "DistanceUnits", "mm|?", "lengths are taken for mm"},
     {LR_KEY_IDLE,
@@ -47,10 +42,8 @@ static const struct lr_known_key known_keys[] = {
      "ElementMax|ElementNBits|AcquisitionDate",
      NULL, NULL},
 };
-const struct lr_known_keys lr_metaimage_keys = {.format = "MetaImage headers",
-                                                .rows = known_keys,
-                                                .count =
-                                                    sizeof(known_keys) / sizeof(known_keys[0])};
+const struct lr_known_keys lr_metaimage_keys = {
+    .format = "MetaImage headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
 /* What a header says. */
 struct meta {
@@ -68,8 +61,7 @@ struct meta {
 
 static lr_status damaged(const struct meta *meta, const char *key, const char *value)
 {
-    return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, key,
-                    value);
+    return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, key, value);
 }
 
 /* `count` numbers between blanks. */
@@ -78,9 +70,7 @@ static bool scan_numbers(const char *value, int count, double *numbers)
     for (int k = 0; k < count; k++) {
         char *end = NULL;
         numbers[k] = strtod(value, &end);
-        if (end == value || !isfinite(numbers[k])) {
-            return false;
-        }
+        if (end == value || !isfinite(numbers[k])) return false;
         value = end;
     }
     return value[strspn(value, " \t")] == '\0';
@@ -89,13 +79,9 @@ static bool scan_numbers(const char *value, int count, double *numbers)
 static bool scan_whole(const char *value, int count, int64_t *numbers)
 {
     double found[3] = {0};
-    if (!scan_numbers(value, count, found)) {
-        return false;
-    }
+    if (!scan_numbers(value, count, found)) return false;
     for (int k = 0; k < count; k++) {
-        if (found[k] != floor(found[k]) || fabs(found[k]) > 1e15) {
-            return false;
-        }
+        if (found[k] != floor(found[k]) || fabs(found[k]) > 1e15) return false;
         numbers[k] = (int64_t)found[k];
     }
     return true;
@@ -131,44 +117,31 @@ static bool scan_type(struct meta *meta, const char *value)
 
 static bool is_one_of(const char *key, const char *a, const char *b, const char *c)
 {
-    return strcasecmp(key, a) == 0 || (b != NULL && strcasecmp(key, b) == 0) ||
-           (c != NULL && strcasecmp(key, c) == 0);
+    return strcasecmp(key, a) == 0 || (b != NULL && strcasecmp(key, b) == 0) || (c != NULL && strcasecmp(key, c) == 0);
 }
 
 static bool take_geometry(struct meta *meta, const char *key, const char *value)
 {
-    if (is_one_of(key, "NDims", NULL, NULL)) {
-        return scan_whole(value, 1, &meta->dims);
-    }
-    if (is_one_of(key, "DimSize", NULL, NULL)) {
-        return meta->dims != 3 || scan_whole(value, 3, meta->size);
-    }
-    if (is_one_of(key, "ElementSpacing", NULL, NULL)) {
+    if (is_one_of(key, "NDims", NULL, NULL)) return scan_whole(value, 1, &meta->dims);
+    if (is_one_of(key, "DimSize", NULL, NULL)) return meta->dims != 3 || scan_whole(value, 3, meta->size);
+    if (is_one_of(key, "ElementSpacing", NULL, NULL))
         return meta->dims != 3 || scan_numbers(value, 3, meta->spacing_mm);
-    }
-    if (is_one_of(key, "ElementSize", NULL, NULL)) { /* where there is no spacing */
+    if (is_one_of(key, "ElementSize", NULL, NULL)) /* where there is no spacing */
         return meta->dims != 3 || scan_numbers(value, 3, meta->element_mm);
-    }
-    if (is_one_of(key, "Offset", "Position", "Origin")) {
+    if (is_one_of(key, "Offset", "Position", "Origin"))
         return meta->dims != 3 || scan_numbers(value, 3, meta->offset_mm);
-    }
-    if (is_one_of(key, "TransformMatrix", "Orientation", "Rotation")) {
+    if (is_one_of(key, "TransformMatrix", "Orientation", "Rotation"))
         return meta->dims != 3 || scan_numbers(value, 9, meta->matrix);
-    }
     return true;
 }
 
 static bool take_content(struct meta *meta, const char *key, const char *value)
 {
-    if (is_one_of(key, "ElementType", NULL, NULL)) {
-        return scan_type(meta, value);
-    }
-    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL)) {
+    if (is_one_of(key, "ElementType", NULL, NULL)) return scan_type(meta, value);
+    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL))
         return scan_flag(value, &meta->type.big_endian);
-    }
-    if (is_one_of(key, "HeaderSize", NULL, NULL)) {
+    if (is_one_of(key, "HeaderSize", NULL, NULL))
         return scan_whole(value, 1, &meta->header_bytes) && meta->header_bytes >= -1;
-    }
     return true;
 }
 
@@ -182,61 +155,46 @@ static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *line
         char *next = end != NULL ? end + 1 : NULL;
         char *sign = strchr(line, '=');
         if (end == NULL || sign == NULL || sign > end) {
-            return lr_error(meta->log, LR_BAD_INPUT,
-                            "%s is no MetaImage: '%.32s' is not \"Key = value\"", meta->path, line);
+            return lr_error(meta->log, LR_BAD_INPUT, "%s is no MetaImage: '%.32s' is not \"Key = value\"", meta->path,
+                            line);
         }
         *end = '\0';
         *sign = '\0';
-        for (char *at = sign; at > line && (at[-1] == ' ' || at[-1] == '\t');) {
-            *--at = '\0';
-        }
+        for (char *at = sign; at > line && (at[-1] == ' ' || at[-1] == '\t');) *--at = '\0';
         char *value = sign + 1 + strspn(sign + 1, " \t");
-        for (size_t k = strlen(value); k > 0 && strchr(" \t\r", value[k - 1]) != NULL;) {
-            value[--k] = '\0';
-        }
+        for (size_t k = strlen(value); k > 0 && strchr(" \t\r", value[k - 1]) != NULL;) value[--k] = '\0';
         lines->lines[lines->count] = (struct lr_keyed_line){line, value, lines->count + 1, 0};
         lines->count++;
         if (strcasecmp(line, "ElementDataFile") == 0) {
-            if (isnan(meta->spacing_mm[0])) {
-                memcpy(meta->spacing_mm, meta->element_mm, sizeof(meta->spacing_mm));
-            }
+            if (isnan(meta->spacing_mm[0])) memcpy(meta->spacing_mm, meta->element_mm, sizeof(meta->spacing_mm));
             meta->local_data = next - text;
             meta->data_name = lr_copy_string(value, meta->log);
-            return meta->data_name != NULL ? lr_keyed_text_judge(lines, &lr_metaimage_keys)
-                                           : LR_FAILED;
+            return meta->data_name != NULL ? lr_keyed_text_judge(lines, &lr_metaimage_keys) : LR_FAILED;
         }
-        if (!take_geometry(meta, line, value) || !take_content(meta, line, value)) {
-            return damaged(meta, line, value);
-        }
+        if (!take_geometry(meta, line, value) || !take_content(meta, line, value)) return damaged(meta, line, value);
         line = next;
     }
-    return lr_error(meta->log, LR_BAD_INPUT,
-                    "%s is no whole MetaImage header: ElementDataFile is missing", meta->path);
+    return lr_error(meta->log, LR_BAD_INPUT, "%s is no whole MetaImage header: ElementDataFile is missing", meta->path);
 }
 
 /* What cannot be read. */
 static lr_status check(const struct meta *meta)
 {
-    if (meta->dims != 3) {
-        return lr_error(meta->log, LR_BAD_INPUT, "%s has %lld dimensions: need 3", meta->path,
-                        (long long)meta->dims);
-    }
+    if (meta->dims != 3)
+        return lr_error(meta->log, LR_BAD_INPUT, "%s has %lld dimensions: need 3", meta->path, (long long)meta->dims);
     for (int f = 0; f < 3; f++) {
         if (meta->size[f] < 1 || meta->size[f] > INT32_MAX) {
-            return lr_error(meta->log, LR_BAD_INPUT,
-                            "%s has size %lld along its axis %d: need 1 or more", meta->path,
+            return lr_error(meta->log, LR_BAD_INPUT, "%s has size %lld along its axis %d: need 1 or more", meta->path,
                             (long long)meta->size[f], f + 1);
         }
     }
     if (!lr_number_type_is_valid(&meta->type)) {
-        return lr_error(meta->log, LR_BAD_INPUT,
-                        "%s holds numbers of the type '%s': convert them to MET_FLOAT", meta->path,
-                        meta->type_name);
+        return lr_error(meta->log, LR_BAD_INPUT, "%s holds numbers of the type '%s': convert them to MET_FLOAT",
+                        meta->path, meta->type_name);
     }
-    if (strcmp(meta->data_name, "LIST") == 0 || strchr(meta->data_name, '%') != NULL ||
-        meta->data_name[0] == '\0') {
-        return lr_error(meta->log, LR_BAD_INPUT,
-                        "%s spreads its voxels over several files: save it as one", meta->path);
+    if (strcmp(meta->data_name, "LIST") == 0 || strchr(meta->data_name, '%') != NULL || meta->data_name[0] == '\0') {
+        return lr_error(meta->log, LR_BAD_INPUT, "%s spreads its voxels over several files: save it as one",
+                        meta->path);
     }
     return LR_OK;
 }
@@ -261,14 +219,10 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
         status = parse(meta, text, &lines);
         lr_c_locale_leave(locale);
     }
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
     free(text);
     free(lines.lines);
-    if (status == LR_OK) {
-        status = check(meta);
-    }
+    if (status == LR_OK) status = check(meta);
     if (status != LR_OK) {
         free(meta->data_name);
         meta->data_name = NULL;
@@ -282,9 +236,7 @@ static lr_status find_layout(const struct meta *meta, struct lr_image_layout *la
     struct lr_image_place place = {.path = meta->path, .field = "TransformMatrix"};
     for (int k = 0; k < 3; k++) {
         place.size[k] = (int)meta->size[k];
-        for (int f = 0; f < 3; f++) {
-            place.affine[k][f] = sign[k] * meta->matrix[3 * f + k] * meta->spacing_mm[f];
-        }
+        for (int f = 0; f < 3; f++) place.affine[k][f] = sign[k] * meta->matrix[3 * f + k] * meta->spacing_mm[f];
         place.affine[k][3] = sign[k] * meta->offset_mm[k];
     }
     return lr_image_layout_find(&place, layout, meta->log);
@@ -296,26 +248,21 @@ static lr_status find_layout(const struct meta *meta, struct lr_image_layout *la
 static char *data_path_of(const struct meta *meta)
 {
     const char *name = meta->data_name;
-    if (strcasecmp(name, "LOCAL") == 0) {
-        return lr_copy_string(meta->path, meta->log);
-    }
+    if (strcasecmp(name, "LOCAL") == 0) return lr_copy_string(meta->path, meta->log);
     return lr_path_beside(meta->path, name, meta->log);
 }
 
 static lr_image *read_values(const struct meta *meta, const struct lr_image_layout *layout)
 {
     char *path = data_path_of(meta);
-    if (path == NULL) {
-        return NULL;
-    }
+    if (path == NULL) return NULL;
     struct lr_voxels voxels = {path, meta->type, 0, 1.0, 0.0};
     if (strcasecmp(meta->data_name, "LOCAL") == 0) {
         voxels.offset_bytes = meta->local_data;
     } else if (meta->header_bytes > 0) {
         voxels.offset_bytes = meta->header_bytes;
     } else if (meta->header_bytes < 0) { /* the voxels end with the file */
-        const int64_t rest =
-            lr_file_length(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
+        const int64_t rest = lr_file_length(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
         voxels.offset_bytes = rest > 0 ? rest : 0;
     }
     struct lr_discreet_log discreet;
@@ -329,9 +276,7 @@ static lr_image *read_image(const char *path, const lr_log *log)
 {
     struct meta meta;
     struct lr_image_layout layout;
-    if (read_meta(&meta, path, log) != LR_OK) {
-        return NULL;
-    }
+    if (read_meta(&meta, path, log) != LR_OK) return NULL;
     lr_image *image = find_layout(&meta, &layout) == LR_OK ? read_values(&meta, &layout) : NULL;
     free(meta.data_name);
     return image;
@@ -343,9 +288,7 @@ static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
     struct lr_image_layout layout;
     LR_TRY(read_meta(&meta, path, log));
     const lr_status status = find_layout(&meta, &layout);
-    if (status == LR_OK) {
-        *grid = layout.grid;
-    }
+    if (status == LR_OK) *grid = layout.grid;
     free(meta.data_name);
     return status;
 }
@@ -375,19 +318,17 @@ static void print_header(char *text, size_t room, const char *data_name, const l
              "DimSize = %d %d %d\n"
              "ElementType = MET_FLOAT\n"
              "ElementDataFile = %s\n",
-             offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], grid->size[0],
-             grid->size[1], grid->size[2], data_name);
+             offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], grid->size[0], grid->size[1],
+             grid->size[2], data_name);
     lr_c_locale_leave(locale);
 }
 
-static lr_status write_local(const char *path, const char *header, const lr_image *image,
-                             const lr_log *log)
+static lr_status write_local(const char *path, const char *header, const lr_image *image, const lr_log *log)
 {
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
-    if (lr_output_write(&output, header, strlen(header)) == LR_OK) {
+    if (lr_output_write(&output, header, strlen(header)) == LR_OK)
         (void)lr_voxels_write(&output, image, (bool[3]){true, true, false});
-    }
     return lr_output_finish(&output);
 }
 
@@ -395,17 +336,14 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
 {
     const bool local = lr_path_ends(path, ".mha");
     char *data_path = lr_path_with_ending(path, ".raw", log);
-    if (data_path == NULL) {
-        return LR_FAILED;
-    }
+    if (data_path == NULL) return LR_FAILED;
     const size_t room = 2048 + strlen(data_path);
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
         print_header(header, room, local ? "LOCAL" : lr_path_name(data_path), &image->grid);
         const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
-        status =
-            local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);
+        status = local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);
     }
     free(header);
     free(data_path);

@@ -52,42 +52,33 @@ static lr_status read_header(struct source *source)
                         errno != 0 ? lr_error_text(errno, text) : "its compression is damaged");
     }
     if (got != header_bytes) {
-        return lr_error(
-            source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
-            lr_other_kind(source->path, LR_FILE_IMAGE, ": it ends within the header of 348 bytes"));
+        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
+                        lr_other_kind(source->path, LR_FILE_IMAGE, ": it ends within the header of 348 bytes"));
     }
     int32_t size = header->sizeof_hdr;
     if (size != header_bytes) {
         nifti_swap_4bytes(1, &size);
         source->swapped = true;
     }
-    if (size == 540 || header->sizeof_hdr == 540) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s is a NIfTI-2 image: convert it to NIfTI-1",
-                        source->path);
-    }
+    if (size == 540 || header->sizeof_hdr == 540)
+        return lr_error(source->log, LR_BAD_INPUT, "%s is a NIfTI-2 image: convert it to NIfTI-1", source->path);
     if (size == header_bytes && memcmp(header->magic, "ni1", 4) == 0) {
         return lr_error(source->log, LR_BAD_INPUT,
-                        "%s is the header of a .hdr/.img pair: convert it to a single .nii file",
-                        source->path);
+                        "%s is the header of a .hdr/.img pair: convert it to a single .nii file", source->path);
     }
     if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
-        return lr_error(
-            source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
-            lr_other_kind(source->path, LR_FILE_IMAGE, ": images are .nii or .nii.gz files"));
+        return lr_error(source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
+                        lr_other_kind(source->path, LR_FILE_IMAGE, ": images are .nii or .nii.gz files"));
     }
-    if (source->swapped) {
-        swap_nifti_header(header, 1);
-    }
+    if (source->swapped) swap_nifti_header(header, 1);
     return LR_OK;
 }
 
 static lr_status read_sizes(struct source *source)
 {
     const short *dim = source->header.dim;
-    if (dim[0] < 1 || dim[0] > 7) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3",
-                        source->path, dim[0]);
-    }
+    if (dim[0] < 1 || dim[0] > 7)
+        return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3", source->path, dim[0]);
     for (int f = 1; f <= dim[0]; f++) {
         if (dim[f] <= 0) {
             return lr_error(source->log, LR_BAD_INPUT,
@@ -97,18 +88,16 @@ static lr_status read_sizes(struct source *source)
         }
         if (dim[f] > 1 && (f > 4 || (f == 4 && source->frame == 0))) {
             return lr_error(source->log, LR_BAD_INPUT,
-                            "%s holds %d volumes along its axis %d: split it and give one volume",
-                            source->path, dim[f], f);
+                            "%s holds %d volumes along its axis %d: split it and give one volume", source->path, dim[f],
+                            f);
         }
     }
     source->frames = dim[0] > 3 ? dim[4] : 1;
     if (source->frame > source->frames) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s has no frame %d: it has %d", source->path,
-                        source->frame, source->frames);
+        return lr_error(source->log, LR_BAD_INPUT, "%s has no frame %d: it has %d", source->path, source->frame,
+                        source->frames);
     }
-    for (int f = 0; f < 3; f++) {
-        source->layout.size[f] = f < dim[0] ? dim[f + 1] : 1;
-    }
+    for (int f = 0; f < 3; f++) source->layout.size[f] = f < dim[0] ? dim[f + 1] : 1;
     return LR_OK;
 }
 
@@ -118,12 +107,9 @@ static lr_status read_sizes(struct source *source)
 static double unit_mm(const nifti_1_header *header)
 {
     switch (XYZT_TO_SPACE(header->xyzt_units)) {
-    case NIFTI_UNITS_METER:
-        return 1000.0;
-    case NIFTI_UNITS_MICRON:
-        return 1e-3;
-    default:
-        return 1.0;
+    case NIFTI_UNITS_METER: return 1000.0;
+    case NIFTI_UNITS_MICRON: return 1e-3;
+    default: return 1.0;
     }
 }
 
@@ -135,9 +121,7 @@ static double shortest_decimal(float value)
         char text[32];
         snprintf(text, sizeof(text), "%.*e", digits - 1, (double)value);
         const double decimal = strtod(text, NULL);
-        if ((float)decimal == value) {
-            return decimal;
-        }
+        if ((float)decimal == value) return decimal;
     }
     return (double)value;
 }
@@ -155,10 +139,9 @@ static void read_affine(const struct source *source, double affine[3][4])
     } else {
         const bool turned = h->qform_code > 0;
         matrix = nifti_quatern_to_mat44(
-            turned ? h->quatern_b : 0.0f, turned ? h->quatern_c : 0.0f,
-            turned ? h->quatern_d : 0.0f, turned ? h->qoffset_x : 0.0f,
-            turned ? h->qoffset_y : 0.0f, turned ? h->qoffset_z : 0.0f, h->pixdim[1], h->pixdim[2],
-            h->dim[0] < 3 && h->pixdim[3] <= 0.0f ? h->pixdim[1] : h->pixdim[3],
+            turned ? h->quatern_b : 0.0f, turned ? h->quatern_c : 0.0f, turned ? h->quatern_d : 0.0f,
+            turned ? h->qoffset_x : 0.0f, turned ? h->qoffset_y : 0.0f, turned ? h->qoffset_z : 0.0f, h->pixdim[1],
+            h->pixdim[2], h->dim[0] < 3 && h->pixdim[3] <= 0.0f ? h->pixdim[1] : h->pixdim[3],
             turned && h->pixdim[0] < 0.0f ? -1.0f : 1.0f);
         if (!turned) {
             lr_warn(source->log,
@@ -167,18 +150,14 @@ static void read_affine(const struct source *source, double affine[3][4])
                     source->path);
         }
     }
-    for (int k = 0; k < 3; k++) {
-        for (int f = 0; f < 4; f++) {
-            affine[k][f] = unit_mm(h) * shortest_decimal(matrix.m[k][f]);
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        for (int f = 0; f < 4; f++) affine[k][f] = unit_mm(h) * shortest_decimal(matrix.m[k][f]);
 }
 
 static lr_status read_layout(struct source *source)
 {
     const int *size = source->layout.size;
-    struct lr_image_place place = {
-        .path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
+    struct lr_image_place place = {.path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
     read_affine(source, place.affine);
     return lr_image_layout_find(&place, &source->layout, source->log);
 }
@@ -187,32 +166,20 @@ static lr_status read_layout(struct source *source)
 static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
 {
     *source = (struct source){.path = path, .log = log, .frame = frame};
-    if (path == NULL || path[0] == '\0') {
-        return lr_error(log, LR_USAGE, "an image file needs a name");
-    }
+    if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an image file needs a name");
     FILE *file = lr_file_open(path, "the image ", log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
+    if (file == NULL) return LR_BAD_INPUT;
     const int number = dup(fileno(file));
     fclose(file);
     source->file = number >= 0 ? gzdopen(number, "rb") : NULL;
     if (source->file == NULL) {
-        if (number >= 0) {
-            close(number);
-        }
+        if (number >= 0) close(number);
         return lr_error(log, LR_FAILED, "no memory to read the image %s", path);
     }
     lr_status status = read_header(source);
-    if (status == LR_OK) {
-        status = read_sizes(source);
-    }
-    if (status == LR_OK) {
-        status = read_layout(source);
-    }
-    if (status != LR_OK) {
-        gzclose(source->file);
-    }
+    if (status == LR_OK) status = read_sizes(source);
+    if (status == LR_OK) status = read_layout(source);
+    if (status != LR_OK) gzclose(source->file);
     return status;
 }
 
@@ -224,12 +191,11 @@ static struct lr_number_type type_of(const struct source *source)
     static const struct {
         int datatype;
         struct lr_number_type type;
-    } known[] = {
-        {DT_UINT8, {LR_KIND_UNSIGNED, 1, false}},  {DT_INT8, {LR_KIND_SIGNED, 1, false}},
-        {DT_UINT16, {LR_KIND_UNSIGNED, 2, false}}, {DT_INT16, {LR_KIND_SIGNED, 2, false}},
-        {DT_UINT32, {LR_KIND_UNSIGNED, 4, false}}, {DT_INT32, {LR_KIND_SIGNED, 4, false}},
-        {DT_UINT64, {LR_KIND_UNSIGNED, 8, false}}, {DT_INT64, {LR_KIND_SIGNED, 8, false}},
-        {DT_FLOAT32, {LR_KIND_FLOAT, 4, false}},   {DT_FLOAT64, {LR_KIND_FLOAT, 8, false}}};
+    } known[] = {{DT_UINT8, {LR_KIND_UNSIGNED, 1, false}},  {DT_INT8, {LR_KIND_SIGNED, 1, false}},
+                 {DT_UINT16, {LR_KIND_UNSIGNED, 2, false}}, {DT_INT16, {LR_KIND_SIGNED, 2, false}},
+                 {DT_UINT32, {LR_KIND_UNSIGNED, 4, false}}, {DT_INT32, {LR_KIND_SIGNED, 4, false}},
+                 {DT_UINT64, {LR_KIND_UNSIGNED, 8, false}}, {DT_INT64, {LR_KIND_SIGNED, 8, false}},
+                 {DT_FLOAT32, {LR_KIND_FLOAT, 4, false}},   {DT_FLOAT64, {LR_KIND_FLOAT, 8, false}}};
     const unsigned one = 1;
     const bool little_host = *(const unsigned char *)&one == 1;
     struct lr_number_type type = {LR_KIND_NONE, 0, source->swapped == little_host};
@@ -259,18 +225,14 @@ static lr_status read_line(struct source *source, struct line *line, int64_t num
         const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
         int error = Z_OK;
         const char *why = gzerror(source->file, &error);
-        if (error == Z_ERRNO) {
-            return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
-        }
+        if (error == Z_ERRNO) return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s is truncated or damaged: its values end in line %lld of %lld: get it "
                         "again",
                         source->path, (long long)number + 1, (long long)total);
     }
     lr_numbers_convert(&line->type, line->raw, count, line->numbers);
-    for (int n = 0; n < count; n++) {
-        line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
-    }
+    for (int n = 0; n < count; n++) line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
     return LR_OK;
 }
 
@@ -279,9 +241,7 @@ static lr_status check_end(struct source *source)
 {
     char rest[4096];
     int got = 0;
-    if (gzdirect(source->file)) {
-        return LR_OK;
-    }
+    if (gzdirect(source->file)) return LR_OK;
     do {
         got = gzread(source->file, rest, sizeof(rest));
     } while (got > 0);
@@ -326,9 +286,8 @@ static lr_status seek_values(struct source *source, struct line *line)
     const nifti_1_header *header = &source->header;
     line->type = type_of(source);
     if (!lr_number_type_is_valid(&line->type)) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s holds numbers of the type %s: convert them to float32", source->path,
-                        nifti_datatype_string(header->datatype));
+        return lr_error(source->log, LR_BAD_INPUT, "%s holds numbers of the type %s: convert them to float32",
+                        source->path, nifti_datatype_string(header->datatype));
     }
     const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
     line->slope = scaled ? (double)header->scl_slope : 1.0;
@@ -341,10 +300,8 @@ static lr_status seek_values(struct source *source, struct line *line)
                         source->path, offset);
     }
     const double begin = offset + volume_bytes(source) * frames_before(source);
-    if (gzseek(source->file, (z_off_t)begin, SEEK_SET) < 0) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g",
-                        source->path, begin);
-    }
+    if (gzseek(source->file, (z_off_t)begin, SEEK_SET) < 0)
+        return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g", source->path, begin);
     return LR_OK;
 }
 
@@ -354,9 +311,7 @@ static bool expands_to(struct source *source, int64_t bytes)
     char piece[16384];
     int got = 0;
     gzrewind(source->file);
-    while (bytes > 0 && (got = gzread(source->file, piece, sizeof(piece))) > 0) {
-        bytes -= got;
-    }
+    while (bytes > 0 && (got = gzread(source->file, piece, sizeof(piece))) > 0) bytes -= got;
     gzrewind(source->file);
     return bytes <= 0;
 }
@@ -367,19 +322,14 @@ static lr_status check_bytes(struct source *source)
 {
     const int *size = source->layout.size;
     const double offset = (double)source->header.vox_offset;
-    const double wanted = (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) +
-                          volume_bytes(source) * (frames_before(source) + 1);
+    const double wanted =
+        (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) + volume_bytes(source) * (frames_before(source) + 1);
     struct stat facts;
-    if (stat(source->path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
-        wanted <= (double)facts.st_size) {
-        return LR_OK;
-    }
+    if (stat(source->path, &facts) != 0 || !S_ISREG(facts.st_mode) || wanted <= (double)facts.st_size) return LR_OK;
     const bool packed = gzdirect(source->file) == 0;
     if (packed && (wanted <= usual_expansion * (double)facts.st_size ||
-                   (wanted <= most_expansion * (double)facts.st_size &&
-                    expands_to(source, (int64_t)wanted)))) {
+                   (wanted <= most_expansion * (double)facts.st_size && expands_to(source, (int64_t)wanted))))
         return LR_OK;
-    }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s is truncated or damaged: its header promises %d x %d x %d voxels, %.4g "
                     "bytes, and it has %lld%s: get it again",
@@ -395,9 +345,7 @@ static lr_status read_values(struct source *source, lr_image *image)
     line.raw = lr_alloc(count, (size_t)line.type.bytes, "a line of voxels", source->log);
     line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
     lr_status status = LR_FAILED;
-    if (line.raw != NULL && line.numbers != NULL) {
-        status = read_lines(source, &line, image);
-    }
+    if (line.raw != NULL && line.numbers != NULL) status = read_lines(source, &line, image);
     free(line.raw);
     free(line.numbers);
     return status;
@@ -417,9 +365,7 @@ static void fill_header(nifti_1_header *header, const lr_grid *grid)
         rows[k][k] = (float)grid->voxel_mm[k];
         rows[k][3] = (float)grid->origin_mm[k];
     }
-    for (int k = 4; k < 8; k++) {
-        header->dim[k] = 1;
-    }
+    for (int k = 4; k < 8; k++) header->dim[k] = 1;
     header->qoffset_x = (float)grid->origin_mm[0];
     header->qoffset_y = (float)grid->origin_mm[1];
     header->qoffset_z = (float)grid->origin_mm[2];
@@ -442,12 +388,8 @@ static lr_status write_parts(struct lr_output *output, bool compressed, const lr
     const size_t bytes = (size_t)lr_grid_num_voxels(&image->grid) * sizeof(float);
     const struct lr_piece pieces[] = {
         {&header, header_bytes}, {no_extensions, sizeof(no_extensions)}, {image->values, bytes}};
-    if (compressed) {
-        return lr_output_deflate(output, pieces, 3);
-    }
-    for (int n = 0; n < 3; n++) {
-        LR_TRY(lr_output_write(output, pieces[n].bytes, pieces[n].count));
-    }
+    if (compressed) return lr_output_deflate(output, pieces, 3);
+    for (int n = 0; n < 3; n++) LR_TRY(lr_output_write(output, pieces[n].bytes, pieces[n].count));
     return LR_OK;
 }
 
@@ -456,11 +398,8 @@ static lr_status write_parts(struct lr_output *output, bool compressed, const lr
 static lr_image *read_frame(const char *path, int frame, const lr_log *log)
 {
     struct source source;
-    if (open_source(&source, path, frame, log) != LR_OK) {
-        return NULL;
-    }
-    lr_image *image =
-        check_bytes(&source) == LR_OK ? lr_image_create(&source.layout.grid, log) : NULL;
+    if (open_source(&source, path, frame, log) != LR_OK) return NULL;
+    lr_image *image = check_bytes(&source) == LR_OK ? lr_image_create(&source.layout.grid, log) : NULL;
     if (image != NULL && read_values(&source, image) != LR_OK) {
         lr_image_destroy(image);
         image = NULL;
@@ -477,9 +416,7 @@ static lr_image *read_image(const char *path, const lr_log *log)
 static int count_frames(const char *path)
 {
     struct source source;
-    if (open_source(&source, path, 1, NULL) != LR_OK) {
-        return 0;
-    }
+    if (open_source(&source, path, 1, NULL) != LR_OK) return 0;
     gzclose(source.file);
     return source.frames;
 }
@@ -497,8 +434,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
 {
     for (int k = 0; k < 3; k++) {
         if (image->grid.size[k] > max_nifti_size) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path,
+            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path,
                             image->grid.size[k], "xyz"[k], max_nifti_size);
         }
     }

@@ -20,8 +20,7 @@ int64_t lr_file_length(const char *path)
 
 /* --- reading --- */
 
-static lr_status check_length(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
-                              const lr_log *log)
+static lr_status check_length(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log)
 {
     const int64_t count = lr_grid_num_voxels(&layout->grid);
     const int64_t found = lr_file_length(voxels->path);
@@ -32,14 +31,12 @@ static lr_status check_length(const struct lr_voxels *voxels, const struct lr_im
         return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path,
                         there ? "it is no plain file" : lr_error_text(errno, text));
     }
-    if (voxels->offset_bytes > found ||
-        (found - voxels->offset_bytes) / voxels->type.bytes < count) {
+    if (voxels->offset_bytes > found || (found - voxels->offset_bytes) / voxels->type.bytes < count) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s is truncated: %d x %d x %d voxels of %d bytes are %lld bytes, and "
                         "from byte %lld on it has fewer, %lld in all: get it again",
-                        voxels->path, layout->size[0], layout->size[1], layout->size[2],
-                        voxels->type.bytes, (long long)(count * voxels->type.bytes),
-                        (long long)voxels->offset_bytes, (long long)found);
+                        voxels->path, layout->size[0], layout->size[1], layout->size[2], voxels->type.bytes,
+                        (long long)(count * voxels->type.bytes), (long long)voxels->offset_bytes, (long long)found);
     }
     return LR_OK;
 }
@@ -50,65 +47,52 @@ struct line {
     double *numbers;
 };
 
-static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
-                            FILE *file, const struct line *line, lr_image *image, const lr_log *log)
+static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout, FILE *file,
+                            const struct line *line, lr_image *image, const lr_log *log)
 {
     const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
     struct lr_byte_order order = {0, 0};
     for (int64_t n = 0; n < (int64_t)layout->size[1] * layout->size[2]; n++) {
-        if (fread(line->raw, 1, bytes, file) != bytes) {
+        if (fread(line->raw, 1, bytes, file) != bytes)
             return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", voxels->path);
-        }
         lr_numbers_convert(&voxels->type, line->raw, layout->size[0], line->numbers);
         lr_byte_order_watch(&order, &voxels->type, line->raw, line->numbers, layout->size[0]);
         for (int k = 0; k < layout->size[0]; k++) {
-            if (!isfinite(line->numbers[k]) && lr_byte_order_is_wrong(&order)) {
+            if (!isfinite(line->numbers[k]) && lr_byte_order_is_wrong(&order))
                 return lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
-            }
             line->numbers[k] = line->numbers[k] * voxels->slope + voxels->intercept;
         }
         const struct lr_image_line put = {
-            voxels->path,
-            line->numbers,
-            {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
+            voxels->path, line->numbers, {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
         LR_TRY(lr_image_layout_put(layout, &put, image, log));
     }
-    return !lr_byte_order_is_wrong(&order)
-               ? LR_OK
-               : lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
+    return !lr_byte_order_is_wrong(&order) ? LR_OK
+                                           : lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
 }
 
-static lr_status read_values(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
-                             lr_image *image, const lr_log *log)
+static lr_status read_values(const struct lr_voxels *voxels, const struct lr_image_layout *layout, lr_image *image,
+                             const lr_log *log)
 {
     FILE *file = fopen(voxels->path, "rb");
     if (file == NULL || fseeko(file, (off_t)voxels->offset_bytes, SEEK_SET) != 0) {
         char text[128];
-        if (file != NULL) {
-            fclose(file);
-        }
-        return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path,
-                        lr_error_text(errno, text));
+        if (file != NULL) fclose(file);
+        return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path, lr_error_text(errno, text));
     }
     const int64_t count = layout->size[0];
     struct line line = {.raw = lr_alloc(count, (size_t)voxels->type.bytes, "a line of voxels", log),
                         .numbers = lr_alloc(count, sizeof(double), "a line of voxels", log)};
     lr_status status = LR_FAILED;
-    if (line.raw != NULL && line.numbers != NULL) {
-        status = read_lines(voxels, layout, file, &line, image, log);
-    }
+    if (line.raw != NULL && line.numbers != NULL) status = read_lines(voxels, layout, file, &line, image, log);
     free(line.raw);
     free(line.numbers);
     fclose(file);
     return status;
 }
 
-lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
-                         const lr_log *log)
+lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout, const lr_log *log)
 {
-    if (check_length(voxels, layout, log) != LR_OK) {
-        return NULL;
-    }
+    if (check_length(voxels, layout, log) != LR_OK) return NULL;
     lr_image *image = lr_image_create(&layout->grid, log);
     if (image != NULL && read_values(voxels, layout, image, log) != LR_OK) {
         lr_image_destroy(image);
@@ -129,10 +113,9 @@ lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const
     for (int64_t n = 0; n < count; n++) {
         const int x = (int)(n % size[0]), y = (int)(n / size[0] % size[1]);
         const int z = (int)(n / size[0] / size[1]);
-        const int64_t row =
-            (reversed[0] ? size[0] - 1 - x : x) +
-            (int64_t)size[0] * ((reversed[1] ? size[1] - 1 - y : y) +
-                                (int64_t)size[1] * (reversed[2] ? size[2] - 1 - z : z));
+        const int64_t row = (reversed[0] ? size[0] - 1 - x : x) +
+                            (int64_t)size[0] * ((reversed[1] ? size[1] - 1 - y : y) +
+                                                (int64_t)size[1] * (reversed[2] ? size[2] - 1 - z : z));
         lr_float_bytes(image->values[row], bytes + 4 * used++);
         if (used == piece || n == count - 1) {
             LR_TRY(lr_output_write(output, bytes, 4 * (size_t)used));
@@ -142,8 +125,7 @@ lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const
     return LR_OK;
 }
 
-lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image,
-                              const lr_log *log)
+lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image, const lr_log *log)
 {
     struct lr_output header, data;
     LR_TRY(lr_output_open(&data, pair->data_path, log));

@@ -16,38 +16,29 @@ static bool is_projdata(const char *path)
 static lr_status refuse_bins(const char *path, const lr_log *log)
 {
     return path != NULL && lr_path_ends(path, ".s")
-               ? lr_error(log, LR_BAD_INPUT,
-                          "%s holds bins without saying which: name the header, which ends in .hs",
+               ? lr_error(log, LR_BAD_INPUT, "%s holds bins without saying which: name the header, which ends in .hs",
                           path)
                : LR_OK;
 }
 
 lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
-    if (refuse_bins(path, log) != LR_OK) {
-        return NULL;
-    }
-    return is_projdata(path) ? lr_lor_projdata_read(path, lors, log)
-                             : lr_lor_hdf5_read(path, lors, log);
+    if (refuse_bins(path, log) != LR_OK) return NULL;
+    return is_projdata(path) ? lr_lor_projdata_read(path, lors, log) : lr_lor_hdf5_read(path, lors, log);
 }
 
-lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink,
-                           const lr_log *log)
+lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink, const lr_log *log)
 {
     LR_TRY(refuse_bins(path, log));
-    if (!is_projdata(path)) {
-        return lr_lor_hdf5_scan(path, lors, sink, log);
-    }
+    if (!is_projdata(path)) return lr_lor_hdf5_scan(path, lors, sink, log);
     lr_lor_data *all = lr_lor_projdata_read(path, lors, log);
     const lr_status status = all != NULL ? sink->take(sink->user, all, 0) : LR_BAD_INPUT;
     lr_lor_data_destroy(all);
     return status;
 }
 
-lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
-                            const lr_log *log)
+lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
 {
     LR_TRY(lr_lor_file_check("the LOR data to be written", lors, data, log));
-    return is_projdata(path) ? lr_lor_projdata_write(path, lors, data, log)
-                             : lr_lor_hdf5_write(path, lors, data, log);
+    return is_projdata(path) ? lr_lor_projdata_write(path, lors, data, log) : lr_lor_hdf5_write(path, lors, data, log);
 }

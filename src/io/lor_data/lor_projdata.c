@@ -59,9 +59,7 @@ static int find_lors(const struct reader *reader, int num_pairs, const struct lr
             int32_t crystals[2];
             lr_sinogram_crystals(&projdata->rings, places, reader->pairs[k], crystals);
             const int64_t lor = lr_lors_number(reader->lors, crystals[0], crystals[1]);
-            if (lor >= 0 && lr_lors_in_coincidence(reader->lors, lor)) {
-                reader->found[count++] = lor;
-            }
+            if (lor >= 0 && lr_lors_in_coincidence(reader->lors, lor)) reader->found[count++] = lor;
         }
     }
     return count;
@@ -75,11 +73,10 @@ static void keep(struct reader *reader, double value, int count)
     }
     for (int k = 0; k < count; k++) {
         const double share = value / count;
-        if (reader->dense != NULL) {
+        if (reader->dense != NULL)
             reader->dense->values[reader->found[k]] += (float)share;
-        } else if (reader->list != NULL) {
+        else if (reader->list != NULL)
             reader->list[reader->listed++] = (struct count){reader->found[k], share};
-        }
     }
     reader->bins++;
     reader->num_lors += count;
@@ -90,35 +87,27 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
 {
     const struct lr_projdata *projdata = &reader->projdata;
     const size_t bytes = (size_t)projdata->num_t * (size_t)reader->file.type.bytes;
-    if (fread(reader->raw, 1, bytes, file) != bytes) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read to its end",
-                        reader->file.data_path);
-    }
+    if (fread(reader->raw, 1, bytes, file) != bytes)
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read to its end", reader->file.data_path);
     lr_numbers_convert(&reader->file.type, reader->raw, projdata->num_t, reader->line);
-    lr_byte_order_watch(&reader->order, &reader->file.type, reader->raw, reader->line,
-                        projdata->num_t);
+    lr_byte_order_watch(&reader->order, &reader->file.type, reader->raw, reader->line, projdata->num_t);
     for (int n = 0; n < projdata->num_t; n++) {
         const double value = reader->line[n] * reader->file.scale;
         const struct lr_sinogram_bin bin = {view, projdata->first_t + n};
-        if (!isfinite((float)value) && lr_byte_order_is_wrong(&reader->order)) {
-            return lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER,
-                            reader->file.data_path);
-        }
+        if (!isfinite((float)value) && lr_byte_order_is_wrong(&reader->order))
+            return lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, reader->file.data_path);
         if (!isfinite((float)value)) {
             return lr_error(reader->log, LR_BAD_INPUT,
                             "%s: holds %g in view %d, tangential position %d: values must be "
                             "finite",
                             reader->file.data_path, value, view, bin.t);
         }
-        if (value != 0.0) {
-            keep(reader, value, find_lors(reader, num_pairs, &bin));
-        }
+        if (value != 0.0) keep(reader, value, find_lors(reader, num_pairs, &bin));
     }
     return LR_OK;
 }
 
-static lr_status take_segment(struct reader *reader, FILE *file,
-                              const struct lr_projdata_segment *segment)
+static lr_status take_segment(struct reader *reader, FILE *file, const struct lr_projdata_segment *segment)
 {
     const struct lr_projdata *projdata = &reader->projdata;
     const int outer = projdata->by_view ? projdata->views : segment->num_axial;
@@ -139,18 +128,15 @@ static lr_status take_all(struct reader *reader)
     FILE *file = fopen(reader->file.data_path, "rb");
     if (file == NULL || fseeko(file, (off_t)reader->file.offset_bytes, SEEK_SET) != 0) {
         char text[128];
-        if (file != NULL) {
-            fclose(file);
-        }
-        return lr_error(reader->log, LR_BAD_INPUT, "cannot open the bins %s: %s",
-                        reader->file.data_path, lr_error_text(errno, text));
+        if (file != NULL) fclose(file);
+        return lr_error(reader->log, LR_BAD_INPUT, "cannot open the bins %s: %s", reader->file.data_path,
+                        lr_error_text(errno, text));
     }
     reader->bins = reader->num_lors = reader->left_out = reader->listed = 0;
     reader->left_out_sum = 0.0;
     lr_status status = LR_OK;
-    for (int k = 0; k < reader->projdata.num_segments && status == LR_OK; k++) {
+    for (int k = 0; k < reader->projdata.num_segments && status == LR_OK; k++)
         status = take_segment(reader, file, &reader->projdata.segments[k]);
-    }
     fclose(file);
     return status;
 }
@@ -164,15 +150,15 @@ static lr_status check_length(const struct reader *reader)
     const int64_t found = lr_file_length(file->data_path);
     if (found < 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "cannot open the bins %s that %s names: it is missing or no plain file",
-                        file->data_path, reader->path);
+                        "cannot open the bins %s that %s names: it is missing or no plain file", file->data_path,
+                        reader->path);
     }
     if (file->offset_bytes > found || (found - file->offset_bytes) / file->type.bytes < bins) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s is truncated: %lld bins of %d bytes after byte %lld do not fit into "
                         "its %lld bytes: get it again",
-                        file->data_path, (long long)bins, file->type.bytes,
-                        (long long)file->offset_bytes, (long long)found);
+                        file->data_path, (long long)bins, file->type.bytes, (long long)file->offset_bytes,
+                        (long long)found);
     }
     return LR_OK;
 }
@@ -219,8 +205,8 @@ static lr_status report(const struct reader *reader)
         lr_warn(reader->log,
                 "%s: %lld of %lld bins with counts, %g in all, are of no two crystals of %s in "
                 "coincidence: they are left out",
-                reader->path, (long long)reader->left_out, (long long)reader->bins,
-                reader->left_out_sum, reader->lors->scanner->name);
+                reader->path, (long long)reader->left_out, (long long)reader->bins, reader->left_out_sum,
+                reader->lors->scanner->name);
     }
     if (reader->most_found > 1) {
         lr_warn(reader->log,
@@ -246,9 +232,7 @@ static lr_lor_data *make_sparse(struct reader *reader)
 {
     qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_counts);
     lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
-    if (data == NULL) {
-        return NULL;
-    }
+    if (data == NULL) return NULL;
     data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
     data->values = lr_alloc(reader->listed, sizeof(*data->values), "LOR data", reader->log);
     if (data->index == NULL || data->values == NULL) {
@@ -267,12 +251,9 @@ static lr_lor_data *make_sparse(struct reader *reader)
 /* Twice through the file: how much there is, then where it goes. */
 static lr_lor_data *read_data(struct reader *reader)
 {
-    if (take_all(reader) != LR_OK || report(reader) != LR_OK) {
-        return NULL;
-    }
+    if (take_all(reader) != LR_OK || report(reader) != LR_OK) return NULL;
     if (lr_byte_order_is_wrong(&reader->order)) {
-        (void)lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER,
-                       reader->file.data_path);
+        (void)lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, reader->file.data_path);
         return NULL;
     }
     if (reader->num_lors > reader->lors->count / 6) {
@@ -294,19 +275,15 @@ static bool take_room(struct reader *reader)
     reader->raw = lr_alloc(projdata->num_t, (size_t)reader->file.type.bytes, "bins", reader->log);
     reader->line = lr_alloc(projdata->num_t, sizeof(*reader->line), "bins", reader->log);
     reader->pairs = lr_alloc(pairs, sizeof(*reader->pairs), "ring pairs", reader->log);
-    reader->found =
-        lr_alloc(pairs * projdata->mashing, sizeof(*reader->found), "LORs", reader->log);
-    return reader->raw != NULL && reader->line != NULL && reader->pairs != NULL &&
-           reader->found != NULL;
+    reader->found = lr_alloc(pairs * projdata->mashing, sizeof(*reader->found), "LORs", reader->log);
+    return reader->raw != NULL && reader->line != NULL && reader->pairs != NULL && reader->found != NULL;
 }
 
 lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
     struct reader reader = {.path = path, .lors = lors, .log = log};
     lr_lor_data *data = NULL;
-    if (lr_projdata_read(&reader.projdata, &reader.file, path, lors->scanner, log) != LR_OK) {
-        return NULL;
-    }
+    if (lr_projdata_read(&reader.projdata, &reader.file, path, lors->scanner, log) != LR_OK) return NULL;
     if (check_length(&reader) == LR_OK && take_room(&reader)) {
         struct lr_discreet_log discreet;
         lr_log_discreet(&discreet, reader.file.data_path, path, log);

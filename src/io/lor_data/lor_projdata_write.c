@@ -77,9 +77,7 @@ static int compare_items(const void *a, const void *b)
 static int64_t plane_of(const struct lr_projdata *projdata, const struct lr_projdata_bin *bin)
 {
     int64_t planes = 0;
-    for (int k = 0; projdata->segments[k].number != bin->segment; k++) {
-        planes += projdata->segments[k].num_axial;
-    }
+    for (int k = 0; projdata->segments[k].number != bin->segment; k++) planes += projdata->segments[k].num_axial;
     return planes + bin->axial;
 }
 
@@ -92,12 +90,10 @@ static int64_t list_items(struct writer *writer, const int32_t (*places)[2], str
         int32_t crystals[2];
         struct lr_projdata_bin bin;
         lr_lors_crystals(writer->lors, writer->data->index[n], crystals);
-        if (writer->data->values[n] != 0.0f &&
-            lr_projdata_bin_of(projdata, places, crystals, &bin)) {
-            items[count++] =
-                (struct item){plane_of(projdata, &bin) * writer->bins_per_plane +
-                                  (int64_t)bin.view * projdata->num_t + bin.t - projdata->first_t,
-                              writer->data->values[n]};
+        if (writer->data->values[n] != 0.0f && lr_projdata_bin_of(projdata, places, crystals, &bin)) {
+            items[count++] = (struct item){plane_of(projdata, &bin) * writer->bins_per_plane +
+                                               (int64_t)bin.view * projdata->num_t + bin.t - projdata->first_t,
+                                           writer->data->values[n]};
         }
     }
     return count;
@@ -110,9 +106,8 @@ static lr_status write_items(struct writer *writer, const struct item *items, in
     for (int64_t plane = 0; plane < planes; plane++) {
         const int64_t begin = plane * writer->bins_per_plane;
         memset(writer->plane, 0, 4 * (size_t)writer->bins_per_plane);
-        for (; next < count && items[next].bin < begin + writer->bins_per_plane; next++) {
+        for (; next < count && items[next].bin < begin + writer->bins_per_plane; next++)
             lr_float_bytes(items[next].value, writer->plane + 4 * (items[next].bin - begin));
-        }
         LR_TRY(lr_output_write(&writer->output, writer->plane, 4 * (size_t)writer->bins_per_plane));
     }
     writer->written = next;
@@ -139,9 +134,7 @@ static lr_status write_sparse(struct writer *writer)
 static void warn_of_rest(const struct writer *writer, const char *path)
 {
     int64_t all = 0;
-    for (int64_t n = 0; n < writer->data->count; n++) {
-        all += writer->data->values[n] != 0.0f;
-    }
+    for (int64_t n = 0; n < writer->data->count; n++) all += writer->data->values[n] != 0.0f;
     if (all > writer->written) {
         lr_warn(writer->log,
                 "%s: %lld of %lld LORs with counts have no bin: they join crystals in the same "
@@ -153,11 +146,8 @@ static void warn_of_rest(const struct writer *writer, const char *path)
 static lr_status write_files(struct writer *writer, const char *path, const char *data_path)
 {
     struct lr_output header;
-    char *text = lr_projdata_print(&writer->projdata, writer->lors->scanner,
-                                   lr_path_name(data_path), writer->log);
-    if (text == NULL) {
-        return LR_FAILED;
-    }
+    char *text = lr_projdata_print(&writer->projdata, writer->lors->scanner, lr_path_name(data_path), writer->log);
+    if (text == NULL) return LR_FAILED;
     lr_status status = lr_output_open(&writer->output, data_path, writer->log);
     if (status == LR_OK && lr_output_open(&header, path, writer->log) != LR_OK) {
         lr_output_abandon(&writer->output);
@@ -177,8 +167,7 @@ static lr_status write_files(struct writer *writer, const char *path, const char
     return status;
 }
 
-lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
-                                const lr_log *log)
+lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
 {
     struct writer writer = {.lors = lors, .data = data, .log = log};
     LR_TRY(lr_projdata_create(&writer.projdata, lors, log));
@@ -186,12 +175,8 @@ lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_
     writer.bins_per_plane = (int64_t)writer.projdata.views * writer.projdata.num_t;
     writer.plane = lr_alloc(writer.bins_per_plane, 4, "a sinogram", log);
     lr_status status = LR_FAILED;
-    if (data_path != NULL && writer.plane != NULL) {
-        status = write_files(&writer, path, data_path);
-    }
-    if (status == LR_OK) {
-        warn_of_rest(&writer, path);
-    }
+    if (data_path != NULL && writer.plane != NULL) status = write_files(&writer, path, data_path);
+    if (status == LR_OK) warn_of_rest(&writer, path);
     free(data_path);
     free(writer.plane);
     lr_projdata_finish(&writer.projdata);

@@ -55,9 +55,7 @@ static lr_lor_data *bin_weighted(const struct lr_lor_sums *sums, const lr_log *l
     struct weighted *items = lr_alloc(sums->waiting, sizeof(*items), "weights per LOR", log);
     lr_lor_data *data = items != NULL ? create_sparse(sums->waiting, log) : NULL;
     if (data != NULL) {
-        for (int64_t k = 0; k < sums->waiting; k++) {
-            items[k] = (struct weighted){sums->lors[k], sums->weights[k]};
-        }
+        for (int64_t k = 0; k < sums->waiting; k++) items[k] = (struct weighted){sums->lors[k], sums->weights[k]};
         qsort(items, (size_t)sums->waiting, sizeof(*items), compare);
         fill_weighted(data, items, sums->waiting);
     }
@@ -82,8 +80,8 @@ static void merge_into(lr_lor_data *out, const lr_lor_data *a, const lr_lor_data
 /* Brings what waits into the sums. */
 static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
 {
-    lr_lor_data *fresh = sums->weights != NULL ? bin_weighted(sums, log)
-                                               : lr_lor_data_bin(sums->lors, sums->waiting, log);
+    lr_lor_data *fresh =
+        sums->weights != NULL ? bin_weighted(sums, log) : lr_lor_data_bin(sums->lors, sums->waiting, log);
     sums->waiting = 0;
     if (fresh == NULL || sums->sums == NULL) {
         sums->sums = fresh != NULL ? fresh : sums->sums;
@@ -103,37 +101,27 @@ static lr_status grow(struct lr_lor_sums *sums, const lr_log *log)
 {
     int64_t room = sums->room;
     const int64_t needed = room + 1 > FIRST_ROOM ? room + 1 : FIRST_ROOM;
-    if (sums->weights != NULL) {
-        LR_TRY(lr_grow(&sums->weights, &room, needed,
-                       &(struct lr_items){sizeof(*sums->weights), "events", log}));
-    }
-    return lr_grow(&sums->lors, &sums->room, needed,
-                   &(struct lr_items){sizeof(*sums->lors), "events", log});
+    if (sums->weights != NULL)
+        LR_TRY(lr_grow(&sums->weights, &room, needed, &(struct lr_items){sizeof(*sums->weights), "events", log}));
+    return lr_grow(&sums->lors, &sums->room, needed, &(struct lr_items){sizeof(*sums->lors), "events", log});
 }
 
 static lr_status keep_weights(struct lr_lor_sums *sums, const lr_log *log)
 {
     sums->weights = lr_alloc(sums->room, sizeof(*sums->weights), "weights of events", log);
-    for (int64_t k = 0; sums->weights != NULL && k < sums->waiting; k++) {
-        sums->weights[k] = 1;
-    }
+    for (int64_t k = 0; sums->weights != NULL && k < sums->waiting; k++) sums->weights[k] = 1;
     return sums->weights != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, const lr_log *log)
 {
     const int64_t summed = sums->sums != NULL ? sums->sums->count : 0;
-    if (sums->waiting == sums->room && sums->room >= LEAST_FULL && sums->room >= summed) {
+    if (sums->waiting == sums->room && sums->room >= LEAST_FULL && sums->room >= summed)
         LR_TRY(take_in(sums, log));
-    } else if (sums->waiting == sums->room) {
+    else if (sums->waiting == sums->room)
         LR_TRY(grow(sums, log));
-    }
-    if (weight != 1 && sums->weights == NULL) {
-        LR_TRY(keep_weights(sums, log));
-    }
-    if (sums->weights != NULL) {
-        sums->weights[sums->waiting] = weight;
-    }
+    if (weight != 1 && sums->weights == NULL) LR_TRY(keep_weights(sums, log));
+    if (sums->weights != NULL) sums->weights[sums->waiting] = weight;
     sums->lors[sums->waiting++] = lor;
     return LR_OK;
 }

@@ -35,9 +35,7 @@ static lr_status turn_to_top(struct lr_projdata *projdata, const lr_log *log)
     const int modules = (int)lround(wrapped(90.0 - rings->first_angle_deg) / module_deg);
     LR_TRY(lr_sinogram_rings_turn(rings, modules * (rings->around / rings->modules), log));
     projdata->view_offset_deg = wrapped(rings->first_angle_deg - 90.0);
-    if (fabs(projdata->view_offset_deg) < 1e-9) {
-        projdata->view_offset_deg = 0.0;
-    }
+    if (fabs(projdata->view_offset_deg) < 1e-9) projdata->view_offset_deg = 0.0;
     return LR_OK;
 }
 
@@ -49,8 +47,7 @@ static int largest_t(const struct lr_projdata *projdata, const lr_lors *lors)
     for (int a = 0; a < rings->around; a++) {
         for (int b = 0; b < a; b++) {
             const int32_t first = rings->crystals[a], second = rings->crystals[b];
-            const int64_t lor =
-                first >= 0 && second >= 0 ? lr_lors_number(lors, first, second) : -1;
+            const int64_t lor = first >= 0 && second >= 0 ? lr_lors_number(lors, first, second) : -1;
             if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) {
                 struct lr_sinogram_bin bin;
                 (void)lr_sinogram_bin_of(rings->around, (int[2]){a, b}, &bin);
@@ -69,8 +66,7 @@ static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *sca
         if (crystal >= 0) {
             const int m = lr_scanner_module_of(scanner, crystal);
             const lr_module *module = &scanner->modules[m];
-            return module->first_crystal_ring +
-                   (crystal - scanner->first_crystal[m]) / module->crystals[0];
+            return module->first_crystal_ring + (crystal - scanner->first_crystal[m]) / module->crystals[0];
         }
     }
     return -1;
@@ -79,17 +75,14 @@ static int own_ring(const struct lr_sinogram_rings *rings, const lr_scanner *sca
 static int largest_difference(const struct lr_projdata *projdata, const lr_scanner *scanner)
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;
-    if (!scanner->coincidence.limits_ring_difference) {
-        return rings->rings - 1;
-    }
+    if (!scanner->coincidence.limits_ring_difference) return rings->rings - 1;
     int largest = 0;
     for (int a = 0; a < rings->rings; a++) {
         const int own = own_ring(rings, scanner, a);
         for (int b = a + 1; b < rings->rings && own >= 0; b++) {
             const int other = own_ring(rings, scanner, b);
-            if (other >= 0 && abs(own - other) <= scanner->coincidence.max_ring_difference) {
+            if (other >= 0 && abs(own - other) <= scanner->coincidence.max_ring_difference)
                 largest = b - a > largest ? b - a : largest;
-            }
         }
     }
     return largest;
@@ -112,15 +105,12 @@ static lr_status make_bins(struct lr_projdata *projdata, const lr_lors *lors, co
     projdata->first_t = -largest;
     projdata->num_t = 2 * largest + 1;
     projdata->num_segments = 2 * difference + 1;
-    projdata->segments =
-        lr_alloc(projdata->num_segments, sizeof(*projdata->segments), "segments", log);
-    if (projdata->segments == NULL) {
-        return LR_FAILED;
-    }
+    projdata->segments = lr_alloc(projdata->num_segments, sizeof(*projdata->segments), "segments", log);
+    if (projdata->segments == NULL) return LR_FAILED;
     for (int k = 0; k < projdata->num_segments; k++) {
         const int number = k - difference;
-        projdata->segments[k] = (struct lr_projdata_segment){
-            number, number, projdata->rings.rings - abs(number), number};
+        projdata->segments[k] =
+            (struct lr_projdata_segment){number, number, projdata->rings.rings - abs(number), number};
     }
     return LR_OK;
 }
@@ -133,9 +123,7 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
     LR_TRY(lr_sinogram_gaps_of(scanner, &gaps, log));
     LR_TRY(lr_sinogram_rings_create(&projdata->rings, scanner, &gaps, scanner->name, log));
     const lr_status status = make_bins(projdata, lors, log);
-    if (status != LR_OK) {
-        lr_projdata_finish(projdata);
-    }
+    if (status != LR_OK) lr_projdata_finish(projdata);
     return status;
 }
 
@@ -149,16 +137,14 @@ void lr_projdata_finish(struct lr_projdata *projdata)
 int64_t lr_projdata_num_bins(const struct lr_projdata *projdata)
 {
     int64_t planes = 0;
-    for (int k = 0; k < projdata->num_segments; k++) {
-        planes += projdata->segments[k].num_axial;
-    }
+    for (int k = 0; k < projdata->num_segments; k++) planes += projdata->segments[k].num_axial;
     return planes * projdata->views * projdata->num_t;
 }
 
 /* STIR's ProjDataInfoCylindrical: axial positions are half a ring apart where ring differences are
  * combined and a whole one else, and lie about the middle of the scanner. */
-int lr_projdata_ring_pairs(const struct lr_projdata *projdata,
-                           const struct lr_projdata_segment *segment, int axial, int (*pairs)[2])
+int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
+                           int (*pairs)[2])
 {
     const int rings = projdata->rings.rings;
     const int step = segment->least == segment->most ? 2 : 1;
@@ -166,8 +152,8 @@ int lr_projdata_ring_pairs(const struct lr_projdata *projdata,
     int count = 0;
     for (int difference = segment->least; difference <= segment->most; difference++) {
         const int first = (sum - difference) / 2, second = sum - first;
-        if ((sum - difference) % 2 == 0 && first >= 0 && first < rings && second >= 0 &&
-            second < rings && count < rings) {
+        if ((sum - difference) % 2 == 0 && first >= 0 && first < rings && second >= 0 && second < rings &&
+            count < rings) {
             pairs[count][0] = first;
             pairs[count++][1] = second;
         }
@@ -175,8 +161,7 @@ int lr_projdata_ring_pairs(const struct lr_projdata *projdata,
     return count;
 }
 
-int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner,
-                             const lr_log *log))[2]
+int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner, const lr_log *log))[2]
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;
     int32_t(*places)[2] = lr_alloc(scanner->num_crystals, sizeof(*places), "crystal places", log);
@@ -189,18 +174,15 @@ int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanne
     return places;
 }
 
-bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2],
-                        const int32_t crystals[2], struct lr_projdata_bin *bin)
+bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2], const int32_t crystals[2],
+                        struct lr_projdata_bin *bin)
 {
     const int32_t *a = places[crystals[0]], *b = places[crystals[1]];
     struct lr_sinogram_bin found;
-    if (a[0] == b[0]) {
-        return false;
-    }
+    if (a[0] == b[0]) return false;
     const bool swapped = lr_sinogram_bin_of(projdata->rings.around, (int[2]){a[0], b[0]}, &found);
     const int first = swapped ? b[1] : a[1], second = swapped ? a[1] : b[1];
-    *bin = (struct lr_projdata_bin){second - first, first < second ? first : second, found.view,
-                                    found.t};
+    *bin = (struct lr_projdata_bin){second - first, first < second ? first : second, found.view, found.t};
     return abs(bin->segment) <= projdata->num_segments / 2 && found.t >= projdata->first_t &&
            found.t < projdata->first_t + projdata->num_t;
 }
@@ -245,10 +227,8 @@ static lr_status check_corrections(const struct draft *draft)
 {
     const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
     bool corrected = corrections == NULL;
-    for (const char *at = corrections; at != NULL && *at != '\0'; at++) {
-        corrected =
-            corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
-    }
+    for (const char *at = corrections; at != NULL && *at != '\0'; at++)
+        corrected = corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
     return corrected ? refuse(draft, "is arc-corrected (or does not say that it is not, by "
                                      "'applied corrections := {None}'): its bins are no longer "
                                      "pairs of crystals; give the data before that correction")
@@ -258,9 +238,8 @@ static lr_status check_corrections(const struct draft *draft)
 static lr_status check_kind(const struct draft *draft)
 {
     int64_t layers = 1;
-    if (!draft->file->text.has_start) {
+    if (!draft->file->text.has_start)
         return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
-    }
     LR_TRY(lr_keyed_text_need_end(&draft->file->text));
     if (!label_is(draft, 1, "tangential coordinate")) {
         return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
@@ -269,9 +248,7 @@ static lr_status check_kind(const struct draft *draft)
     LR_TRY(check_tof(draft));
     LR_TRY(check_corrections(draft));
     LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
-    if (layers > 1) {
-        return refuse(draft, "has several detector layers: give one of them");
-    }
+    if (layers > 1) return refuse(draft, "has several detector layers: give one of them");
     return lr_keyed_text_judge(&draft->file->text, &lr_stir_data_keys);
 }
 
@@ -288,8 +265,7 @@ static double begin_deg(const struct draft *draft, bool blocks)
             const int m = lr_scanner_module_of(draft->scanner, crystal);
             const lr_module *module = &draft->scanner->modules[m];
             const int within = crystal - draft->scanner->first_crystal[m];
-            lr_module_crystal_centre(module, within % module->crystals[0],
-                                     within / module->crystals[0], centre_mm);
+            lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0], centre_mm);
             return atan2(centre_mm[1], centre_mm[0]) * 180.0 / pi;
         }
     }
@@ -312,15 +288,13 @@ static lr_status read_first_crystal(const struct draft *draft, double *first_deg
                 {"distance between blocks in transaxial direction (cm)", &bucket.block_mm},
                 {"inner ring diameter (cm)", &inner_cm},
                 {"average depth of interaction (cm)", &depth_cm}};
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
         LR_TRY(lr_interfile_number(draft->file, keys[k].key, 0, keys[k].value));
-    }
     bucket.crystal_mm *= 10;
     bucket.block_mm *= 10;
     bucket.radius_mm = 5 * inner_cm + 10 * depth_cm;
     bucket.count = rings->around / fmax(1, bucket.blocks * bucket.crystals);
-    if (bucket.crystal_mm > 0 && bucket.block_mm > 0 && bucket.radius_mm > 0 &&
-        bucket.blocks >= 1) {
+    if (bucket.crystal_mm > 0 && bucket.block_mm > 0 && bucket.radius_mm > 0 && bucket.blocks >= 1) {
         lr_stir_bucket_turn(&bucket, &first);
         *first_deg = first * 180.0 / pi;
     }
@@ -361,13 +335,9 @@ static lr_status place_by_map(const struct draft *draft)
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     const char *name = lr_interfile_text(draft->file, "name of crystal map", 0);
     struct lr_crystal_map map = {0};
-    if (name == NULL || *name == '\0') {
-        return refuse(draft, "places its crystals by a map that it does not name");
-    }
+    if (name == NULL || *name == '\0') return refuse(draft, "places its crystals by a map that it does not name");
     char *path = lr_path_beside(draft->file->path, name, draft->file->log);
-    if (path == NULL) {
-        return LR_FAILED;
-    }
+    if (path == NULL) return LR_FAILED;
     struct lr_discreet_log discreet;
     lr_log_discreet(&discreet, path, draft->file->path, draft->file->log);
     const struct lr_c_locale locale = lr_c_locale_enter();
@@ -376,8 +346,8 @@ static lr_status place_by_map(const struct draft *draft)
     free(path);
     LR_TRY(status);
     for (int64_t k = 0; k < (int64_t)rings->rings * rings->around; k++) {
-        rings->crystals[k] = lr_crystal_map_find(
-            &map, lr_crystal_key((unsigned)(k / rings->around), (unsigned)(k % rings->around), 0));
+        rings->crystals[k] =
+            lr_crystal_map_find(&map, lr_crystal_key((unsigned)(k / rings->around), (unsigned)(k % rings->around), 0));
     }
     lr_crystal_map_finish(&map);
     return LR_OK;
@@ -390,8 +360,7 @@ static lr_status find_geometry(const struct draft *draft, enum geometry *geometr
 {
     static const char *const words[] = {"Cylindrical", "BlocksOnCylindrical", "Generic"};
     const struct lr_interfile *file = draft->file;
-    const char *value =
-        lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
+    const char *value = lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
     value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
     for (int k = 0; k < 3 && value != NULL && *value != '\0'; k++) {
         if (strcasecmp(value, words[k]) == 0) {
@@ -420,8 +389,7 @@ static lr_status find_rings(struct draft *draft)
     (void)lr_stir_scanner_known(type != NULL ? type : "", wanted);
     LR_TRY(lr_interfile_integer(file, "number of detectors per ring", 0, &wanted[0]));
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
-    LR_TRY(
-        lr_interfile_number(file, "view offset (degrees)", 0, &draft->projdata->view_offset_deg));
+    LR_TRY(lr_interfile_number(file, "view offset (degrees)", 0, &draft->projdata->view_offset_deg));
     if (wanted[0] < 1 || wanted[1] < 1) {
         return refuse(draft, "does not say the number of rings and of detectors per ring of its "
                              "scanner");
@@ -429,9 +397,7 @@ static lr_status find_rings(struct draft *draft)
     LR_TRY(lr_sinogram_gaps_for(draft->scanner, wanted, &gaps, file->path, file->log));
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
-    if (geometry == GENERIC) {
-        return place_by_map(draft);
-    }
+    if (geometry == GENERIC) return place_by_map(draft);
     const bool blocks = geometry == BLOCKS;
     /* without virtual crystals any of them may be the first */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
@@ -475,13 +441,12 @@ static lr_status check_segment(const struct draft *draft, const struct lists *li
     const bool sane = least <= most && -rings < least && most < rings && axial >= 1;
     const int64_t nearest = least > 0 ? least : most < 0 ? -most : 0;
     const int64_t room = least == most ? rings - nearest : 2 * (rings - nearest) - 1;
-    if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) ||
-        (least != most && axial % 2 == 0)) {
+    if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) || (least != most && axial % 2 == 0)) {
         return lr_error(draft->file->log, LR_BAD_INPUT,
                         "%s: segment %lld of the file has ring differences %lld to %lld and %lld "
                         "axial positions: %lld rings have no such segment",
-                        draft->file->path, (long long)k + 1, (long long)least, (long long)most,
-                        (long long)axial, (long long)rings);
+                        draft->file->path, (long long)k + 1, (long long)least, (long long)most, (long long)axial,
+                        (long long)rings);
     }
     return LR_OK;
 }
@@ -490,8 +455,7 @@ static lr_status take_segments(const struct draft *draft, const struct lists *li
 {
     struct lr_projdata *projdata = draft->projdata;
     const int64_t count = lists->count[0];
-    if (count < 1 || lists->count[1] != count || lists->count[2] != count ||
-        count > 2 * projdata->rings.rings) {
+    if (count < 1 || lists->count[1] != count || lists->count[2] != count || count > 2 * projdata->rings.rings) {
         return lr_error(draft->file->log, LR_BAD_INPUT,
                         "%s: lists %lld least and %lld largest ring differences and %lld numbers "
                         "of axial positions: there must be as many of each, one a segment",
@@ -500,13 +464,11 @@ static lr_status take_segments(const struct draft *draft, const struct lists *li
     }
     projdata->num_segments = (int)count;
     projdata->segments = lr_alloc(count, sizeof(*projdata->segments), "segments", draft->file->log);
-    if (projdata->segments == NULL) {
-        return LR_FAILED;
-    }
+    if (projdata->segments == NULL) return LR_FAILED;
     for (int64_t k = 0; k < count; k++) {
         LR_TRY(check_segment(draft, lists, k));
-        projdata->segments[k] = (struct lr_projdata_segment){
-            (int)lists->least[k], (int)lists->most[k], (int)lists->axial[k], 0};
+        projdata->segments[k] =
+            (struct lr_projdata_segment){(int)lists->least[k], (int)lists->most[k], (int)lists->axial[k], 0};
     }
     return LR_OK;
 }
@@ -515,19 +477,12 @@ static lr_status find_segments(const struct draft *draft, int axial_axis)
 {
     const struct lr_interfile *file = draft->file;
     struct lists lists = {0};
-    lr_status status = lr_interfile_integers(file, "minimum ring difference per segment", 0,
-                                             &lists.least, &lists.count[0]);
-    if (status == LR_OK) {
-        status = lr_interfile_integers(file, "maximum ring difference per segment", 0, &lists.most,
-                                       &lists.count[1]);
-    }
-    if (status == LR_OK) {
-        status =
-            lr_interfile_integers(file, "matrix size", axial_axis, &lists.axial, &lists.count[2]);
-    }
-    if (status == LR_OK) {
-        status = take_segments(draft, &lists);
-    }
+    lr_status status =
+        lr_interfile_integers(file, "minimum ring difference per segment", 0, &lists.least, &lists.count[0]);
+    if (status == LR_OK)
+        status = lr_interfile_integers(file, "maximum ring difference per segment", 0, &lists.most, &lists.count[1]);
+    if (status == LR_OK) status = lr_interfile_integers(file, "matrix size", axial_axis, &lists.axial, &lists.count[2]);
+    if (status == LR_OK) status = take_segments(draft, &lists);
     free(lists.least);
     free(lists.most);
     free(lists.axial);
@@ -557,17 +512,16 @@ static lr_status find_data(const struct draft *draft, struct lr_projdata_file *d
     data->scale = 1.0;
     LR_TRY(lr_interfile_number_type(draft->file, &data->type, &data->offset_bytes));
     const char *units = lr_interfile_text(draft->file, "quantification units", 0);
-    if (units != NULL && strspn(units, "+-.0123456789") > 0) { /* a factor, and no unit's name */
+    if (units != NULL && strspn(units, "+-.0123456789") > 0) /* a factor, and no unit's name */
         LR_TRY(lr_interfile_number(draft->file, "quantification units", 0, &data->scale));
-    }
     LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 0, &data->scale));
     LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 1, &data->scale));
     data->data_path = lr_interfile_data_path(draft->file);
     return data->data_path != NULL ? LR_OK : LR_BAD_INPUT;
 }
 
-lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file,
-                           const char *path, const lr_scanner *scanner, const lr_log *log)
+lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
+                           const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_interfile header;
     *projdata = (struct lr_projdata){0};
@@ -575,15 +529,9 @@ lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file
     LR_TRY(lr_interfile_read(&header, path, log));
     struct draft draft = {.file = &header, .scanner = scanner, .projdata = projdata};
     lr_status status = check_kind(&draft);
-    if (status == LR_OK) {
-        status = find_rings(&draft);
-    }
-    if (status == LR_OK) {
-        status = find_bins(&draft);
-    }
-    if (status == LR_OK) {
-        status = find_data(&draft, file);
-    }
+    if (status == LR_OK) status = find_rings(&draft);
+    if (status == LR_OK) status = find_bins(&draft);
+    if (status == LR_OK) status = find_data(&draft, file);
     if (status != LR_OK) {
         lr_projdata_finish(projdata);
         lr_projdata_file_finish(file);
@@ -604,29 +552,23 @@ void lr_projdata_file_finish(struct lr_projdata_file *file)
 static void print_name(struct lr_text *text, const char *key, const char *name)
 {
     (void)lr_text_print(text, "%s := ", key);
-    for (; *name != '\0'; name++) {
-        (void)lr_text_print(text, "%c", (unsigned char)*name < ' ' ? ' ' : *name);
-    }
+    for (; *name != '\0'; name++) (void)lr_text_print(text, "%c", (unsigned char)*name < ' ' ? ' ' : *name);
     (void)lr_text_print(text, "\n");
 }
 
-static void print_list(struct lr_text *text, const char *key, const struct lr_projdata *projdata,
-                       int which)
+static void print_list(struct lr_text *text, const char *key, const struct lr_projdata *projdata, int which)
 {
     (void)lr_text_print(text, "%s := {", key);
     for (int k = 0; k < projdata->num_segments; k++) {
         const struct lr_projdata_segment *segment = &projdata->segments[k];
-        const int number = which == 0   ? segment->num_axial
-                           : which == 1 ? segment->least
-                                        : segment->most;
+        const int number = which == 0 ? segment->num_axial : which == 1 ? segment->least : segment->most;
         (void)lr_text_print(text, "%s%d", k > 0 ? "," : "", number);
     }
     (void)lr_text_print(text, "}\n");
 }
 
 /* Lengths in cm. The bin in the middle is as wide as half the angle between crystals. */
-static void print_scanner(struct lr_text *text, const struct lr_projdata *projdata,
-                          const lr_scanner *scanner)
+static void print_scanner(struct lr_text *text, const struct lr_projdata *projdata, const lr_scanner *scanner)
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;
     const double radius_mm = rings->radius_mm + scanner->detection_depth_mm;
@@ -636,8 +578,7 @@ static void print_scanner(struct lr_text *text, const struct lr_projdata *projda
     (void)lr_text_print(text, "Number of rings := %d\n", rings->rings);
     (void)lr_text_print(text, "Number of detectors per ring := %d\n", rings->around);
     (void)lr_text_print(text, "Inner ring diameter (cm) := %.9g\n", 0.2 * rings->radius_mm);
-    (void)lr_text_print(text, "Average depth of interaction (cm) := %.9g\n",
-                        0.1 * scanner->detection_depth_mm);
+    (void)lr_text_print(text, "Average depth of interaction (cm) := %.9g\n", 0.1 * scanner->detection_depth_mm);
     (void)lr_text_print(text, "Distance between rings (cm) := %.9g\n", 0.1 * rings->ring_pitch_mm);
     (void)lr_text_print(text, "Default bin size (cm) := %.9g\n", bin_cm);
     (void)lr_text_print(text, "View offset (degrees) := %.9g\n", projdata->view_offset_deg);
@@ -645,8 +586,7 @@ static void print_scanner(struct lr_text *text, const struct lr_projdata *projda
     (void)lr_text_print(text, "Default number of arc-corrected bins := %d\n", projdata->num_t);
     (void)lr_text_print(text, "Number of blocks per bucket in transaxial direction := 1\n");
     (void)lr_text_print(text, "Number of blocks per bucket in axial direction := 1\n");
-    (void)lr_text_print(text, "Number of crystals per block in axial direction := %d\n",
-                        rings->rings);
+    (void)lr_text_print(text, "Number of crystals per block in axial direction := %d\n", rings->rings);
     (void)lr_text_print(text, "Number of crystals per block in transaxial direction := %d\n",
                         rings->around / rings->modules);
     (void)lr_text_print(text, "Number of detector layers := 1\n");
@@ -656,27 +596,24 @@ static void print_scanner(struct lr_text *text, const struct lr_projdata *projda
     (void)lr_text_print(text, "effective central bin size (cm) := %.9g\n", bin_cm);
 }
 
-static void print_all(struct lr_text *text, const struct lr_projdata *projdata,
-                      const lr_scanner *scanner, const char *data_name)
+static void print_all(struct lr_text *text, const struct lr_projdata *projdata, const lr_scanner *scanner,
+                      const char *data_name)
 {
     (void)lr_text_print(text, "!INTERFILE :=\n!imaging modality := PT\n");
     (void)lr_text_print(text, "; written by LORaster %s\n", lr_version());
     print_name(text, "name of data file", data_name);
     print_name(text, "originating system", scanner->name);
-    (void)lr_text_print(text,
-                        "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
-                        "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
-                        "!PET STUDY (General) :=\n!PET data type := Emission\n"
-                        "applied corrections := {None}\n!number format := float\n"
-                        "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
-                        "matrix axis label [4] := segment\n");
+    (void)lr_text_print(text, "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
+                              "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
+                              "!PET STUDY (General) :=\n!PET data type := Emission\n"
+                              "applied corrections := {None}\n!number format := float\n"
+                              "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
+                              "matrix axis label [4] := segment\n");
     (void)lr_text_print(text, "!matrix size [4] := %d\n", projdata->num_segments);
     (void)lr_text_print(text, "matrix axis label [3] := axial coordinate\n");
     print_list(text, "!matrix size [3]", projdata, 0);
-    (void)lr_text_print(text, "matrix axis label [2] := view\n!matrix size [2] := %d\n",
-                        projdata->views);
-    (void)lr_text_print(text,
-                        "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
+    (void)lr_text_print(text, "matrix axis label [2] := view\n!matrix size [2] := %d\n", projdata->views);
+    (void)lr_text_print(text, "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
                         projdata->num_t);
     print_list(text, "minimum ring difference per segment", projdata, 1);
     print_list(text, "maximum ring difference per segment", projdata, 2);
@@ -684,8 +621,8 @@ static void print_all(struct lr_text *text, const struct lr_projdata *projdata,
     (void)lr_text_print(text, "number of time frames := 1\n!END OF INTERFILE :=\n");
 }
 
-char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner,
-                        const char *data_name, const lr_log *log)
+char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
+                        const lr_log *log)
 {
     struct lr_text text = {.what = "a header", .log = log};
     const struct lr_c_locale locale = lr_c_locale_enter();

@@ -23,7 +23,7 @@ struct lr_projdata {
     int first_t, num_t; /* tangential positions first_t .. first_t + num_t - 1 */
     int num_segments;
     struct lr_projdata_segment *segments; /* owned, in the file's order */
-    bool by_view; /* within a segment views before axial positions, else the other way */
+    bool by_view;                         /* within a segment views before axial positions, else the other way */
 };
 
 /* A file on the disk. */
@@ -41,16 +41,16 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
 /* What the header at `path` describes, for that scanner.
  * errors: LR_BAD_INPUT for one that is damaged, belongs to another scanner, is arc-corrected or has
  *         time of flight. */
-lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file,
-                           const char *path, const lr_scanner *scanner, const lr_log *log);
+lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file, const char *path,
+                           const lr_scanner *scanner, const lr_log *log);
 
 /* Zero is allowed. */
 void lr_projdata_finish(struct lr_projdata *projdata);
 void lr_projdata_file_finish(struct lr_projdata_file *file);
 
 /* Header text for float32 data in the file data_name; owned by the caller. NULL without memory. */
-char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner,
-                        const char *data_name, const lr_log *log);
+char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
+                        const lr_log *log);
 
 /* The largest abs(t) and the largest ring difference of LORs in coincidence. */
 void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2]);
@@ -59,8 +59,8 @@ int64_t lr_projdata_num_bins(const struct lr_projdata *projdata);
 
 /* Ring pairs of an axial position; pairs: [rings->rings][2] {ring of det1, ring of det2}, filled.
  * Returns how many. */
-int lr_projdata_ring_pairs(const struct lr_projdata *projdata,
-                           const struct lr_projdata_segment *segment, int axial, int (*pairs)[2]);
+int lr_projdata_ring_pairs(const struct lr_projdata *projdata, const struct lr_projdata_segment *segment, int axial,
+                           int (*pairs)[2]);
 
 /* One bin, by its number in each direction. */
 struct lr_projdata_bin {
@@ -69,12 +69,11 @@ struct lr_projdata_bin {
 
 /* The bin of a LOR in data of span 1 without mashing; false where there is none: two crystals in
  * the same place of different rings, or a bin outside. */
-bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2],
-                        const int32_t crystals[2], struct lr_projdata_bin *bin);
+bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2], const int32_t crystals[2],
+                        struct lr_projdata_bin *bin);
 
 /* Place around the ring and ring of each crystal; [num_crystals][2], owned by the caller. NULL
  * without memory. */
-int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner,
-                             const lr_log *log))[2];
+int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner, const lr_log *log))[2];
 
 #endif

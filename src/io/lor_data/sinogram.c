@@ -64,12 +64,8 @@ static int compare_parts(const struct order *order, const struct part *a, const 
 {
     const lr_module *x = &order->scanner->modules[a->module];
     const lr_module *y = &order->scanner->modules[b->module];
-    if (x->first_crystal_ring != y->first_crystal_ring) {
-        return x->first_crystal_ring < y->first_crystal_ring ? -1 : 1;
-    }
-    if (x->position != y->position) {
-        return x->position < y->position ? -1 : 1;
-    }
+    if (x->first_crystal_ring != y->first_crystal_ring) return x->first_crystal_ring < y->first_crystal_ring ? -1 : 1;
+    if (x->position != y->position) return x->position < y->position ? -1 : 1;
     return (a->along_u_mm > b->along_u_mm) - (a->along_u_mm < b->along_u_mm);
 }
 
@@ -79,9 +75,7 @@ static void sift(const struct order *order, int from, int count)
     struct part *parts = order->parts;
     for (int at = from, child; (child = 2 * at + 1) < count; at = child) {
         child += child + 1 < count && compare_parts(order, &parts[child], &parts[child + 1]) < 0;
-        if (compare_parts(order, &parts[at], &parts[child]) >= 0) {
-            return;
-        }
+        if (compare_parts(order, &parts[at], &parts[child]) >= 0) return;
         const struct part kept = parts[at];
         parts[at] = parts[child];
         parts[child] = kept;
@@ -90,9 +84,7 @@ static void sift(const struct order *order, int from, int count)
 
 static void sort_parts(const struct order *order, int count)
 {
-    for (int from = count / 2 - 1; from >= 0; from--) {
-        sift(order, from, count);
-    }
+    for (int from = count / 2 - 1; from >= 0; from--) sift(order, from, count);
     for (int last = count - 1; last > 0; last--) {
         const struct part kept = order->parts[0];
         order->parts[0] = order->parts[last];
@@ -104,9 +96,7 @@ static void sort_parts(const struct order *order, int count)
 /* Whether part n begins a panel's row. */
 static bool begins_row(const struct order *order, int n)
 {
-    if (n == 0) {
-        return true;
-    }
+    if (n == 0) return true;
     const lr_module *x = &order->scanner->modules[order->parts[n - 1].module];
     const lr_module *y = &order->scanner->modules[order->parts[n].module];
     return x->first_crystal_ring != y->first_crystal_ring || x->position != y->position;
@@ -125,37 +115,27 @@ static int row_across(const struct order *order, int n)
 static lr_status measure(struct order *order)
 {
     const lr_scanner *scanner = order->scanner;
-    if (scanner->num_positions < 3) {
-        return not_rings(order, "it has no modules around a ring");
-    }
-    if (lr_scanner_num_layers(scanner) > 1) {
-        return not_rings(order, "its blocks have layers of crystals");
-    }
+    if (scanner->num_positions < 3) return not_rings(order, "it has no modules around a ring");
+    if (lr_scanner_num_layers(scanner) > 1) return not_rings(order, "its blocks have layers of crystals");
     LR_TRY(check_directions(order));
     order->parts = lr_alloc(scanner->num_modules, sizeof(*order->parts), "modules", order->log);
-    if (order->parts == NULL) {
-        return LR_FAILED;
-    }
+    if (order->parts == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
         const int rings = module->first_crystal_ring + module->crystals[1];
         order->parts[m] = (struct part){m, dot(module->centre_mm, module->u)};
         order->rings = rings > order->rings ? rings : order->rings;
-        order->module_rings =
-            module->ring + 1 > order->module_rings ? module->ring + 1 : order->module_rings;
+        order->module_rings = module->ring + 1 > order->module_rings ? module->ring + 1 : order->module_rings;
     }
     sort_parts(order, scanner->num_modules);
     order->across = row_across(order, 0);
     for (int n = 0; n < scanner->num_modules; n++) {
-        if (begins_row(order, n) && row_across(order, n) != order->across) {
+        if (begins_row(order, n) && row_across(order, n) != order->across)
             return not_rings(order, "its modules have different numbers of crystals around");
-        }
         const lr_module *module = &scanner->modules[order->parts[n].module];
         const lr_module *before = &scanner->modules[order->parts[n > 0 ? n - 1 : 0].module];
-        if (module->first_crystal_ring > before->first_crystal_ring &&
-            module->centre_mm[2] <= before->centre_mm[2]) {
+        if (module->first_crystal_ring > before->first_crystal_ring && module->centre_mm[2] <= before->centre_mm[2])
             return not_rings(order, "its crystal rings do not count along z");
-        }
     }
     return LR_OK;
 }
@@ -192,16 +172,13 @@ static lr_status find_angles(const struct order *order, struct lr_sinogram_rings
             double angle_deg;
             const int position = order->scanner->modules[order->parts[n].module].position;
             row_centre(order, n, &angle_deg, &rings->radius_mm);
-            if (n == 0) {
-                first_deg = angle_deg - position * step_deg;
-            }
+            if (n == 0) first_deg = angle_deg - position * step_deg;
             const double off_deg = wrapped(angle_deg - position * step_deg - first_deg);
             farthest_deg = fmax(farthest_deg, fabs(off_deg));
         }
     }
-    if (farthest_deg > 0.5 * 360.0 / rings->around) {
+    if (farthest_deg > 0.5 * 360.0 / rings->around)
         return not_rings(order, "its modules do not stand evenly around the axis");
-    }
     rings->first_angle_deg = first_deg;
     return LR_OK;
 }
@@ -209,8 +186,7 @@ static lr_status find_angles(const struct order *order, struct lr_sinogram_rings
 /* --- rings --- */
 
 /* Enters one module's crystals; place: of its first. Returns false when one is taken. */
-static bool enter_module(const struct order *order, struct lr_sinogram_rings *rings, int m,
-                         const int place[2])
+static bool enter_module(const struct order *order, struct lr_sinogram_rings *rings, int m, const int place[2])
 {
     const lr_module *module = &order->scanner->modules[m];
     int32_t number = order->scanner->first_crystal[m];
@@ -218,9 +194,7 @@ static bool enter_module(const struct order *order, struct lr_sinogram_rings *ri
         for (int p = 0; p < module->crystals[0]; p++) {
             const int ring = rings->rings - 1 - (place[1] + q);
             int32_t *crystal = &rings->crystals[(int64_t)ring * rings->around + place[0] + p];
-            if (*crystal >= 0) {
-                return false;
-            }
+            if (*crystal >= 0) return false;
             *crystal = number++;
         }
     }
@@ -235,12 +209,9 @@ static lr_status enter_all(const struct order *order, const struct lr_sinogram_g
         const int m = order->parts[n].module;
         const lr_module *module = &order->scanner->modules[m];
         along = begins_row(order, n) ? 0 : along;
-        const int place[2] = {module->position * (order->across + gaps->around) +
-                                  (gaps->around + 1) / 2 + along,
+        const int place[2] = {module->position * (order->across + gaps->around) + (gaps->around + 1) / 2 + along,
                               module->first_crystal_ring + gaps->axial * module->ring};
-        if (!enter_module(order, rings, m, place)) {
-            return not_rings(order, "two modules share a place around the ring");
-        }
+        if (!enter_module(order, rings, m, place)) return not_rings(order, "two modules share a place around the ring");
         along += module->crystals[0];
     }
     return LR_OK;
@@ -251,8 +222,7 @@ static double crystal_z(const lr_scanner *scanner, int crystal)
     const int m = lr_scanner_module_of(scanner, crystal);
     const lr_module *module = &scanner->modules[m];
     double centre_mm[3];
-    lr_module_crystal_centre(module, 0, (crystal - scanner->first_crystal[m]) / module->crystals[0],
-                             centre_mm);
+    lr_module_crystal_centre(module, 0, (crystal - scanner->first_crystal[m]) / module->crystals[0], centre_mm);
     return centre_mm[2];
 }
 
@@ -284,11 +254,8 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     rings->around = (int)around;
     rings->rings = (int)num_rings;
     rings->modules = order->scanner->num_positions;
-    rings->crystals =
-        lr_alloc(around * num_rings, sizeof(*rings->crystals), "crystal numbers", order->log);
-    if (rings->crystals == NULL) {
-        return LR_FAILED;
-    }
+    rings->crystals = lr_alloc(around * num_rings, sizeof(*rings->crystals), "crystal numbers", order->log);
+    if (rings->crystals == NULL) return LR_FAILED;
     memset(rings->crystals, -1, (size_t)(around * num_rings) * sizeof(*rings->crystals));
     LR_TRY(find_angles(order, rings));
     const double centre = (gaps->around + 1) / 2 + 0.5 * (order->across - 1);
@@ -304,9 +271,8 @@ static struct lr_sinogram_gaps find_gaps(const struct order *order)
     const lr_module *first = &scanner->modules[order->parts[0].module];
     const lr_module *last = first;
     double width_mm = first->pitch_mm[0], angle_deg, radius_mm;
-    for (int n = 1; n < scanner->num_modules && !begins_row(order, n); n++) {
+    for (int n = 1; n < scanner->num_modules && !begins_row(order, n); n++)
         last = &scanner->modules[order->parts[n].module];
-    }
     width_mm = dot(last->centre_mm, last->u) - dot(first->centre_mm, first->u) +
                0.5 * (first->crystals[0] + last->crystals[0]) * width_mm;
     row_centre(order, 0, &angle_deg, &radius_mm);
@@ -316,33 +282,31 @@ static struct lr_sinogram_gaps find_gaps(const struct order *order)
     struct lr_sinogram_rings rings = {.rings = order->rings};
     const double pitch_mm = find_pitch(order, &rings), spare = pitch_mm - first->pitch_mm[1];
     if (order->module_rings > 1 && order->rings > 1) {
-        gaps.axial = (int)fmax(0.0, round(spare * (order->rings - 1) /
-                                          (first->pitch_mm[1] * (order->module_rings - 1))));
+        gaps.axial =
+            (int)fmax(0.0, round(spare * (order->rings - 1) / (first->pitch_mm[1] * (order->module_rings - 1))));
     }
     return gaps;
 }
 
 /* --- public --- */
 
-lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps,
-                              const lr_log *log)
+lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log)
 {
     struct order order = {.scanner = scanner, .what = scanner->name};
     *gaps = (struct lr_sinogram_gaps){0, 0};
     lr_status status = measure(&order);
-    if (status == LR_OK) {
+    if (status == LR_OK)
         *gaps = find_gaps(&order);
-    } else if (status == LR_FAILED) {
+    else if (status == LR_FAILED)
         lr_error(log, status, "no memory for the order of %d modules", scanner->num_modules);
-    } else {
+    else
         status = LR_OK; /* no rings have no gaps */
-    }
     free(order.parts);
     return status;
 }
 
-lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2],
-                               struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log)
+lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,
+                               const char *what, const lr_log *log)
 {
     struct order order = {.scanner = scanner, .what = what, .log = log};
     const lr_status status = measure(&order);
@@ -358,9 +322,8 @@ lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2
             return lr_error(log, LR_BAD_INPUT,
                             "%s: gives %lld %s where %s has %lld in %lld modules: it belongs to "
                             "another scanner",
-                            what, (long long)wanted[k], k == 0 ? "detectors per ring" : "rings",
-                            scanner->name, (long long)real[k],
-                            (long long)(k == 0 ? between[0] : between[1] + 1));
+                            what, (long long)wanted[k], k == 0 ? "detectors per ring" : "rings", scanner->name,
+                            (long long)real[k], (long long)(k == 0 ? between[0] : between[1] + 1));
         }
         virtual_ones[k] = more > 0 ? more / between[k] : 0;
     }
@@ -369,19 +332,14 @@ lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2
 }
 
 lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_scanner *scanner,
-                                   const struct lr_sinogram_gaps *gaps, const char *what,
-                                   const lr_log *log)
+                                   const struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log)
 {
     *rings = (struct lr_sinogram_rings){0};
     struct order order = {.scanner = scanner, .what = what, .log = log};
     lr_status status = measure(&order);
-    if (status == LR_OK) {
-        status = number_crystals(&order, gaps, rings);
-    }
+    if (status == LR_OK) status = number_crystals(&order, gaps, rings);
     free(order.parts);
-    if (status != LR_OK) {
-        lr_sinogram_rings_finish(rings);
-    }
+    if (status != LR_OK) lr_sinogram_rings_finish(rings);
     return status;
 }
 
@@ -390,15 +348,12 @@ lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, con
     const int around = rings->around;
     const size_t bytes = (size_t)around * sizeof(*rings->crystals);
     int32_t *row = lr_alloc(around, sizeof(*row), "crystal numbers", log);
-    if (row == NULL) {
-        return LR_FAILED;
-    }
+    if (row == NULL) return LR_FAILED;
     for (int ring = 0; ring < rings->rings; ring++) {
         int32_t *crystals = rings->crystals + (int64_t)ring * around;
         memcpy(row, crystals, bytes);
-        for (int place = 0; place < around; place++) {
+        for (int place = 0; place < around; place++)
             crystals[place] = row[((place + steps) % around + around) % around];
-        }
     }
     rings->first_angle_deg += steps * 360.0 / around;
     free(row);

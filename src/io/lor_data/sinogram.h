@@ -31,18 +31,16 @@ struct lr_sinogram_rings {
 
 /* The gaps whose places come nearest to where the crystals are; none where these are no rings.
  * errors: LR_FAILED, no memory, logged. */
-lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps,
-                              const lr_log *log);
+lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps, const lr_log *log);
 
 /* The gaps that give that many places per ring, and rings. errors: LR_BAD_INPUT where none do. */
-lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2],
-                               struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log);
+lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2], struct lr_sinogram_gaps *gaps,
+                               const char *what, const lr_log *log);
 
 /* Numbers the crystals; place 0 is the first of the modules at position 0. `what` is in sentences.
  * errors: LR_BAD_INPUT for a scanner that is not made of full rings of equal modules. */
 lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_scanner *scanner,
-                                   const struct lr_sinogram_gaps *gaps, const char *what,
-                                   const lr_log *log);
+                                   const struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log);
 
 /* Lets place 0 be what was place `steps`. errors: LR_FAILED without memory. */
 lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, const lr_log *log);
@@ -77,8 +75,8 @@ static inline bool lr_sinogram_bin_of(int around, const int places[2], struct lr
 }
 
 /* The crystals of a bin in rings[0] (det1) and rings[1] (det2), -1 for virtual ones. */
-static inline void lr_sinogram_crystals(const struct lr_sinogram_rings *rings, const int places[2],
-                                        const int ring[2], int32_t crystals[2])
+static inline void lr_sinogram_crystals(const struct lr_sinogram_rings *rings, const int places[2], const int ring[2],
+                                        int32_t crystals[2])
 {
     crystals[0] = rings->crystals[(int64_t)ring[0] * rings->around + places[0]];
     crystals[1] = rings->crystals[(int64_t)ring[1] * rings->around + places[1]];

@@ -54,51 +54,39 @@ static bool put_grid(hid_t group, const lr_grid *grid)
 /* Which LORs were asked for, where that is not all. */
 static bool put_part(hid_t group, const lr_selection *part)
 {
-    if (part == NULL || (part->lors == NULL && part->pairs == NULL)) {
-        return true;
-    }
-    if (part->lors != NULL) {
-        return lr_hdf5_put_array(group, "lors", H5T_NATIVE_INT64, (int64_t[2]){part->num_lors, 0},
-                                 part->lors);
-    }
-    return lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, (int64_t[2]){part->num_pairs, 0},
-                             part->pairs);
+    if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
+    if (part->lors != NULL)
+        return lr_hdf5_put_array(group, "lors", H5T_NATIVE_INT64, (int64_t[2]){part->num_lors, 0}, part->lors);
+    return lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, (int64_t[2]){part->num_pairs, 0}, part->pairs);
 }
 
 static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
 {
     if (params->grid == NULL) {
         return put_text(group, "rows", "points") &&
-               lr_hdf5_put_array(group, "points_mm", H5T_NATIVE_DOUBLE,
-                                 (int64_t[2]){params->num_points, 3}, params->points_mm);
+               lr_hdf5_put_array(group, "points_mm", H5T_NATIVE_DOUBLE, (int64_t[2]){params->num_points, 3},
+                                 params->points_mm);
     }
-    if (!put_grid(group, params->grid) || !put_part(group, params->part)) {
-        return false;
-    }
-    if (params->by_lor) {
-        return put_text(group, "rows", "LORs");
-    }
+    if (!put_grid(group, params->grid) || !put_part(group, params->part)) return false;
+    if (params->by_lor) return put_text(group, "rows", "LORs");
     return put_text(group, "rows", "voxels") &&
-           (params->voxels == NULL
-                ? put_int(group, "row_begin", params->begin)
-                : lr_hdf5_put_array(group, "voxels", H5T_NATIVE_INT64,
-                                    (int64_t[2]){params->num_voxels, 0}, params->voxels));
+           (params->voxels == NULL ? put_int(group, "row_begin", params->begin)
+                                   : lr_hdf5_put_array(group, "voxels", H5T_NATIVE_INT64,
+                                                       (int64_t[2]){params->num_voxels, 0}, params->voxels));
 }
 
 static bool put_model(hid_t group, const lr_operator_info *info)
 {
-    return info == NULL ||
-           (put_text(group, "backend", info->backend) &&
-            put_text(group, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
-            put_int(group, "rays", info->rays) && put_int(group, "mu_steps", info->mu_steps) &&
-            lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, info->samples));
+    return info == NULL || (put_text(group, "backend", info->backend) &&
+                            put_text(group, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
+                            put_int(group, "rays", info->rays) && put_int(group, "mu_steps", info->mu_steps) &&
+                            lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, info->samples));
 }
 
 static bool put_totals(hid_t group, const struct lr_matrix_content *content)
 {
     const struct lr_matrix_totals *totals = &content->store->totals;
-    return put_number(group, "sum", totals->sum) &&
-           put_number(group, "threshold", content->params->threshold) &&
+    return put_number(group, "sum", totals->sum) && put_number(group, "threshold", content->params->threshold) &&
            put_int(group, "dropped_elements", totals->dropped_elements) &&
            put_number(group, "dropped_sum", totals->dropped_sum);
 }
@@ -109,30 +97,23 @@ static bool put_head(struct csr *csr)
     const struct lr_matrix_content *content = csr->content;
     const lr_matrix_writer_params *params = content->params;
     const int64_t shape[2] = {content->num_rows, content->num_columns};
-    if (!lr_hdf5_put_scanner(csr->out.file, params->lors->scanner)) {
-        return false;
-    }
+    if (!lr_hdf5_put_scanner(csr->out.file, params->lors->scanner)) return false;
     const hid_t lors = lr_hdf5_put_lors(csr->out.file, params->lors);
-    if (lors < 0 || H5Gclose(lors) < 0) {
-        return false;
-    }
+    if (lors < 0 || H5Gclose(lors) < 0) return false;
     csr->group = H5Gcreate2(csr->out.file, "matrix", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t group = csr->group;
     return group >= 0 && put_text(group, "encoding-type", "csr_matrix") &&
            put_text(group, "encoding-version", "0.1.0") &&
            lr_hdf5_put_numbers(group, "shape", H5T_NATIVE_INT64, 2, shape) &&
            put_text(group, "scanner", params->lors->scanner->name) &&
-           put_text(
-               group, "units",
-               "data: probability that a pair of photons emitted uniformly in the voxel, or at "
-               "the point, is detected by the LOR") &&
+           put_text(group, "units",
+                    "data: probability that a pair of photons emitted uniformly in the voxel, or at "
+                    "the point, is detected by the LOR") &&
            put_text(group, "columns",
-                    params->by_lor ? "voxels, ix + nx * (iy + ny * iz)"
-                                   : "LORs in the order of /lor") &&
+                    params->by_lor ? "voxels, ix + nx * (iy + ny * iz)" : "LORs in the order of /lor") &&
            put_text(group, "description", params->description) &&
-           put_text(group, "factors", params->factors != NULL ? params->factors : "none") &&
-           put_rows(group, params) && put_model(group, params->info) &&
-           (content->share == NULL || put_text(group, "part", content->share)) &&
+           put_text(group, "factors", params->factors != NULL ? params->factors : "none") && put_rows(group, params) &&
+           put_model(group, params->info) && (content->share == NULL || put_text(group, "part", content->share)) &&
            put_totals(group, content);
 }
 
@@ -141,9 +122,7 @@ static bool put_head(struct csr *csr)
 /* What cannot be read has been said, and nothing of it is HDF5's fault. */
 static bool was_read(struct csr *csr, lr_status status)
 {
-    if (status != LR_OK) {
-        lr_hdf5_output_cancel(&csr->out);
-    }
+    if (status != LR_OK) lr_hdf5_output_cancel(&csr->out);
     return status == LR_OK;
 }
 
@@ -156,8 +135,7 @@ static bool put_starts(struct csr *csr)
     int32_t *narrow = lr_alloc(PIECE, sizeof(*narrow), "row starts", store->params.log);
     int64_t start = 0, num = 1;
     bool done = numbers != NULL && narrow != NULL &&
-                lr_hdf5_series_open(&series, csr->group, "indptr",
-                                    csr->wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32,
+                lr_hdf5_series_open(&series, csr->group, "indptr", csr->wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32,
                                     csr->content->num_rows + 1, csr->content->params->compress);
     const bool was_opened = done;
     done = done && lr_hdf5_series_append(&series, &(int64_t){0}, 1); /* 0 in either width */
@@ -168,12 +146,9 @@ static bool put_starts(struct csr *csr)
             numbers[k] = start;
             narrow[k] = (int32_t)start;
         }
-        done = done &&
-               lr_hdf5_series_append(&series, csr->wide ? (void *)numbers : (void *)narrow, num);
+        done = done && lr_hdf5_series_append(&series, csr->wide ? (void *)numbers : (void *)narrow, num);
     }
-    if (was_opened) {
-        done = lr_hdf5_series_close(&series) && done;
-    }
+    if (was_opened) done = lr_hdf5_series_close(&series) && done;
     free(numbers);
     free(narrow);
     return done && start == store->totals.elements;
@@ -219,16 +194,15 @@ static bool copy_array(struct csr *csr, bool columns, void *numbers)
     const hid_t index_type = csr->wide ? H5T_NATIVE_INT64 : H5T_NATIVE_INT32;
     struct lr_hdf5_series series;
     bool done = lr_hdf5_series_open(&series, csr->group, columns ? "indices" : "data",
-                                    columns ? index_type : H5T_NATIVE_FLOAT, total,
-                                    csr->content->params->compress);
+                                    columns ? index_type : H5T_NATIVE_FLOAT, total, csr->content->params->compress);
     for (int64_t at = 0; done && at < total; at += BLOCK) {
         const struct lr_matrix_piece piece = {.begin = at,
                                               .count = total - at < BLOCK ? total - at : BLOCK,
                                               .is_wide = csr->wide,
                                               .columns = columns ? numbers : NULL,
                                               .values = columns ? NULL : numbers};
-        done = was_read(csr, lr_matrix_store_read(store, &piece)) &&
-               lr_hdf5_series_append(&series, numbers, piece.count);
+        done =
+            was_read(csr, lr_matrix_store_read(store, &piece)) && lr_hdf5_series_append(&series, numbers, piece.count);
     }
     return lr_hdf5_series_close(&series) && done;
 }
@@ -236,16 +210,14 @@ static bool copy_array(struct csr *csr, bool columns, void *numbers)
 static bool copy_elements(struct csr *csr)
 {
     void *numbers = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", csr->out.output.log);
-    const bool done =
-        numbers != NULL && copy_array(csr, true, numbers) && copy_array(csr, false, numbers);
+    const bool done = numbers != NULL && copy_array(csr, true, numbers) && copy_array(csr, false, numbers);
     free(numbers);
     return done;
 }
 
 static bool put_binsparse(const struct csr *csr)
 {
-    static const char *const links[3][2] = {
-        {"indptr", "pointers_to_1"}, {"indices", "indices_1"}, {"data", "values"}};
+    static const char *const links[3][2] = {{"indptr", "pointers_to_1"}, {"indices", "indices_1"}, {"data", "values"}};
     const struct lr_matrix_content *content = csr->content;
     const char *width = csr->wide ? "int64" : "int32";
     char text[512];
@@ -253,15 +225,12 @@ static bool put_binsparse(const struct csr *csr)
              "{\"binsparse\": {\"version\": \"0.1\", \"format\": \"CSR\", \"shape\": [%lld, %lld], "
              "\"number_of_stored_values\": %lld, \"data_types\": {\"pointers_to_1\": \"%s\", "
              "\"indices_1\": \"%s\", \"values\": \"float32\"}}}",
-             (long long)content->num_rows, (long long)content->num_columns,
-             (long long)content->store->totals.elements, width, width);
-    const hid_t group =
-        H5Gcreate2(csr->out.file, "binsparse", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+             (long long)content->num_rows, (long long)content->num_columns, (long long)content->store->totals.elements,
+             width, width);
+    const hid_t group = H5Gcreate2(csr->out.file, "binsparse", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     bool done = group >= 0 && lr_hdf5_put_string(group, "binsparse", text);
-    for (int k = 0; k < 3 && done; k++) {
-        done = H5Lcreate_hard(csr->group, links[k][0], group, links[k][1], H5P_DEFAULT,
-                              H5P_DEFAULT) >= 0;
-    }
+    for (int k = 0; k < 3 && done; k++)
+        done = H5Lcreate_hard(csr->group, links[k][0], group, links[k][1], H5P_DEFAULT, H5P_DEFAULT) >= 0;
     return group >= 0 && H5Gclose(group) >= 0 && done;
 }
 
@@ -296,9 +265,7 @@ static lr_status open_output(struct csr *csr)
 
 static lr_status close_output(struct csr *csr, bool done)
 {
-    if (csr->group >= 0) {
-        H5Gclose(csr->group);
-    }
+    if (csr->group >= 0) H5Gclose(csr->group);
     if (!done) {
         (void)lr_hdf5_output_fail(&csr->out, "the matrix");
         lr_hdf5_output_abandon(&csr->out);
@@ -313,10 +280,10 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     const int64_t elements = store->totals.elements;
     struct csr csr = {.content = content, .group = -1};
     csr.wide = lr_matrix_is_wide(content->num_columns, elements, content->index_limit);
-    csr.adopts = content->params->compress == 0 && csr.wide == store->params.wide &&
-                 elements > BLOCK && is_little_endian();
+    csr.adopts =
+        content->params->compress == 0 && csr.wide == store->params.wide && elements > BLOCK && is_little_endian();
     LR_TRY(open_output(&csr));
-    const bool done = put_head(&csr) && (csr.adopts ? adopt_elements(&csr) : copy_elements(&csr)) &&
-                      put_starts(&csr) && put_binsparse(&csr);
+    const bool done = put_head(&csr) && (csr.adopts ? adopt_elements(&csr) : copy_elements(&csr)) && put_starts(&csr) &&
+                      put_binsparse(&csr);
     return close_output(&csr, done);
 }

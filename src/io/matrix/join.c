@@ -54,32 +54,25 @@ static lr_status refuse_key(const struct join *join, const char *path, const cha
                         "%.*s",
                         join->first_path, path, differs.length[0], differs.part[0]);
     }
-    return lr_error(log, LR_BAD_INPUT,
-                    "%s and %s are parts of different matrices: one has %.*s, the other %.*s",
-                    join->first_path, path, differs.length[0], differs.part[0], differs.length[1],
-                    differs.part[1]);
+    return lr_error(log, LR_BAD_INPUT, "%s and %s are parts of different matrices: one has %.*s, the other %.*s",
+                    join->first_path, path, differs.length[0], differs.part[0], differs.length[1], differs.part[1]);
 }
 
-static lr_status check_piece(const struct join *join, const struct piece *piece,
-                             const lr_matrix_file_info *info)
+static lr_status check_piece(const struct join *join, const struct piece *piece, const lr_matrix_file_info *info)
 {
     const struct lr_matrix_share *share = &piece->share, *first = &join->first_share;
     const lr_log *log = join->params->log;
     if (share->parts != first->parts) {
-        return lr_error(log, LR_BAD_INPUT, "%s is one of %lld parts, and %s one of %lld",
-                        join->first_path, (long long)first->parts, piece->path,
-                        (long long)share->parts);
+        return lr_error(log, LR_BAD_INPUT, "%s is one of %lld parts, and %s one of %lld", join->first_path,
+                        (long long)first->parts, piece->path, (long long)share->parts);
     }
-    if (strcmp(share->key, first->key) != 0) {
-        return refuse_key(join, piece->path, share->key);
-    }
+    if (strcmp(share->key, first->key) != 0) return refuse_key(join, piece->path, share->key);
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
     if (info->num_columns != model->num_columns || info->is_described != model->is_described) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s and %s do not go together: they have %lld and %lld columns, and must "
                         "both be HDF5 or both npz",
-                        join->first_path, piece->path, (long long)model->num_columns,
-                        (long long)info->num_columns);
+                        join->first_path, piece->path, (long long)model->num_columns, (long long)info->num_columns);
     }
     return LR_OK;
 }
@@ -90,16 +83,13 @@ static lr_status look_at(struct join *join, int64_t k)
     const char *path = join->params->parts[k];
     struct piece *piece = &join->pieces[k];
     lr_matrix_file *file = lr_matrix_file_open(path, join->params->log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
+    if (file == NULL) return LR_BAD_INPUT;
     const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
     *piece = (struct piece){path, {0}, info->num_rows, info->num_elements};
-    lr_status status =
-        info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
-            ? LR_OK
-            : lr_error(join->params->log, LR_BAD_INPUT,
-                       "%s is no part of a matrix: only what --part has made can be joined", path);
+    lr_status status = info->share != NULL && lr_matrix_share_parse(info->share, &piece->share)
+                           ? LR_OK
+                           : lr_error(join->params->log, LR_BAD_INPUT,
+                                      "%s is no part of a matrix: only what --part has made can be joined", path);
     if (status == LR_OK && k == 0) {
         join->first = file;
         join->first_path = path;
@@ -128,9 +118,8 @@ static lr_status check_complete(const struct join *join)
     for (int64_t k = 0; k < join->params->num_parts; k++) {
         const struct piece *piece = &join->pieces[k];
         if (k > 0 && piece->share.number == piece[-1].share.number) {
-            return lr_error(log, LR_BAD_INPUT, "%s and %s are both part %lld of %lld: give it once",
-                            piece[-1].path, piece->path, (long long)piece->share.number,
-                            (long long)first->parts);
+            return lr_error(log, LR_BAD_INPUT, "%s and %s are both part %lld of %lld: give it once", piece[-1].path,
+                            piece->path, (long long)piece->share.number, (long long)first->parts);
         }
         if (piece->share.number != k + 1) {
             return lr_error(log, LR_BAD_INPUT, "part %lld of %lld is missing", (long long)k + 1,
@@ -145,25 +134,21 @@ static lr_status check_complete(const struct join *join)
         rows += piece->num_rows;
     }
     if (join->params->num_parts != first->parts) {
-        return lr_error(log, LR_BAD_INPUT, "part %lld of %lld is missing",
-                        (long long)join->params->num_parts + 1, (long long)first->parts);
+        return lr_error(log, LR_BAD_INPUT, "part %lld of %lld is missing", (long long)join->params->num_parts + 1,
+                        (long long)first->parts);
     }
-    return rows == first->whole_rows
-               ? LR_OK
-               : lr_error(log, LR_BAD_INPUT, "the parts have %lld rows, and the matrix has %lld",
-                          (long long)rows, (long long)first->whole_rows);
+    return rows == first->whole_rows ? LR_OK
+                                     : lr_error(log, LR_BAD_INPUT, "the parts have %lld rows, and the matrix has %lld",
+                                                (long long)rows, (long long)first->whole_rows);
 }
 
 static lr_status look_at_all(struct join *join)
 {
     const lr_matrix_join_params *params = join->params;
-    if (params->parts == NULL || params->num_parts < 1) {
+    if (params->parts == NULL || params->num_parts < 1)
         return lr_error(params->log, LR_USAGE, "there are no parts of a matrix to join");
-    }
     join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
-    if (join->pieces == NULL) {
-        return LR_FAILED;
-    }
+    if (join->pieces == NULL) return LR_FAILED;
     for (int64_t k = 0; k < params->num_parts; k++) {
         LR_TRY(look_at(join, k));
         join->num_rows += join->pieces[k].num_rows;
@@ -185,10 +170,8 @@ static lr_status open_scanner(struct join *join)
 
 static void describe_info(struct join *join, const lr_matrix_file_info *model)
 {
-    join->info = (lr_operator_info){.backend = model->backend,
-                                    .mode = model->mode,
-                                    .rays = model->rays,
-                                    .mu_steps = model->mu_steps};
+    join->info = (lr_operator_info){
+        .backend = model->backend, .mode = model->mode, .rays = model->rays, .mu_steps = model->mu_steps};
     memcpy(join->info.samples, model->samples, sizeof(model->samples));
     join->out.info = &join->info;
 }
@@ -197,19 +180,14 @@ static lr_status describe(struct join *join)
 {
     const lr_matrix_join_params *params = join->params;
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
-    join->out = (lr_matrix_writer_params){.path = params->path,
-                                          .format = params->format,
-                                          .compress = params->compress,
-                                          .log = params->log};
-    if (params->format == LR_MATRIX_TSV || params->format == LR_MATRIX_STIR) {
-        return lr_error(params->log, LR_USAGE, "%s: parts are joined to HDF5, npz or mtx",
-                        params->path);
-    }
+    join->out = (lr_matrix_writer_params){
+        .path = params->path, .format = params->format, .compress = params->compress, .log = params->log};
+    if (params->format == LR_MATRIX_TSV || params->format == LR_MATRIX_STIR)
+        return lr_error(params->log, LR_USAGE, "%s: parts are joined to HDF5, npz or mtx", params->path);
     if (!model->is_described) {
         return params->format == LR_MATRIX_NPZ
                    ? LR_OK
-                   : lr_error(params->log, LR_USAGE,
-                              "%s: parts in npz hold nothing but numbers, and become npz only",
+                   : lr_error(params->log, LR_USAGE, "%s: parts in npz hold nothing but numbers, and become npz only",
                               params->path);
     }
     LR_TRY(open_scanner(join));
@@ -233,9 +211,7 @@ static lr_status make_lists(struct join *join)
 {
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
     const lr_log *log = join->params->log;
-    if (!model->is_described) {
-        return LR_OK;
-    }
+    if (!model->is_described) return LR_OK;
     if (model->points_mm != NULL) {
         join->points_mm = lr_alloc(join->num_rows, sizeof(*join->points_mm), "points", log);
         return join->points_mm != NULL ? LR_OK : LR_FAILED;
@@ -254,34 +230,28 @@ static lr_status make_lists(struct join *join)
 static lr_status refuse_lists(const struct join *join, const struct piece *piece)
 {
     return lr_error(join->params->log, LR_BAD_INPUT,
-                    "%s lists its rows in another way than %s, or lists too many: is it damaged?",
-                    piece->path, join->first_path);
+                    "%s lists its rows in another way than %s, or lists too many: is it damaged?", piece->path,
+                    join->first_path);
 }
 
 /* Adds what a part lists of its rows behind those of the parts before it. */
-static lr_status add_lists(struct join *join, const struct piece *piece,
-                           const lr_matrix_file_info *info)
+static lr_status add_lists(struct join *join, const struct piece *piece, const lr_matrix_file_info *info)
 {
     const int64_t before = piece->share.rows_before;
     const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
-    if ((join->points_mm != NULL && info->points_mm == NULL) ||
-        (join->numbers != NULL && numbers == NULL) ||
-        (join->pairs != NULL && (info->part.pairs == NULL ||
-                                 info->part.num_pairs > join->lors->num_pairs - join->num_pairs))) {
+    if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
+        (join->pairs != NULL &&
+         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)))
         return refuse_lists(join, piece);
-    }
     if (join->points_mm != NULL) {
-        memcpy(join->points_mm + before, info->points_mm,
-               (size_t)info->num_rows * sizeof(*join->points_mm));
+        memcpy(join->points_mm + before, info->points_mm, (size_t)info->num_rows * sizeof(*join->points_mm));
     } else if (join->numbers != NULL) {
         memcpy(join->numbers + before, numbers, (size_t)info->num_rows * sizeof(*numbers));
     } else if (join->pairs != NULL) {
-        memcpy(join->pairs + join->num_pairs, info->part.pairs,
-               (size_t)info->part.num_pairs * sizeof(*join->pairs));
+        memcpy(join->pairs + join->num_pairs, info->part.pairs, (size_t)info->part.num_pairs * sizeof(*join->pairs));
         join->num_pairs += info->part.num_pairs;
-    } else if (info->is_described &&
-               info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
-                                      join->first_share.rows_before + before) {
+    } else if (info->is_described && info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
+                                                            join->first_share.rows_before + before) {
         return refuse_lists(join, piece);
     }
     return LR_OK;
@@ -292,9 +262,7 @@ static void describe_rows(struct join *join)
 {
     const lr_matrix_file_info *model = lr_matrix_file_get_info(join->first);
     lr_matrix_writer_params *out = &join->out;
-    if (!model->is_described) {
-        return;
-    }
+    if (!model->is_described) return;
     if (join->points_mm != NULL) {
         out->points_mm = (const double(*)[3])join->points_mm;
         out->num_points = join->num_rows;
@@ -319,8 +287,7 @@ static lr_status take(void *user, const lr_row *row)
     LR_TRY(lr_matrix_store_append(&join->store, row, -INFINITY));
     join->done += row->count;
     return join->store.totals.rows % 64 == 0
-               ? lr_progress_report(join->params->progress, "joining", (double)join->done,
-                                    (double)join->elements)
+               ? lr_progress_report(join->params->progress, "joining", (double)join->done, (double)join->elements)
                : LR_OK;
 }
 
@@ -328,13 +295,9 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
 {
     const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
     const lr_row_sink sink = {take, join};
-    if (info->num_rows != piece->num_rows || info->num_elements != piece->elements) {
-        return lr_error(join->params->log, LR_BAD_INPUT, "%s has changed while it was read",
-                        piece->path);
-    }
-    if (join->lors != NULL) {
-        LR_TRY(lr_matrix_file_check_scanner(file, join->lors));
-    }
+    if (info->num_rows != piece->num_rows || info->num_elements != piece->elements)
+        return lr_error(join->params->log, LR_BAD_INPUT, "%s has changed while it was read", piece->path);
+    if (join->lors != NULL) LR_TRY(lr_matrix_file_check_scanner(file, join->lors));
     LR_TRY(add_lists(join, piece, info));
     join->totals.sum += info->sum;
     join->totals.dropped_sum += info->dropped_sum;
@@ -361,23 +324,18 @@ static lr_status write_whole(struct join *join)
                                               .num_rows = join->num_rows,
                                               .num_columns = join->num_columns,
                                               .index_limit = INT32_MAX};
-    if (join->params->format == LR_MATRIX_NPZ) {
-        LR_TRY(lr_matrix_npz_check(&content, join->elements));
-    }
+    if (join->params->format == LR_MATRIX_NPZ) LR_TRY(lr_matrix_npz_check(&content, join->elements));
     const struct lr_matrix_store_params store = {
         .path = join->params->path,
         .key = join->first_share.key,
         .num_rows = join->num_rows,
-        .wide = lr_matrix_is_wide(join->num_columns,
-                                  join->params->format == LR_MATRIX_HDF5 ? join->elements : 0,
+        .wide = lr_matrix_is_wide(join->num_columns, join->params->format == LR_MATRIX_HDF5 ? join->elements : 0,
                                   INT32_MAX),
         .log = join->params->log,
     };
     LR_TRY(lr_matrix_store_open(&join->store, &store));
     lr_status status = take_all(join);
-    if (status == LR_OK) {
-        status = lr_matrix_store_checkpoint(&join->store);
-    }
+    if (status == LR_OK) status = lr_matrix_store_checkpoint(&join->store);
     if (status == LR_OK) {
         describe_rows(join);
         join->totals.sum = join->lors != NULL ? join->totals.sum : join->store.totals.sum;

@@ -28,30 +28,24 @@ static void add_module(struct lr_sha256 *sha, const lr_module *module)
     lr_sha256_add(sha, module->face_mm, sizeof(module->face_mm));
     lr_sha256_add(sha, &module->depth_mm, sizeof(module->depth_mm));
     lr_sha256_add(sha, places, sizeof(places));
-    if (module->layer > 0) { /* scanners without layers keep their keys */
+    if (module->layer > 0) /* scanners without layers keep their keys */
         lr_sha256_add(sha, &module->layer, sizeof(module->layer));
-    }
-    if (module->mu_per_mm > 0) {
-        lr_sha256_add(sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
-    }
+    if (module->mu_per_mm > 0) lr_sha256_add(sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
 }
 
 static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])
 {
     const lr_scanner *scanner = lors->scanner;
     const lr_coincidence *rules = &scanner->coincidence;
-    const int whole[5] = {scanner->num_modules, scanner->num_positions,
-                          rules->min_module_difference, rules->limits_ring_difference,
-                          rules->max_ring_difference};
-    const double lengths[4] = {rules->field_of_view_mm, scanner->detection_depth_mm,
-                               scanner->tof_resolution_ps, scanner->crystal_mu_per_mm};
+    const int whole[5] = {scanner->num_modules, scanner->num_positions, rules->min_module_difference,
+                          rules->limits_ring_difference, rules->max_ring_difference};
+    const double lengths[4] = {rules->field_of_view_mm, scanner->detection_depth_mm, scanner->tof_resolution_ps,
+                               scanner->crystal_mu_per_mm};
     struct lr_sha256 sha;
     lr_sha256_begin(&sha);
     lr_sha256_add(&sha, whole, sizeof(whole));
     lr_sha256_add(&sha, lengths, sizeof(lengths));
-    for (int m = 0; m < scanner->num_modules; m++) {
-        add_module(&sha, &scanner->modules[m]);
-    }
+    for (int m = 0; m < scanner->num_modules; m++) add_module(&sha, &scanner->modules[m]);
     lr_sha256_add(&sha, lors->pairs, (size_t)lors->num_pairs * sizeof(*lors->pairs));
     lr_sha256_add(&sha, lors->offsets, (size_t)(lors->num_pairs + 1) * sizeof(*lors->offsets));
     lr_sha256_end(&sha, digest);
@@ -62,13 +56,10 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
 {
     const int64_t num = items != NULL ? count : -1;
     lr_sha256_add(sha, &num, sizeof(num));
-    if (num > 0) {
-        lr_sha256_add(sha, items, (size_t)num * bytes);
-    }
+    if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-static void digest_rows(const lr_matrix_writer_params *params, int64_t num_rows,
-                        char digest[lr_sha256_chars])
+static void digest_rows(const lr_matrix_writer_params *params, int64_t num_rows, char digest[lr_sha256_chars])
 {
     static const lr_selection all;
     const lr_selection *part = params->part != NULL ? params->part : &all;
@@ -88,10 +79,9 @@ static void digest_rows(const lr_matrix_writer_params *params, int64_t num_rows,
 static void put_model(struct lr_text *text, const lr_operator_info *info)
 {
     if (info != NULL) {
-        (void)lr_text_print(
-            text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
-            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
-            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
+        (void)lr_text_print(text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
+                            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
+                            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
     }
 }
 
@@ -103,8 +93,7 @@ static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *para
         struct lr_sha256 sha;
         lr_sha256_begin(&sha);
         lr_sha256_add(&sha, input->bytes, (size_t)input->num_bytes);
-        (void)lr_text_print(text, "; %s%s%s", input->name, LR_KEY_CONTENTS,
-                            lr_sha256_end(&sha, digest));
+        (void)lr_text_print(text, "; %s%s%s", input->name, LR_KEY_CONTENTS, lr_sha256_end(&sha, digest));
     }
 }
 
@@ -115,14 +104,12 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
     char scanner[lr_sha256_chars], rows[lr_sha256_chars];
     digest_scanner(params->lors, scanner);
     digest_rows(params, num_rows, rows);
-    (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "",
-                        LR_KEY_CONTENTS, scanner);
-    (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g",
-                        grid->size[0], grid->size[1], grid->size[2], grid->voxel_mm[0],
-                        grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0],
-                        grid->origin_mm[1], grid->origin_mm[2]);
-    (void)lr_text_print(text, "; %s; factors %s",
-                        params->description != NULL ? params->description : "",
+    (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "", LR_KEY_CONTENTS,
+                        scanner);
+    (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
+                        grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
+                        grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
+    (void)lr_text_print(text, "; %s; factors %s", params->description != NULL ? params->description : "",
                         params->factors != NULL ? params->factors : "none");
     put_model(text, params->info);
     put_inputs(text, params);
@@ -154,12 +141,8 @@ char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 
 int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
 {
-    if (params->by_lor) {
-        return lr_selection_count(params->lors, params->part);
-    }
-    if (params->grid == NULL) {
-        return params->num_points;
-    }
+    if (params->by_lor) return lr_selection_count(params->lors, params->part);
+    if (params->grid == NULL) return params->num_points;
     return params->voxels != NULL ? params->num_voxels : params->end - params->begin;
 }
 
@@ -190,11 +173,9 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
 {
     long long numbers[4];
     const char *key = strchr(text, ';');
-    if (key == NULL || sscanf(text, "part %lld of %lld, from row %lld of %lld;", &numbers[0],
-                              &numbers[1], &numbers[2], &numbers[3]) != 4) {
+    if (key == NULL || sscanf(text, "part %lld of %lld, from row %lld of %lld;", &numbers[0], &numbers[1], &numbers[2],
+                              &numbers[3]) != 4)
         return false;
-    }
-    *share = (struct lr_matrix_share){numbers[0], numbers[1], numbers[2], numbers[3],
-                                      key + 1 + strspn(key + 1, " ")};
+    *share = (struct lr_matrix_share){numbers[0], numbers[1], numbers[2], numbers[3], key + 1 + strspn(key + 1, " ")};
     return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
 }

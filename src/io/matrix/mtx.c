@@ -66,21 +66,17 @@ static lr_status write_head(struct mtx *mtx)
     const lr_matrix_writer_params *params = content->params;
     char text[1024];
     snprintf(text, sizeof(text), "%s, %s: %s; rows are %s, columns %s",
-             params->lors->scanner->name ? params->lors->scanner->name : "scanner",
-             "LORaster system matrix", params->description ? params->description : "",
+             params->lors->scanner->name ? params->lors->scanner->name : "scanner", "LORaster system matrix",
+             params->description ? params->description : "",
              params->by_lor         ? "LORs"
              : params->grid != NULL ? "voxels"
                                     : "points",
              params->by_lor ? "voxels" : "LORs");
-    for (char *c = text; *c != '\0'; c++) {
-        *c = *c == '\n' || *c == '\r' ? ' ' : *c;
-    }
+    for (char *c = text; *c != '\0'; c++) *c = *c == '\n' || *c == '\r' ? ' ' : *c;
     char head[1400];
-    const int length =
-        snprintf(head, sizeof(head),
-                 "%%%%MatrixMarket matrix coordinate real general\n%% %s\n%lld %lld %lld\n", text,
-                 (long long)content->num_rows, (long long)content->num_columns,
-                 (long long)content->store->totals.elements);
+    const int length = snprintf(
+        head, sizeof(head), "%%%%MatrixMarket matrix coordinate real general\n%% %s\n%lld %lld %lld\n", text,
+        (long long)content->num_rows, (long long)content->num_columns, (long long)content->store->totals.elements);
     return lr_output_write(&mtx->output, head, (size_t)length);
 }
 

@@ -54,9 +54,7 @@ static void put32(unsigned char *bytes, uint32_t number)
 
 static lr_status emit(struct npz *npz, const void *bytes, size_t count)
 {
-    if (npz->writes) {
-        return lr_output_write(&npz->output, bytes, count);
-    }
+    if (npz->writes) return lr_output_write(&npz->output, bytes, count);
     npz->check = (uint32_t)crc32_z(npz->check, bytes, count);
     return LR_OK;
 }
@@ -222,41 +220,21 @@ static lr_status write_archive(struct npz *npz)
     const size_t share_bytes = content->share != NULL ? strlen(content->share) : 0;
     const int num = content->share != NULL ? MOST_MEMBERS : NUM_MEMBERS;
     struct member members[MOST_MEMBERS] = {
-        {.name = "indices.npy",
-         .type = type,
-         .shape = elements,
-         .put = put_indices,
-         .bytes = (size_t)elements * width},
-        {.name = "indptr.npy",
-         .type = type,
-         .shape = starts,
-         .put = put_starts,
-         .bytes = (size_t)starts * width},
+        {.name = "indices.npy", .type = type, .shape = elements, .put = put_indices, .bytes = (size_t)elements * width},
+        {.name = "indptr.npy", .type = type, .shape = starts, .put = put_starts, .bytes = (size_t)starts * width},
         {.name = "format.npy", .type = "|S3", .shape = -1, .put = put_format, .bytes = 3},
         {.name = "shape.npy", .type = "<i8", .shape = 2, .put = put_shape, .bytes = 16},
-        {.name = "data.npy",
-         .type = "<f4",
-         .shape = elements,
-         .put = put_data,
-         .bytes = (size_t)elements * 4},
-        {.name = "part.npy",
-         .type = "|u1",
-         .shape = (int64_t)share_bytes,
-         .put = put_share,
-         .bytes = share_bytes},
+        {.name = "data.npy", .type = "<f4", .shape = elements, .put = put_data, .bytes = (size_t)elements * 4},
+        {.name = "part.npy", .type = "|u1", .shape = (int64_t)share_bytes, .put = put_share, .bytes = share_bytes},
     };
-    for (int k = 0; k < num; k++) {
-        LR_TRY(write_member(npz, &members[k]));
-    }
+    for (int k = 0; k < num; k++) LR_TRY(write_member(npz, &members[k]));
     return write_directory(npz, members, num);
 }
 
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements)
 {
     const int64_t width = content->num_columns > content->index_limit ? 8 : 4;
-    if (elements * (width + 4) + (content->num_rows + 1) * width <= MOST_NPZ_BYTES) {
-        return LR_OK;
-    }
+    if (elements * (width + 4) + (content->num_rows + 1) * width <= MOST_NPZ_BYTES) return LR_OK;
     return lr_error(content->params->log, LR_USAGE,
                     "%s: %lld rows and %lld elements are more than the 4 GiB that a plain zip "
                     "archive holds: write HDF5 (.h5) instead",
@@ -266,23 +244,19 @@ lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t e
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)
 {
     const lr_matrix_writer_params *params = content->params;
-    struct npz npz = {.content = content,
-                      .wide =
-                          lr_matrix_is_wide(content->num_columns, content->store->totals.elements,
-                                            content->index_limit)};
+    struct npz npz = {
+        .content = content,
+        .wide = lr_matrix_is_wide(content->num_columns, content->store->totals.elements, content->index_limit)};
     npz.buffer = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", params->log);
-    if (npz.buffer == NULL) {
-        return LR_FAILED;
-    }
+    if (npz.buffer == NULL) return LR_FAILED;
     lr_status status = lr_output_open(&npz.output, params->path, params->log);
     if (status == LR_OK) {
         npz.output.source_stays = true;
         status = write_archive(&npz);
-        if (status == LR_OK) {
+        if (status == LR_OK)
             status = lr_output_finish(&npz.output);
-        } else {
+        else
             lr_output_abandon(&npz.output);
-        }
     }
     free(npz.buffer);
     return status;

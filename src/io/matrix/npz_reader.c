@@ -50,17 +50,13 @@ static lr_status read_bytes(const struct npz *npz, int64_t place, void *to, size
     unsigned char *at = to;
     while (bytes > 0) {
         const ssize_t got = pread(npz->file, at, bytes, (off_t)place);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
+        if (got < 0 && errno == EINTR) continue;
         if (got < 0) {
             char text[128];
-            return lr_error(npz->log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
-                            npz->path, lr_error_text(errno, text));
+            return lr_error(npz->log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?", npz->path,
+                            lr_error_text(errno, text));
         }
-        if (got == 0) {
-            return refuse(npz, "it is truncated: get the file again");
-        }
+        if (got == 0) return refuse(npz, "it is truncated: get the file again");
         at += got;
         place += got;
         bytes -= (size_t)got;
@@ -71,9 +67,7 @@ static lr_status read_bytes(const struct npz *npz, int64_t place, void *to, size
 static uint64_t number_at(const unsigned char *bytes, int size)
 {
     uint64_t number = 0;
-    for (int k = size - 1; k >= 0; k--) {
-        number = number << 8 | bytes[k];
-    }
+    for (int k = size - 1; k >= 0; k--) number = number << 8 | bytes[k];
     return number;
 }
 
@@ -96,8 +90,7 @@ static double real_at(const unsigned char *bytes, int size)
     return size == 4 ? (double)single : number;
 }
 
-static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2],
-                              void *numbers)
+static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2], void *numbers)
 {
     const struct npz *npz = self;
     const struct array *array = &npz->arrays[which];
@@ -106,15 +99,13 @@ static lr_status read_numbers(void *self, enum lr_matrix_array which, const int6
     double *real = numbers;
     for (int64_t at = 0; at < range[1]; at += PIECE) {
         const int64_t left = range[1] - at, num = left < PIECE ? left : PIECE;
-        LR_TRY(read_bytes(npz, array->begin + (range[0] + at) * array->size, bytes,
-                          (size_t)num * (size_t)array->size));
+        LR_TRY(read_bytes(npz, array->begin + (range[0] + at) * array->size, bytes, (size_t)num * (size_t)array->size));
         for (int64_t k = 0; k < num; k++) {
             const unsigned char *number = bytes + k * array->size;
-            if (which == LR_ARRAY_VALUES) {
+            if (which == LR_ARRAY_VALUES)
                 real[at + k] = real_at(number, array->size);
-            } else {
+            else
                 whole[at + k] = whole_at(number, array->size);
-            }
         }
     }
     return LR_OK;
@@ -140,20 +131,16 @@ static const char *find_value(const char *head, const char *key)
 static int64_t parse_shape(const char *text)
 {
     char *end = NULL;
-    if (strncmp(text, "()", 2) == 0) {
-        return 1;
-    }
+    if (strncmp(text, "()", 2) == 0) return 1;
     const long long count = *text == '(' ? strtoll(text + 1, &end, 10) : -1;
     return end != NULL && end != text + 1 && strncmp(end, ",)", 2) == 0 && count >= 0 ? count : -1;
 }
 
-static lr_status parse_head(const struct npz *npz, const char *head, const char *name,
-                            struct array *array)
+static lr_status parse_head(const struct npz *npz, const char *head, const char *name, struct array *array)
 {
     const char *type = find_value(head, "'descr': '"), *shape = find_value(head, "'shape': ");
-    if (type == NULL || shape == NULL || strlen(type) < 3) {
+    if (type == NULL || shape == NULL || strlen(type) < 3)
         return refuse(npz, "an array in it has no head as NumPy writes it");
-    }
     array->kind = type[1];
     array->size = type[2] - '0';
     array->count = parse_shape(shape);
@@ -165,9 +152,8 @@ static lr_status parse_head(const struct npz *npz, const char *head, const char 
                       : is_real ? array->kind == 'f' && (array->size == 4 || array->size == 8)
                                 : array->kind == 'i' && (array->size == 4 || array->size == 8);
     if (!good || type[3] != '\'' || (type[0] != '<' && !is_text && !is_share) || array->count < 0) {
-        return lr_error(npz->log, LR_BAD_INPUT,
-                        "%s: %s must be one row of little-endian %s: it is of type %.4s", npz->path,
-                        name, is_real ? "float32 or float64" : "int32 or int64", type);
+        return lr_error(npz->log, LR_BAD_INPUT, "%s: %s must be one row of little-endian %s: it is of type %.4s",
+                        npz->path, name, is_real ? "float32 or float64" : "int32 or int64", type);
     }
     return LR_OK;
 }
@@ -177,24 +163,20 @@ static lr_status read_head(const struct npz *npz, const char *name, struct array
 {
     unsigned char start[12];
     char head[MOST_HEAD + 1];
-    if (array->bytes < 12) {
-        return refuse(npz, "an array in it is too short");
-    }
+    if (array->bytes < 12) return refuse(npz, "an array in it is too short");
     LR_TRY(read_bytes(npz, array->begin, start, sizeof(start)));
     const int version = start[6];
     const int64_t prefix = version == 1 ? 10 : 12;
     const int64_t length = (int64_t)number_at(start + 8, version == 1 ? 2 : 4);
     if (memcmp(start, "\x93NUMPY", 6) != 0 || version < 1 || version > 3 || length > MOST_HEAD ||
-        prefix + length > array->bytes) {
+        prefix + length > array->bytes)
         return refuse(npz, "an array in it has no head as NumPy writes it");
-    }
     LR_TRY(read_bytes(npz, array->begin + prefix, head, (size_t)length));
     head[length] = '\0';
     LR_TRY(parse_head(npz, head, name, array));
     const int64_t room = array->bytes - prefix - length;
     if (array->count > room / array->size || array->count * array->size != room) {
-        return lr_error(npz->log, LR_BAD_INPUT,
-                        "%s: %s is to have %lld numbers of %d bytes, and there are %lld bytes",
+        return lr_error(npz->log, LR_BAD_INPUT, "%s: %s is to have %lld numbers of %d bytes, and there are %lld bytes",
                         npz->path, name, (long long)array->count, array->size, (long long)room);
     }
     array->begin += prefix + length;
@@ -203,8 +185,7 @@ static lr_status read_head(const struct npz *npz, const char *name, struct array
 
 /* --- the archive --- */
 
-static lr_status find_member(struct npz *npz, const unsigned char *entry, const char *name,
-                             struct array *array)
+static lr_status find_member(struct npz *npz, const unsigned char *entry, const char *name, struct array *array)
 {
     unsigned char local[LOCAL_BYTES];
     const int64_t packed = (int64_t)number_at(entry + 20, 4);
@@ -217,26 +198,19 @@ static lr_status find_member(struct npz *npz, const unsigned char *entry, const 
                         npz->path, name);
     }
     LR_TRY(read_bytes(npz, place, local, sizeof(local)));
-    if (memcmp(local, "PK\3\4", 4) != 0) {
-        return refuse(npz, "the directory of the archive is damaged");
-    }
-    array->begin =
-        place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
+    if (memcmp(local, "PK\3\4", 4) != 0) return refuse(npz, "the directory of the archive is damaged");
+    array->begin = place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
     array->bytes = plain;
-    if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin) {
+    if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin)
         return refuse(npz, "it is truncated: get the file again");
-    }
     return read_head(npz, name, array);
 }
 
-static lr_status read_entry(struct npz *npz, const unsigned char *entry, const char *name,
-                            size_t name_bytes)
+static lr_status read_entry(struct npz *npz, const unsigned char *entry, const char *name, size_t name_bytes)
 {
-    for (int k = 0; k < NUM_MEMBERS; k++) {
-        if (strlen(names[k]) == name_bytes && memcmp(name, names[k], name_bytes) == 0) {
+    for (int k = 0; k < NUM_MEMBERS; k++)
+        if (strlen(names[k]) == name_bytes && memcmp(name, names[k], name_bytes) == 0)
             return find_member(npz, entry, names[k], &npz->arrays[k]);
-        }
-    }
     return LR_OK;
 }
 
@@ -244,14 +218,11 @@ static lr_status read_directory(struct npz *npz, const unsigned char *end)
 {
     const int64_t bytes = (int64_t)number_at(end + 12, 4);
     const int64_t place = (int64_t)number_at(end + 16, 4);
-    if (bytes > MOST_DIRECTORY || place > npz->file_bytes || bytes > npz->file_bytes - place) {
+    if (bytes > MOST_DIRECTORY || place > npz->file_bytes || bytes > npz->file_bytes - place)
         return refuse(npz, "the directory of the archive is damaged, or it is larger than 4 GiB");
-    }
     unsigned char *directory = lr_alloc(bytes, 1, "an archive's directory", npz->log);
     lr_status status = directory != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = read_bytes(npz, place, directory, (size_t)bytes);
-    }
+    if (status == LR_OK) status = read_bytes(npz, place, directory, (size_t)bytes);
     for (int64_t at = 0; status == LR_OK && at + CENTRAL_BYTES <= bytes;) {
         const unsigned char *entry = directory + at;
         const int64_t name_bytes = (int64_t)number_at(entry + 28, 2);
@@ -260,8 +231,7 @@ static lr_status read_directory(struct npz *npz, const unsigned char *end)
             break;
         }
         status = read_entry(npz, entry, (const char *)entry + CENTRAL_BYTES, (size_t)name_bytes);
-        at += CENTRAL_BYTES + name_bytes + (int64_t)number_at(entry + 30, 2) +
-              (int64_t)number_at(entry + 32, 2);
+        at += CENTRAL_BYTES + name_bytes + (int64_t)number_at(entry + 30, 2) + (int64_t)number_at(entry + 32, 2);
     }
     free(directory);
     return status;
@@ -273,13 +243,9 @@ static lr_status read_archive(struct npz *npz)
     const int64_t bytes = npz->file_bytes < most ? npz->file_bytes : most;
     unsigned char *tail = lr_alloc(bytes + 1, 1, "an archive's end", npz->log);
     lr_status status = tail != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = read_bytes(npz, npz->file_bytes - bytes, tail, (size_t)bytes);
-    }
+    if (status == LR_OK) status = read_bytes(npz, npz->file_bytes - bytes, tail, (size_t)bytes);
     int64_t at = bytes - END_BYTES;
-    while (status == LR_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) {
-        at--;
-    }
+    while (status == LR_OK && at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) at--;
     if (status == LR_OK) {
         status = at >= 0 ? read_directory(npz, tail + at)
                          : refuse(npz, "the end of the archive is missing: get the file again");
@@ -294,14 +260,13 @@ static lr_status read_info(struct npz *npz, lr_matrix_file_info *info)
     int64_t shape[2];
     for (int k = 0; k < NUM_NEEDED; k++) {
         if (npz->arrays[k].begin == 0) {
-            return lr_error(npz->log, LR_BAD_INPUT, "%s is no sparse matrix of scipy: it lacks %s",
-                            npz->path, names[k]);
+            return lr_error(npz->log, LR_BAD_INPUT, "%s is no sparse matrix of scipy: it lacks %s", npz->path,
+                            names[k]);
         }
     }
     LR_TRY(read_bytes(npz, npz->arrays[4].begin, format, sizeof(format)));
-    if (memcmp(format, "csr", 3) != 0 || npz->arrays[3].count != 2) {
+    if (memcmp(format, "csr", 3) != 0 || npz->arrays[3].count != 2)
         return refuse(npz, "its matrix is not in CSR format");
-    }
     LR_TRY(read_numbers(npz, (enum lr_matrix_array)3, (int64_t[2]){0, 2}, shape));
     *info = (lr_matrix_file_info){.num_rows = shape[0],
                                   .num_columns = shape[1],
@@ -311,24 +276,18 @@ static lr_status read_info(struct npz *npz, lr_matrix_file_info *info)
                                   .factors = "none",
                                   .share = npz->share};
     if (shape[0] < 0 || shape[1] < 0 || npz->arrays[LR_ARRAY_STARTS].count - 1 != shape[0] ||
-        npz->arrays[LR_ARRAY_COLUMNS].count != info->num_elements) {
+        npz->arrays[LR_ARRAY_COLUMNS].count != info->num_elements)
         return refuse(npz, "the sizes of its arrays do not go together");
-    }
     const struct array *share = &npz->arrays[SHARE];
-    if (share->count > MOST_SHARE) {
-        return refuse(npz,
-                      "what it says of the part that it is is longer than this program writes");
-    }
-    return share->begin > 0 ? read_bytes(npz, share->begin, npz->share, (size_t)share->count)
-                            : LR_OK;
+    if (share->count > MOST_SHARE)
+        return refuse(npz, "what it says of the part that it is is longer than this program writes");
+    return share->begin > 0 ? read_bytes(npz, share->begin, npz->share, (size_t)share->count) : LR_OK;
 }
 
 lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
 {
     struct npz *npz = lr_alloc(1, sizeof(*npz), "a matrix file", source->log);
-    if (npz == NULL) {
-        return LR_FAILED;
-    }
+    if (npz == NULL) return LR_FAILED;
     npz->path = source->path;
     npz->log = source->log;
     npz->file = open(source->path, O_RDONLY | O_CLOEXEC);
@@ -341,9 +300,7 @@ lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
     }
     npz->file_bytes = (int64_t)lseek(npz->file, 0, SEEK_END);
     lr_status status = read_archive(npz);
-    if (status == LR_OK) {
-        status = read_info(npz, &source->info);
-    }
+    if (status == LR_OK) status = read_info(npz, &source->info);
     if (status != LR_OK) {
         close_file(npz);
         return status;

@@ -28,20 +28,14 @@ static lr_status look_for_zip(const char *path, bool *is_zip, const lr_log *log)
     char bytes[4] = "", text[128];
     struct stat facts;
     *is_zip = false;
-    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return LR_OK; /* for the reader to say */
-    }
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) return LR_OK; /* for the reader to say */
     FILE *file = fopen(path, "rb");
     const bool got = file != NULL && fread(bytes, 1, 4, file) == 4;
     const bool failed = file == NULL || ferror(file);
     const int error = errno;
-    if (file != NULL) {
-        fclose(file);
-    }
+    if (file != NULL) fclose(file);
     *is_zip = got && memcmp(bytes, "PK\3\4", 4) == 0;
-    return failed
-               ? lr_error(log, LR_BAD_INPUT, "cannot read %s: %s", path, lr_error_text(error, text))
-               : LR_OK;
+    return failed ? lr_error(log, LR_BAD_INPUT, "cannot read %s: %s", path, lr_error_text(error, text)) : LR_OK;
 }
 
 static lr_status open_source(struct lr_matrix_source *source)
@@ -54,9 +48,7 @@ static lr_status open_source(struct lr_matrix_source *source)
 lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
 {
     lr_matrix_file *file = lr_alloc(1, sizeof(*file), "a matrix file", log);
-    if (file == NULL) {
-        return NULL;
-    }
+    if (file == NULL) return NULL;
     file->path = lr_copy_string(path != NULL ? path : "", log);
     file->source = (struct lr_matrix_source){.path = file->path, .log = log};
     if (file->path == NULL || open_source(&file->source) != LR_OK) {
@@ -93,9 +85,8 @@ static lr_status check_claims(const lr_matrix_file *file, const struct claim *cl
 {
     for (int k = 0; k < num; k++) {
         if (claims[k].found != claims[k].expected) {
-            return lr_error(file->source.log, LR_BAD_INPUT, "%s has %lld %s: there must be %lld",
-                            file->path, (long long)claims[k].found, claims[k].what,
-                            (long long)claims[k].expected);
+            return lr_error(file->source.log, LR_BAD_INPUT, "%s has %lld %s: there must be %lld", file->path,
+                            (long long)claims[k].found, claims[k].what, (long long)claims[k].expected);
         }
     }
     return LR_OK;
@@ -112,8 +103,7 @@ static lr_status check_voxels(const lr_matrix_file *file, int64_t num_voxels)
                    : lr_error(log, LR_BAD_INPUT,
                               "%s says that its %lld rows are voxels from %lld on, and its grid "
                               "has %lld",
-                              file->path, (long long)info->num_rows, (long long)info->row_begin,
-                              (long long)num_voxels);
+                              file->path, (long long)info->num_rows, (long long)info->row_begin, (long long)num_voxels);
     }
     for (int64_t k = 0; k < info->num_rows; k++) {
         const int64_t before = k > 0 ? info->voxels[k - 1] : -1;
@@ -135,25 +125,20 @@ lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors
         const struct claim columns = {"columns (LORs)", info->num_columns, lors->count};
         return check_claims(file, &columns, 1);
     }
-    if (file->source.check_scanner != NULL) {
-        LR_TRY(file->source.check_scanner(file->source.self, lors));
-    }
+    if (file->source.check_scanner != NULL) LR_TRY(file->source.check_scanner(file->source.self, lors));
     LR_TRY(lr_selection_check(lors, &info->part, file->source.log) == LR_OK
                ? LR_OK
-               : lr_error(file->source.log, LR_BAD_INPUT, "%s lists LORs that make no sense",
-                          file->path));
+               : lr_error(file->source.log, LR_BAD_INPUT, "%s lists LORs that make no sense", file->path));
     if (info->points_mm != NULL) {
         const struct claim columns = {"columns (LORs)", info->num_columns, lors->count};
         return check_claims(file, &columns, 1);
     }
     LR_TRY(lr_grid_check(&info->grid, NULL) == LR_OK
                ? LR_OK
-               : lr_error(file->source.log, LR_BAD_INPUT, "%s has a grid that makes no sense",
-                          file->path));
+               : lr_error(file->source.log, LR_BAD_INPUT, "%s has a grid that makes no sense", file->path));
     const int64_t num_voxels = lr_grid_num_voxels(&info->grid);
-    const struct claim by_lor[2] = {
-        {"columns (voxels)", info->num_columns, num_voxels},
-        {"rows (LORs)", info->num_rows, lr_selection_count(lors, &info->part)}};
+    const struct claim by_lor[2] = {{"columns (voxels)", info->num_columns, num_voxels},
+                                    {"rows (LORs)", info->num_rows, lr_selection_count(lors, &info->part)}};
     const struct claim by_voxel = {"columns (LORs)", info->num_columns, lors->count};
     LR_TRY(info->by_lor ? check_claims(file, by_lor, 2) : check_claims(file, &by_voxel, 1));
     return info->by_lor ? LR_OK : check_voxels(file, num_voxels);
@@ -204,8 +189,7 @@ static lr_status find_row(struct reading *reading, int64_t row, int64_t range[2]
         const int64_t left = info->num_rows + 1 - row;
         reading->first_start = row;
         reading->num_starts = left < PIECE + 1 ? left : PIECE + 1;
-        LR_TRY(source->read(source->self, LR_ARRAY_STARTS, (int64_t[2]){row, reading->num_starts},
-                            reading->starts));
+        LR_TRY(source->read(source->self, LR_ARRAY_STARTS, (int64_t[2]){row, reading->num_starts}, reading->starts));
     }
     range[0] = reading->starts[row - reading->first_start];
     range[1] = reading->starts[row - reading->first_start + 1];
@@ -218,19 +202,15 @@ static lr_status find_row(struct reading *reading, int64_t row, int64_t range[2]
                         (long long)info->num_elements);
     }
     if (range[1] - range[0] > info->num_columns) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s: row %lld has %lld elements and the matrix only %lld columns",
-                        source->path, (long long)row, (long long)(range[1] - range[0]),
-                        (long long)info->num_columns);
+        return lr_error(source->log, LR_BAD_INPUT, "%s: row %lld has %lld elements and the matrix only %lld columns",
+                        source->path, (long long)row, (long long)(range[1] - range[0]), (long long)info->num_columns);
     }
     return LR_OK;
 }
 
 static lr_status make_room(struct reading *reading, int64_t count)
 {
-    if (count <= reading->capacity) {
-        return LR_OK;
-    }
+    if (count <= reading->capacity) return LR_OK;
     const lr_log *log = reading->source->log;
     free(reading->row_columns);
     free(reading->row_values);
@@ -244,9 +224,7 @@ static lr_status make_room(struct reading *reading, int64_t count)
 static lr_status fetch(struct reading *reading, int64_t begin)
 {
     const struct lr_matrix_source *source = reading->source;
-    if (begin >= reading->first_element && begin < reading->first_element + reading->num_elements) {
-        return LR_OK;
-    }
+    if (begin >= reading->first_element && begin < reading->first_element + reading->num_elements) return LR_OK;
     const int64_t left = source->info.num_elements - begin;
     const int64_t range[2] = {begin, left < PIECE ? left : PIECE};
     reading->num_elements = 0;
@@ -272,8 +250,7 @@ static lr_status check_elements(const struct reading *reading, int64_t row, int6
                             (long long)source->info.num_columns);
         }
         if (!(value >= 0.0 && isfinite(value))) {
-            return lr_error(source->log, LR_BAD_INPUT,
-                            "%s: row %lld, column %lld is %g: a probability is needed",
+            return lr_error(source->log, LR_BAD_INPUT, "%s: row %lld, column %lld is %g: a probability is needed",
                             source->path, (long long)row, (long long)column, value);
         }
     }
@@ -302,8 +279,7 @@ static lr_status read_row(struct reading *reading, int64_t row, const lr_row_sin
     return sink->take(sink->user, &out);
 }
 
-lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
-                              const lr_progress *progress)
+lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink, const lr_progress *progress)
 {
     struct reading reading;
     const int64_t num_rows = file->source.info.num_rows;
@@ -311,10 +287,8 @@ lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
     lr_status status = LR_OK;
     for (int64_t row = 0; row < num_rows && status == LR_OK; row++) {
         status = read_row(&reading, row, sink);
-        if (status == LR_OK && row % 64 == 0) {
-            status =
-                lr_progress_report(progress, "reading the matrix", (double)row, (double)num_rows);
-        }
+        if (status == LR_OK && row % 64 == 0)
+            status = lr_progress_report(progress, "reading the matrix", (double)row, (double)num_rows);
     }
     reading_finish(&reading);
     return status;

@@ -17,8 +17,7 @@ struct lr_matrix_source {
     void *self;
     /* Numbers begin .. begin + count - 1 of an array: int64, or double for values.
      * errors: LR_BAD_INPUT, logged. */
-    lr_status (*read)(void *self, enum lr_matrix_array array, const int64_t range[2],
-                      void *numbers);
+    lr_status (*read)(void *self, enum lr_matrix_array array, const int64_t range[2], void *numbers);
     lr_status (*check_scanner)(void *self, const lr_lors *lors); /* NULL = has none */
     void (*close)(void *self);
 };

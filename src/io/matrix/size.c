@@ -27,8 +27,7 @@ static double digits(double end)
 static double tsv_bytes(double rows, double elements)
 {
     const double separators = 11.0;
-    return elements *
-           (digits(rows) + 3.0 * PLACE_CHARS + 6.0 * CRYSTAL_CHARS + VALUE_CHARS + separators);
+    return elements * (digits(rows) + 3.0 * PLACE_CHARS + 6.0 * CRYSTAL_CHARS + VALUE_CHARS + separators);
 }
 
 static double mtx_bytes(double rows, double columns, double elements)
@@ -37,12 +36,10 @@ static double mtx_bytes(double rows, double columns, double elements)
     return elements * (digits(rows) + digits(columns) + VALUE_CHARS + separators);
 }
 
-lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows,
-                                     double elements)
+lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements)
 {
-    const double columns = params->by_lor && params->grid != NULL
-                               ? (double)lr_grid_num_voxels(params->grid)
-                               : (double)params->lors->count;
+    const double columns =
+        params->by_lor && params->grid != NULL ? (double)lr_grid_num_voxels(params->grid) : (double)params->lors->count;
     const bool is_wide = fmax(columns, elements) > (double)INT32_MAX;
     const double width = is_wide ? 8.0 : 4.0, value = sizeof(float);
     const double part = elements * (width + value) + rows * COUNT_BYTES;
@@ -60,8 +57,7 @@ lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, doub
         const double bytes = mtx_bytes(rows, columns, elements);
         return (lr_matrix_size){bytes, bytes + part};
     }
-    case LR_MATRIX_NPZ:
-        return (lr_matrix_size){plain, plain + part};
+    case LR_MATRIX_NPZ: return (lr_matrix_size){plain, plain + part};
     default:
         return params->compress > 0 ? (lr_matrix_size){DEFLATED * plain, DEFLATED * plain + part}
                                     : (lr_matrix_size){plain, part + rows * width};

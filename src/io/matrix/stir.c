@@ -43,15 +43,11 @@ static lr_status check(const lr_matrix_writer_params *params)
         return lr_error(log, LR_USAGE, "%s: the name of STIR's matrix files must end in .hpm",
                         params->path ? params->path : "(none)");
     }
-    if (!params->by_lor || params->grid == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "%s: STIR's matrix files hold rows of LORs on a grid of voxels",
-                        params->path);
-    }
+    if (!params->by_lor || params->grid == NULL)
+        return lr_error(log, LR_USAGE, "%s: STIR's matrix files hold rows of LORs on a grid of voxels", params->path);
     for (int k = 0; k < 3; k++) {
         if (params->grid->size[k] > MOST_SIZE) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s cannot hold %d voxels along %c: STIR's matrix files allow %d",
+            return lr_error(log, LR_BAD_INPUT, "%s cannot hold %d voxels along %c: STIR's matrix files allow %d",
                             params->path, params->grid->size[k], "xyz"[k], MOST_SIZE);
         }
     }
@@ -62,9 +58,7 @@ static lr_status open_files(struct stir *stir)
 {
     for (int k = 0; k < NUM_FILES; k++) {
         stir->names[k] = lr_path_with_ending(stir->params->path, endings[k], stir->params->log);
-        if (stir->names[k] == NULL) {
-            return LR_FAILED;
-        }
+        if (stir->names[k] == NULL) return LR_FAILED;
         LR_TRY(lr_output_open(&stir->outputs[k], stir->names[k], stir->params->log));
         stir->num_open++;
     }
@@ -79,8 +73,8 @@ static lr_status write_text(struct lr_output *output, const char *text)
 /* Bins without data: STIR wants the file to be there, and reads nothing from it. */
 static lr_status write_bins(struct stir *stir)
 {
-    char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner,
-                                   lr_path_name(stir->names[BINS_DATA]), stir->params->log);
+    char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner, lr_path_name(stir->names[BINS_DATA]),
+                                   stir->params->log);
     const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
     free(text);
     return status;
@@ -96,14 +90,12 @@ static lr_status write_image(struct stir *stir)
     lr_status status = LR_FAILED;
     if (text != NULL && ones != NULL) {
         const int64_t count = lr_grid_num_voxels(&ones->grid);
-        for (int64_t k = 0; k < count; k++) {
-            ones->values[k] = 1.0f;
-        }
+        for (int64_t k = 0; k < count; k++) ones->values[k] = 1.0f;
         lr_interfile_print_stir(text, room, lr_path_name(stir->names[IMAGE_DATA]), &ones->grid);
         status = write_text(&stir->outputs[IMAGE], text);
         if (status == LR_OK) {
-            status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones,
-                                     (bool[3]){false, false, false}); /* all are alike */
+            status =
+                lr_voxels_write(&stir->outputs[IMAGE_DATA], ones, (bool[3]){false, false, false}); /* all are alike */
         }
     }
     free(text);
@@ -124,17 +116,13 @@ static lr_status write_header(struct stir *stir)
                                  "\ndata_filename := ",
                                  stir->names[ELEMENTS],
                                  "\nEnd Projection Matrix By Bin From File Parameters :=\n"};
-    for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
-        LR_TRY(write_text(output, parts[k]));
-    }
+    for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) LR_TRY(write_text(output, parts[k]));
     return LR_OK;
 }
 
 static void release(struct stir *stir)
 {
-    for (int k = 0; k < NUM_FILES; k++) {
-        free(stir->names[k]);
-    }
+    for (int k = 0; k < NUM_FILES; k++) free(stir->names[k]);
     lr_projdata_finish(&stir->projdata);
     free(stir->places);
     free(stir->record);
@@ -144,9 +132,7 @@ static void release(struct stir *stir)
 static void abandon(void *self)
 {
     struct stir *stir = self;
-    for (int k = 0; k < stir->num_open; k++) {
-        lr_output_abandon(&stir->outputs[k]);
-    }
+    for (int k = 0; k < stir->num_open; k++) lr_output_abandon(&stir->outputs[k]);
     release(stir);
 }
 
@@ -157,9 +143,7 @@ static lr_status prepare(struct stir *stir)
     LR_TRY(lr_projdata_create(&stir->projdata, params->lors, params->log));
     stir->places = lr_projdata_places(&stir->projdata, params->lors->scanner, params->log);
     stir->record = lr_alloc(BIN_BYTES + MOST_VOXELS * ELEMENT_BYTES, 1, "a bin", params->log);
-    if (stir->places == NULL || stir->record == NULL) {
-        return LR_FAILED;
-    }
+    if (stir->places == NULL || stir->record == NULL) return LR_FAILED;
     LR_TRY(open_files(stir));
     LR_TRY(write_bins(stir));
     LR_TRY(write_image(stir));
@@ -169,9 +153,7 @@ static lr_status prepare(struct stir *stir)
 void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
 {
     struct stir *stir = lr_alloc(1, sizeof(*stir), "a matrix writer", params->log);
-    if (stir == NULL) {
-        return NULL;
-    }
+    if (stir == NULL) return NULL;
     stir->params = params;
     if (prepare(stir) != LR_OK) {
         abandon(stir);
@@ -184,9 +166,7 @@ void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
 
 static void put_bytes(unsigned char **at, uint32_t bits, int bytes)
 {
-    for (int b = 0; b < bytes; b++) {
-        *(*at)++ = (unsigned char)(bits >> (8 * b));
-    }
+    for (int b = 0; b < bytes; b++) *(*at)++ = (unsigned char)(bits >> (8 * b));
 }
 
 /* STIR's x and y begin at -(n/2), z at 0, and all run against ours. */
@@ -206,18 +186,15 @@ static bool find_bin(const struct stir *stir, int64_t number, struct lr_projdata
 {
     const lr_scanner *scanner = stir->params->lors->scanner;
     const lr_lor lor = lr_lors_describe(stir->params->lors, number);
-    const int32_t crystals[2] = {scanner->first_crystal[lor.module_i] + lor.p +
-                                     lor.q * scanner->modules[lor.module_i].crystals[0],
-                                 scanner->first_crystal[lor.module_j] + lor.r +
-                                     lor.s * scanner->modules[lor.module_j].crystals[0]};
+    const int32_t crystals[2] = {
+        scanner->first_crystal[lor.module_i] + lor.p + lor.q * scanner->modules[lor.module_i].crystals[0],
+        scanner->first_crystal[lor.module_j] + lor.r + lor.s * scanner->modules[lor.module_j].crystals[0]};
     return lr_projdata_bin_of(&stir->projdata, (const int32_t(*)[2])stir->places, crystals, bin);
 }
 
 static lr_status check_row(const struct stir *stir, const lr_row *row)
 {
-    if (row->count <= MOST_VOXELS) {
-        return LR_OK;
-    }
+    if (row->count <= MOST_VOXELS) return LR_OK;
     return lr_error(stir->params->log, LR_BAD_INPUT,
                     "%s: LOR %lld has elements in %lld voxels, and STIR reads at most %d a bin: "
                     "use larger voxels, a smaller grid or --threshold",
@@ -229,9 +206,7 @@ static lr_status take(void *self, const lr_row *row)
 {
     struct stir *stir = self;
     struct lr_projdata_bin bin;
-    if (row->count == 0) {
-        return LR_OK;
-    }
+    if (row->count == 0) return LR_OK;
     LR_TRY(check_row(stir, row));
     if (!find_bin(stir, row->row, &bin)) {
         return lr_error(stir->params->log, LR_BAD_INPUT,
@@ -245,9 +220,8 @@ static lr_status take(void *self, const lr_row *row)
     put_bytes(&at, (uint32_t)bin.axial, 4);
     put_bytes(&at, (uint32_t)bin.t, 4);
     put_bytes(&at, (uint32_t)row->count, 4);
-    for (int64_t n = 0; n < row->count; n++) {
+    for (int64_t n = 0; n < row->count; n++)
         put_element(stir->params->grid, row->lor[n], (float)row->probability[n], &at);
-    }
     return lr_output_write(&stir->outputs[ELEMENTS], stir->record, (size_t)(at - stir->record));
 }
 
@@ -255,9 +229,7 @@ static lr_status finish(void *self)
 {
     struct stir *stir = self;
     struct lr_output *outputs[NUM_FILES];
-    for (int k = 0; k < NUM_FILES; k++) {
-        outputs[k] = &stir->outputs[k];
-    }
+    for (int k = 0; k < NUM_FILES; k++) outputs[k] = &stir->outputs[k];
     const lr_status status = lr_output_finish_all(outputs, NUM_FILES);
     release(stir);
     return status;

@@ -64,8 +64,7 @@ static uint64_t check_of(const struct segment *segment, const int64_t *counts)
 
 /* --- bytes --- */
 
-static lr_status write_at(struct lr_matrix_store *store, int file, const void *from, size_t bytes,
-                          int64_t place)
+static lr_status write_at(struct lr_matrix_store *store, int file, const void *from, size_t bytes, int64_t place)
 {
     const struct lr_written_piece piece = {from, bytes, place};
     LR_TRY(store->output.error == 0 ? LR_OK : LR_FAILED);
@@ -95,9 +94,7 @@ static size_t read_at(int file, void *to, size_t bytes, int64_t place)
             errno = 0;
             continue;
         }
-        if (done <= 0) {
-            break;
-        }
+        if (done <= 0) break;
         got += (size_t)done;
     }
     return got;
@@ -126,12 +123,8 @@ static lr_status ready_slot(struct lr_matrix_store *store, struct lr_store_slot 
     const lr_log *log = store->params.log;
     const int error = lr_write_behind_wait(&slot->behind);
     LR_TRY(error == 0 ? LR_OK : lr_output_fail(&store->output, error));
-    if (slot->columns == NULL) {
-        slot->columns = lr_alloc(BLOCK, column_bytes(store), "matrix elements", log);
-    }
-    if (slot->values == NULL) {
-        slot->values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
-    }
+    if (slot->columns == NULL) slot->columns = lr_alloc(BLOCK, column_bytes(store), "matrix elements", log);
+    if (slot->values == NULL) slot->values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
     return slot->columns != NULL && slot->values != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -154,8 +147,7 @@ static lr_status pass_block_on(struct lr_matrix_store *store, int64_t block)
     const size_t bytes = BLOCK * column_bytes(store);
     struct lr_store_slot *slot = slot_after(store, 0);
     const struct lr_written_piece pieces[LR_MOST_WRITTEN_PIECES] = {
-        {slot->columns, bytes, place},
-        {slot->values, BLOCK * sizeof(*slot->values), place + (int64_t)bytes}};
+        {slot->columns, bytes, place}, {slot->values, BLOCK * sizeof(*slot->values), place + (int64_t)bytes}};
     LR_TRY(store->output.error == 0 ? LR_OK : LR_FAILED);
     slot->behind.by_maps = store->by_maps;
     lr_write_behind_start(&slot->behind, store->output.file, pieces);
@@ -175,20 +167,16 @@ lr_status lr_matrix_store_checkpoint(struct lr_matrix_store *store)
     const int64_t in_block = store->totals.elements % BLOCK;
     store->checkpoint_s = lr_clock_seconds();
     LR_TRY(write_block(store, store->totals.elements / BLOCK, in_block));
-    if (store->num_counts == 0) {
-        return LR_OK;
-    }
+    if (store->num_counts == 0) return LR_OK;
     LR_TRY(settle(store, store->output.file));
     struct segment segment = {.num_counts = store->num_counts, .totals = store->totals};
     segment.check = check_of(&segment, store->counts);
     const size_t bytes = (size_t)store->num_counts * sizeof(*store->counts);
     LR_TRY(write_at(store, store->rows_file, &segment, sizeof(segment), store->next_segment));
-    LR_TRY(write_at(store, store->rows_file, store->counts, bytes,
-                    store->next_segment + (int64_t)sizeof(segment)));
+    LR_TRY(write_at(store, store->rows_file, store->counts, bytes, store->next_segment + (int64_t)sizeof(segment)));
     LR_TRY(settle(store, store->rows_file));
-    if (store->kept_rows == 0 && !lr_place_sync_folder(store->output.target)) {
+    if (store->kept_rows == 0 && !lr_place_sync_folder(store->output.target))
         return lr_output_fail(&store->output, errno);
-    }
     store->kept_rows = store->totals.rows;
     store->next_segment += (int64_t)(sizeof(segment) + bytes);
     store->num_counts = 0;
@@ -211,9 +199,8 @@ static lr_status count_row(struct lr_matrix_store *store, int64_t count)
 {
     store->counts[store->num_counts++] = count;
     store->totals.rows++;
-    const bool is_due =
-        store->num_counts == MOST_COUNTS ||
-        (store->totals.rows % 64 == 0 && lr_clock_seconds() - store->checkpoint_s > CHECKPOINT_S);
+    const bool is_due = store->num_counts == MOST_COUNTS ||
+                        (store->totals.rows % 64 == 0 && lr_clock_seconds() - store->checkpoint_s > CHECKPOINT_S);
     return is_due ? lr_matrix_store_checkpoint(store) : LR_OK;
 }
 
@@ -222,17 +209,10 @@ static double add_up(const double *values, int64_t count)
 {
     double sums[SUMS] = {0.0}, sum = 0.0;
     const int64_t even = count - count % SUMS;
-    for (int64_t n = 0; n < even; n += SUMS) {
-        for (int k = 0; k < SUMS; k++) {
-            sums[k] += values[n + k];
-        }
-    }
-    for (int64_t n = even; n < count; n++) {
-        sum += values[n];
-    }
-    for (int k = 0; k < SUMS; k++) {
-        sum += sums[k];
-    }
+    for (int64_t n = 0; n < even; n += SUMS)
+        for (int k = 0; k < SUMS; k++) sums[k] += values[n + k];
+    for (int64_t n = even; n < count; n++) sum += values[n];
+    for (int k = 0; k < SUMS; k++) sum += sums[k];
     return sum;
 }
 
@@ -244,15 +224,9 @@ static void take_elements(struct lr_matrix_store *store, const lr_row *part)
     int32_t *narrow = (int32_t *)slot->columns + at;
     int64_t *wide = (int64_t *)slot->columns + at;
     float *values = slot->values + at;
-    for (int64_t n = 0; n < part->count; n++) {
-        values[n] = (float)part->probability[n];
-    }
-    for (int64_t n = 0; n < part->count && !store->params.wide; n++) {
-        narrow[n] = (int32_t)part->lor[n];
-    }
-    if (store->params.wide) {
-        memcpy(wide, part->lor, (size_t)part->count * sizeof(*wide));
-    }
+    for (int64_t n = 0; n < part->count; n++) values[n] = (float)part->probability[n];
+    for (int64_t n = 0; n < part->count && !store->params.wide; n++) narrow[n] = (int32_t)part->lor[n];
+    if (store->params.wide) memcpy(wide, part->lor, (size_t)part->count * sizeof(*wide));
     store->totals.sum += add_up(part->probability, part->count);
     store->totals.elements += part->count;
 }
@@ -263,9 +237,7 @@ static int64_t count_alike(const lr_row *part, double least, bool *is_kept)
 {
     int64_t n = 1;
     *is_kept = !(part->probability[0] < least);
-    while (n < part->count && !(part->probability[n] < least) == *is_kept) {
-        n++;
-    }
+    while (n < part->count && !(part->probability[n] < least) == *is_kept) n++;
     return n;
 }
 
@@ -276,8 +248,7 @@ static void drop_elements(struct lr_matrix_store *store, const lr_row *part)
 }
 
 /* As many elements of the row, from *next on, as the block at hand has room for. */
-static void fill_block(struct lr_matrix_store *store, const lr_row *row, double least,
-                       int64_t *next)
+static void fill_block(struct lr_matrix_store *store, const lr_row *row, double least, int64_t *next)
 {
     int64_t room = BLOCK - store->totals.elements % BLOCK;
     while (*next < row->count && room > 0) {
@@ -301,9 +272,8 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
     for (int64_t next = 0; next < row->count;) {
         const int64_t elements = store->totals.elements;
         fill_block(store, row, least, &next);
-        if (store->totals.elements % BLOCK == 0 && store->totals.elements > elements) {
+        if (store->totals.elements % BLOCK == 0 && store->totals.elements > elements)
             LR_TRY(pass_block_on(store, store->totals.elements / BLOCK - 1));
-        }
     }
     return count_row(store, store->totals.elements - before);
 }
@@ -324,16 +294,14 @@ static lr_status cut_rows(struct taking *taking)
     const struct lr_row_block *block = taking->block;
     const int64_t before = store->totals.elements;
     int64_t from = 0;
-    LR_TRY(lr_grow(&store->pieces, &store->max_pieces,
-                   block->num_rows + block->num_elements / BLOCK + 2,
+    LR_TRY(lr_grow(&store->pieces, &store->max_pieces, block->num_rows + block->num_elements / BLOCK + 2,
                    &(struct lr_items){sizeof(*store->pieces), "matrix rows", store->params.log}));
     for (int64_t row = 0; row < block->num_rows; row++) {
         int64_t left = block->rows[row].count;
         while (left > 0) {
             const int64_t room = BLOCK - (before + from) % BLOCK;
             const int64_t count = left < room ? left : room;
-            store->pieces[taking->num_pieces++] =
-                (struct lr_store_piece){.row = row, .from = from, .count = count};
+            store->pieces[taking->num_pieces++] = (struct lr_store_piece){.row = row, .from = from, .count = count};
             from += count;
             left -= count;
         }
@@ -346,14 +314,9 @@ static bool is_right(const struct taking *taking, const struct lr_store_piece *p
 {
     const struct lr_packed_element *from = taking->block->elements + piece->from;
     const bool goes_on = piece > taking->store->pieces && piece[-1].row == piece->row;
-    bool is_right = from[piece->count - 1].lor < taking->num_columns &&
-                    (!goes_on || from[-1].lor < from[0].lor);
-    for (int64_t n = 0; n + 1 < piece->count; n++) {
-        is_right &= from[n].lor < from[n + 1].lor;
-    }
-    for (int64_t n = 0; n < piece->count; n++) {
-        is_right &= isfinite(from[n].value) != 0;
-    }
+    bool is_right = from[piece->count - 1].lor < taking->num_columns && (!goes_on || from[-1].lor < from[0].lor);
+    for (int64_t n = 0; n + 1 < piece->count; n++) is_right &= from[n].lor < from[n + 1].lor;
+    for (int64_t n = 0; n < piece->count; n++) is_right &= isfinite(from[n].value) != 0;
     return is_right;
 }
 
@@ -362,17 +325,10 @@ static double add_up_packed(const struct lr_packed_element *from, int64_t count)
 {
     double sums[SUMS] = {0.0}, sum = 0.0;
     const int64_t even = count - count % SUMS;
-    for (int64_t n = 0; n < even; n += SUMS) {
-        for (int k = 0; k < SUMS; k++) {
-            sums[k] += (double)from[n + k].value;
-        }
-    }
-    for (int64_t n = even; n < count; n++) {
-        sum += (double)from[n].value;
-    }
-    for (int k = 0; k < SUMS; k++) {
-        sum += sums[k];
-    }
+    for (int64_t n = 0; n < even; n += SUMS)
+        for (int k = 0; k < SUMS; k++) sums[k] += (double)from[n + k].value;
+    for (int64_t n = even; n < count; n++) sum += (double)from[n].value;
+    for (int k = 0; k < SUMS; k++) sum += sums[k];
     return sum;
 }
 
@@ -381,24 +337,17 @@ static void copy_piece(const struct taking *taking, const struct lr_store_piece 
 {
     struct lr_matrix_store *store = taking->store;
     const int64_t place = store->totals.elements + piece->from, at = place % BLOCK;
-    const struct lr_store_slot *slot =
-        slot_after(store, (int)(place / BLOCK - store->totals.elements / BLOCK));
+    const struct lr_store_slot *slot = slot_after(store, (int)(place / BLOCK - store->totals.elements / BLOCK));
     const struct lr_packed_element *from = taking->block->elements + piece->from;
     float *values = slot->values + at;
     if (store->params.wide) {
         int64_t *wide = (int64_t *)slot->columns + at;
-        for (int64_t n = 0; n < piece->count; n++) {
-            wide[n] = from[n].lor;
-        }
+        for (int64_t n = 0; n < piece->count; n++) wide[n] = from[n].lor;
     } else {
         uint32_t *narrow = (uint32_t *)slot->columns + at;
-        for (int64_t n = 0; n < piece->count; n++) {
-            narrow[n] = from[n].lor;
-        }
+        for (int64_t n = 0; n < piece->count; n++) narrow[n] = from[n].lor;
     }
-    for (int64_t n = 0; n < piece->count; n++) {
-        values[n] = from[n].value;
-    }
+    for (int64_t n = 0; n < piece->count; n++) values[n] = from[n].value;
 }
 
 static void take_pieces(void *user, int64_t begin, int64_t end, int worker)
@@ -422,39 +371,30 @@ static lr_status count_pieces(const struct taking *taking)
         for (; piece < end && piece->row == row; piece++) {
             store->totals.sum += piece->sum;
             store->totals.elements += piece->count;
-            if (store->totals.elements % BLOCK == 0) {
-                LR_TRY(pass_block_on(store, store->totals.elements / BLOCK - 1));
-            }
+            if (store->totals.elements % BLOCK == 0) LR_TRY(pass_block_on(store, store->totals.elements / BLOCK - 1));
         }
         LR_TRY(count_row(store, taking->block->rows[row].count));
     }
     return LR_OK;
 }
 
-lr_status lr_matrix_store_append_block(struct lr_matrix_store *store,
-                                       const struct lr_row_block *block, int64_t num_columns,
-                                       bool *is_wrong)
+lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const struct lr_row_block *block,
+                                       int64_t num_columns, bool *is_wrong)
 {
     struct taking taking = {store, block, num_columns, 0};
     const int64_t in_block = store->totals.elements % BLOCK;
     store->num_slots = lr_store_most_slots;
-    for (int k = 0; k <= (in_block + block->num_elements) / BLOCK; k++) {
-        LR_TRY(ready_slot(store, slot_after(store, k)));
-    }
+    for (int k = 0; k <= (in_block + block->num_elements) / BLOCK; k++) LR_TRY(ready_slot(store, slot_after(store, k)));
     LR_TRY(cut_rows(&taking));
     lr_parallel_for(block->threads, taking.num_pieces, PIECES, take_pieces, &taking);
     *is_wrong = false;
-    for (int64_t k = 0; k < taking.num_pieces; k++) {
-        *is_wrong = *is_wrong || store->pieces[k].is_wrong;
-    }
+    for (int64_t k = 0; k < taking.num_pieces; k++) *is_wrong = *is_wrong || store->pieces[k].is_wrong;
     return *is_wrong ? LR_OK : count_pieces(&taking);
 }
 
 lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 {
-    while (store->totals.rows < rows) {
-        LR_TRY(count_row(store, 0));
-    }
+    while (store->totals.rows < rows) LR_TRY(count_row(store, 0));
     return LR_OK;
 }
 
@@ -462,9 +402,7 @@ lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 
 static void release(struct lr_matrix_store *store)
 {
-    if (store->rows_file >= 0) {
-        close(store->rows_file);
-    }
+    if (store->rows_file >= 0) close(store->rows_file);
     store->rows_file = -1;
     free(store->part_path);
     free(store->rows_path);
@@ -483,9 +421,7 @@ static void release(struct lr_matrix_store *store)
 
 void lr_matrix_store_leave(struct lr_matrix_store *store)
 {
-    for (int k = 0; k < lr_store_most_slots; k++) {
-        (void)lr_write_behind_wait(&store->slots[k].behind);
-    }
+    for (int k = 0; k < lr_store_most_slots; k++) (void)lr_write_behind_wait(&store->slots[k].behind);
     lr_output_leave(&store->output);
     release(store);
 }
@@ -493,28 +429,21 @@ void lr_matrix_store_leave(struct lr_matrix_store *store)
 /* The names go while the locks are held. */
 void lr_matrix_store_remove(struct lr_matrix_store *store)
 {
-    if (store->rows_file >= 0) {
-        unlink(store->rows_path);
-    }
-    if (store->output.file >= 0 && store->output.temporary != NULL) {
-        unlink(store->output.temporary);
-    }
+    if (store->rows_file >= 0) unlink(store->rows_path);
+    if (store->output.file >= 0 && store->output.temporary != NULL) unlink(store->output.temporary);
     lr_matrix_store_leave(store);
 }
 
 void lr_matrix_store_abandon(struct lr_matrix_store *store)
 {
-    if (store->kept_rows > 0 && store->output.file >= 0 && store->output.error == 0) {
+    if (store->kept_rows > 0 && store->output.file >= 0 && store->output.error == 0)
         (void)lr_matrix_store_checkpoint(store);
-    }
     if (store->kept_rows == 0 || access(store->part_path, F_OK) != 0) {
         lr_matrix_store_remove(store);
         return;
     }
-    lr_warn(store->params.log,
-            "%lld of %lld rows are kept in %s and %s: resuming (--resume) goes on with them",
-            (long long)store->kept_rows, (long long)store->params.num_rows, store->part_path,
-            store->rows_path);
+    lr_warn(store->params.log, "%lld of %lld rows are kept in %s and %s: resuming (--resume) goes on with them",
+            (long long)store->kept_rows, (long long)store->params.num_rows, store->part_path, store->rows_path);
     lr_matrix_store_leave(store);
 }
 
@@ -526,8 +455,8 @@ static lr_status complain_read(struct lr_matrix_store *store, const char *path)
     char text[128];
     if (errno != 0) {
         return lr_error(store->params.log, LR_FAILED,
-                        "%s, which %s is made of, cannot be read: %s: is its drive there?", path,
-                        store->params.path, lr_error_text(errno, text));
+                        "%s, which %s is made of, cannot be read: %s: is its drive there?", path, store->params.path,
+                        lr_error_text(errno, text));
     }
     return lr_error(store->params.log, LR_FAILED,
                     "%s has lost elements that were written: the disk or another program has "
@@ -564,48 +493,37 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
     const int64_t place = block_place(store, block);
     const int file = store->output.file;
     if (piece->columns != NULL) {
-        if (read_at(file, piece->columns, count * bytes, place + inside * (int64_t)bytes) !=
-            count * bytes) {
+        if (read_at(file, piece->columns, count * bytes, place + inside * (int64_t)bytes) != count * bytes)
             return complain_read(store, store->part_path);
-        }
-        if (piece->is_wide && !store->params.wide) {
+        if (piece->is_wide && !store->params.wide)
             widen(piece->columns, piece->count);
-        } else if (!piece->is_wide && store->params.wide) {
+        else if (!piece->is_wide && store->params.wide)
             narrow_down(piece->columns, piece->count);
-        }
     }
     const int64_t values = place + BLOCK * (int64_t)bytes + inside * (int64_t)sizeof(float);
-    if (piece->values != NULL &&
-        read_at(file, piece->values, count * sizeof(float), values) != count * sizeof(float)) {
+    if (piece->values != NULL && read_at(file, piece->values, count * sizeof(float), values) != count * sizeof(float))
         return complain_read(store, store->part_path);
-    }
     return LR_OK;
 }
 
-lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, int64_t *numbers,
-                                int64_t *num)
+lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, int64_t *numbers, int64_t *num)
 {
     struct lr_matrix_store *store = counts->store;
     *num = 0;
-    if (counts->next_segment == 0) {
-        counts->next_segment = store->segments_begin;
-    }
+    if (counts->next_segment == 0) counts->next_segment = store->segments_begin;
     while (*num < room && (counts->left > 0 || counts->next_segment < store->next_segment)) {
         if (counts->left == 0) {
             struct segment segment;
-            if (read_at(store->rows_file, &segment, sizeof(segment), counts->next_segment) !=
-                sizeof(segment)) {
+            if (read_at(store->rows_file, &segment, sizeof(segment), counts->next_segment) != sizeof(segment))
                 return complain_read(store, store->rows_path);
-            }
             counts->segment = counts->next_segment + (int64_t)sizeof(segment);
             counts->left = segment.num_counts;
             counts->next_segment = counts->segment + counts->left * (int64_t)sizeof(*numbers);
         }
         const int64_t taken = counts->left < room - *num ? counts->left : room - *num;
         const size_t bytes = (size_t)taken * sizeof(*numbers);
-        if (read_at(store->rows_file, numbers + *num, bytes, counts->segment) != bytes) {
+        if (read_at(store->rows_file, numbers + *num, bytes, counts->segment) != bytes)
             return complain_read(store, store->rows_path);
-        }
         counts->segment += (int64_t)bytes;
         counts->left -= taken;
         *num += taken;
@@ -620,8 +538,8 @@ static lr_status refuse_rows(const struct lr_matrix_store *store)
 {
     char text[128];
     if (errno != 0) {
-        return lr_error(store->params.log, LR_FAILED, "cannot go on with %s and %s: %s",
-                        store->part_path, store->rows_path, lr_error_text(errno, text));
+        return lr_error(store->params.log, LR_FAILED, "cannot go on with %s and %s: %s", store->part_path,
+                        store->rows_path, lr_error_text(errno, text));
     }
     return lr_error(store->params.log, LR_USAGE,
                     "there is nothing to go on with: %s and %s of an earlier run are missing, or "
@@ -636,15 +554,12 @@ static lr_status check_key(const struct lr_matrix_store *store, int64_t key_byte
     const size_t most = ours + (1 << 16); /* enough to tell a longer one, whatever the head says */
     const size_t wanted = key_bytes < (int64_t)most ? (size_t)key_bytes : most;
     char *found = lr_alloc((int64_t)wanted + 1, 1, "a file's head", store->params.log);
-    if (found == NULL) {
-        return LR_FAILED;
-    }
+    if (found == NULL) return LR_FAILED;
     lr_status status = LR_OK;
     if (read_at(store->rows_file, found, wanted, sizeof(struct head)) != wanted) {
         status = refuse_rows(store);
     } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
-        status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key},
-                              store->params.log);
+        status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key}, store->params.log);
         errno = 0;
         status = status == LR_OK ? refuse_rows(store) : status; /* zeros among the characters */
     }
@@ -662,22 +577,18 @@ static bool is_part(int file)
 static lr_status read_head(struct lr_matrix_store *store)
 {
     struct head head;
-    if (!is_part(store->output.file) ||
-        read_at(store->rows_file, &head, sizeof(head), 0) != sizeof(head) ||
-        memcmp(head.magic, magic, sizeof(magic)) != 0 || head.key_bytes < 0) {
+    if (!is_part(store->output.file) || read_at(store->rows_file, &head, sizeof(head), 0) != sizeof(head) ||
+        memcmp(head.magic, magic, sizeof(magic)) != 0 || head.key_bytes < 0)
         return refuse_rows(store);
-    }
     LR_TRY(check_key(store, head.key_bytes));
     store->params.wide = head.wide != 0;
     return LR_OK;
 }
 
-static bool makes_sense(const struct lr_matrix_store *store, const struct segment *segment,
-                        int64_t rows)
+static bool makes_sense(const struct lr_matrix_store *store, const struct segment *segment, int64_t rows)
 {
     return segment->num_counts > 0 && segment->num_counts <= MOST_COUNTS &&
-           segment->totals.rows == rows + segment->num_counts &&
-           segment->totals.rows <= store->params.num_rows &&
+           segment->totals.rows == rows + segment->num_counts && segment->totals.rows <= store->params.num_rows &&
            segment->totals.elements >= store->totals.elements;
 }
 
@@ -689,15 +600,13 @@ static void find_end(struct lr_matrix_store *store)
     for (;;) {
         const int64_t place = store->next_segment;
         if (read_at(store->rows_file, &segment, sizeof(segment), place) != sizeof(segment) ||
-            !makes_sense(store, &segment, store->totals.rows)) {
+            !makes_sense(store, &segment, store->totals.rows))
             return;
-        }
         const size_t bytes = (size_t)segment.num_counts * sizeof(*store->counts);
         const int64_t behind = place + (int64_t)sizeof(segment);
         if (read_at(store->rows_file, store->counts, bytes, behind) != bytes ||
-            check_of(&segment, store->counts) != segment.check) {
+            check_of(&segment, store->counts) != segment.check)
             return;
-        }
         store->totals = segment.totals;
         store->next_segment = behind + (int64_t)bytes;
     }
@@ -711,8 +620,8 @@ static lr_status take_up(struct lr_matrix_store *store)
     const int64_t whole = store->totals.elements / BLOCK * BLOCK;
     struct lr_store_slot *slot = slot_after(store, 0);
     LR_TRY(ready_slot(store, slot));
-    const struct lr_matrix_piece piece = {whole, store->totals.elements - whole, store->params.wide,
-                                          slot->columns, slot->values};
+    const struct lr_matrix_piece piece = {whole, store->totals.elements - whole, store->params.wide, slot->columns,
+                                          slot->values};
     return lr_matrix_store_read(store, &piece);
 }
 
@@ -728,12 +637,8 @@ static lr_status check_ours(struct lr_matrix_store *store)
 {
     errno = 0;
     const bool part = is_ours(store->output.file, part_magic, COMMON_PART_MAGIC, PART_MAGIC);
-    if (part && is_ours(store->rows_file, magic, COMMON_MAGIC, 0)) {
-        return LR_OK;
-    }
-    if (errno != 0) {
-        return lr_output_fail(&store->output, errno);
-    }
+    if (part && is_ours(store->rows_file, magic, COMMON_MAGIC, 0)) return LR_OK;
+    if (errno != 0) return lr_output_fail(&store->output, errno);
     return lr_error(store->params.log, LR_FAILED,
                     "cannot write %s: %s is there, and no run of this program has left it: move it "
                     "away, or choose another name",
@@ -745,9 +650,8 @@ static lr_status begin_anew(struct lr_matrix_store *store)
     const size_t key_bytes = strlen(store->params.key);
     struct head head = {.wide = store->params.wide, .key_bytes = (int64_t)key_bytes};
     memcpy(head.magic, magic, sizeof(magic));
-    if (ftruncate(store->output.file, 0) != 0 || ftruncate(store->rows_file, 0) != 0) {
+    if (ftruncate(store->output.file, 0) != 0 || ftruncate(store->rows_file, 0) != 0)
         return lr_output_fail(&store->output, errno);
-    }
     LR_TRY(write_at(store, store->output.file, part_magic, sizeof(part_magic), PART_MAGIC));
     LR_TRY(write_at(store, store->rows_file, &head, sizeof(head), 0));
     LR_TRY(write_at(store, store->rows_file, store->params.key, key_bytes, sizeof(head)));
@@ -764,15 +668,11 @@ static lr_status open_rows(struct lr_matrix_store *store)
     const bool resumes = store->params.resumes;
     store->part_path = lr_copy_string(store->output.temporary, store->params.log);
     store->rows_path = lr_alloc((int64_t)bytes, 1, "a file name", store->params.log);
-    if (store->part_path == NULL || store->rows_path == NULL) {
-        return LR_FAILED;
-    }
+    if (store->part_path == NULL || store->rows_path == NULL) return LR_FAILED;
     snprintf(store->rows_path, bytes, "%s-rows", store->part_path);
     const mode_t mode = resumes ? 0 : lr_place_mode(store->output.target);
     const enum lr_hold hold = lr_hold_open(store->rows_path, mode, &store->rows_file);
-    if (hold == LR_HELD) {
-        return LR_OK;
-    }
+    if (hold == LR_HELD) return LR_OK;
     if (hold == LR_HOLD_REFUSED && errno == ENOENT && resumes) {
         errno = 0;
         return refuse_rows(store);
@@ -800,9 +700,7 @@ static lr_status open_parts(struct lr_matrix_store *store)
     LR_TRY(open_rows(store));
     store->segments_begin = (int64_t)(sizeof(struct head) + strlen(store->params.key));
     store->next_segment = store->segments_begin;
-    if (store->params.resumes) {
-        return take_up(store);
-    }
+    if (store->params.resumes) return take_up(store);
     LR_TRY(check_ours(store));
     warn_of_part(store);
     store->is_new = true;
@@ -811,9 +709,7 @@ static lr_status open_parts(struct lr_matrix_store *store)
 
 static void remove_empty(int file, const char *name)
 {
-    if (file >= 0 && lseek(file, 0, SEEK_END) == 0) {
-        unlink(name);
-    }
+    if (file >= 0 && lseek(file, 0, SEEK_END) == 0) unlink(name);
 }
 
 /* Without what this call has made: what it began, or files that are still empty. */
@@ -828,15 +724,12 @@ static void undo_open(struct lr_matrix_store *store)
     lr_matrix_store_leave(store);
 }
 
-lr_status lr_matrix_store_open(struct lr_matrix_store *store,
-                               const struct lr_matrix_store_params *params)
+lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params)
 {
     *store = (struct lr_matrix_store){.params = *params, .rows_file = -1};
     LR_TRY(lr_output_open_named(&store->output, params->path, "part", params->log));
     store->checkpoint_s = lr_clock_seconds();
     const lr_status status = open_parts(store);
-    if (status != LR_OK) {
-        undo_open(store);
-    }
+    if (status != LR_OK) undo_open(store);
     return status;
 }

@@ -65,9 +65,9 @@ struct lr_matrix_store {
     bool is_new;             /* begun by this run */
     struct lr_matrix_totals totals;
     struct lr_store_slot slots[lr_store_most_slots]; /* in turn */
-    bool by_maps;                  /* blocks are written through maps of the file */
-    int num_slots, slot;           /* in use; that of the block at hand, whose write is over */
-    struct lr_store_piece *pieces; /* owned: of rows that came together */
+    bool by_maps;                                    /* blocks are written through maps of the file */
+    int num_slots, slot;                             /* in use; that of the block at hand, whose write is over */
+    struct lr_store_piece *pieces;                   /* owned: of rows that came together */
     int64_t max_pieces;
     int64_t *counts; /* elements of rows since the last checkpoint */
     int64_t num_counts;
@@ -80,8 +80,7 @@ struct lr_matrix_store {
  * nothing to go on with, or it was made with another key; LR_FAILED when what has one of the two
  * names was not made by a run of this program, or another one has it open. On failure nothing is
  * open; what another run had left stays, and so does whatever else has those names. */
-lr_status lr_matrix_store_open(struct lr_matrix_store *store,
-                               const struct lr_matrix_store_params *params);
+lr_status lr_matrix_store_open(struct lr_matrix_store *store, const struct lr_matrix_store_params *params);
 
 /* Appends the next row: elements of at least `least` (-INFINITY: all of them); the others are dropped and
  * counted. */
@@ -90,9 +89,8 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
 /* Appends the next rows, of lr_store_most_together elements at most and all of them kept, by
  * block->threads threads. The same file as row by row.
  * *is_wrong: something is wrong with an element, and nothing was appended; columns end before num_columns. */
-lr_status lr_matrix_store_append_block(struct lr_matrix_store *store,
-                                       const struct lr_row_block *block, int64_t num_columns,
-                                       bool *is_wrong);
+lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const struct lr_row_block *block,
+                                       int64_t num_columns, bool *is_wrong);
 
 /* Appends rows without elements until there are `rows`. */
 lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows);
@@ -130,7 +128,6 @@ struct lr_matrix_counts {
     int64_t next_segment;
 };
 /* At most `room` numbers; *num = 0 at the end. */
-lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, int64_t *numbers,
-                                int64_t *num);
+lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, int64_t *numbers, int64_t *num);
 
 #endif

@@ -23,9 +23,7 @@ static const char header[] = "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
 {
     struct tsv *tsv = lr_alloc(1, sizeof(*tsv), "a matrix writer", params->log);
-    if (tsv == NULL) {
-        return NULL;
-    }
+    if (tsv == NULL) return NULL;
     tsv->params = params;
     if (lr_output_open(&tsv->output, params->path, params->log) != LR_OK) {
         free(tsv);
@@ -56,8 +54,8 @@ static lr_status write_element(struct tsv *tsv, const char *start, int64_t numbe
 {
     char line[320];
     const lr_lor lor = lr_lors_describe(tsv->params->lors, number);
-    const int length = snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start,
-                                lor.module_i, lor.p, lor.q, lor.module_j, lor.r, lor.s, value);
+    const int length = snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start, lor.module_i, lor.p,
+                                lor.q, lor.module_j, lor.r, lor.s, value);
     return lr_output_write(&tsv->output, line, (size_t)length);
 }
 
@@ -65,13 +63,9 @@ static lr_status write_row(struct tsv *tsv, const lr_row *row)
 {
     const bool by_lor = tsv->params->by_lor;
     char start[128];
-    if (!by_lor) {
-        format_start(tsv, row->row, start);
-    }
+    if (!by_lor) format_start(tsv, row->row, start);
     for (int64_t n = 0; n < row->count; n++) {
-        if (by_lor) {
-            format_start(tsv, row->lor[n], start);
-        }
+        if (by_lor) format_start(tsv, row->lor[n], start);
         LR_TRY(write_element(tsv, start, by_lor ? row->row : row->lor[n], row->probability[n]));
     }
     return LR_OK;

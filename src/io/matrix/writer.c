@@ -25,8 +25,8 @@ struct lr_matrix_writer {
     struct lr_matrix_store store;
     struct lr_row_entry entry; /* of both ways to hand over rows */
     lr_matrix_written written;
-    int64_t next_row;   /* rows before this have been taken, or were left out and are empty */
-    int64_t next_place; /* the same, counted from the first */
+    int64_t next_row;                  /* rows before this have been taken, or were left out and are empty */
+    int64_t next_place;                /* the same, counted from the first */
     struct lr_selection_finder finder; /* of places of LORs */
     int64_t capacity;                  /* of the arrays of a row without what is dropped */
     int64_t *kept;
@@ -41,35 +41,27 @@ static lr_status check_voxels(const lr_matrix_writer_params *params)
     for (int64_t k = 0; k < params->num_voxels; k++) {
         const int64_t voxel = params->voxels[k], before = k > 0 ? params->voxels[k - 1] : -1;
         if (voxel <= before || voxel >= num_voxels) {
-            return lr_error(
-                params->log, LR_USAGE,
-                "voxel %lld of the matrix's rows comes after %lld: they must ascend and "
-                "stay below %lld",
-                (long long)voxel, (long long)before, (long long)num_voxels);
+            return lr_error(params->log, LR_USAGE,
+                            "voxel %lld of the matrix's rows comes after %lld: they must ascend and "
+                            "stay below %lld",
+                            (long long)voxel, (long long)before, (long long)num_voxels);
         }
     }
-    return params->num_voxels > 0
-               ? LR_OK
-               : lr_error(params->log, LR_USAGE, "a matrix file needs at least one voxel");
+    return params->num_voxels > 0 ? LR_OK : lr_error(params->log, LR_USAGE, "a matrix file needs at least one voxel");
 }
 
 static lr_status check_grid_rows(const lr_matrix_writer_params *params)
 {
     LR_TRY(lr_grid_check(params->grid, params->log));
     LR_TRY(lr_selection_check(params->lors, params->part, params->log));
-    if (params->by_lor) {
-        return LR_OK;
-    }
-    if (params->voxels != NULL) {
-        return check_voxels(params);
-    }
+    if (params->by_lor) return LR_OK;
+    if (params->voxels != NULL) return check_voxels(params);
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
         return lr_error(params->log, LR_USAGE,
                         "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
                         "%lld",
-                        (long long)params->begin, (long long)params->end - 1,
-                        (long long)num_voxels - 1);
+                        (long long)params->begin, (long long)params->end - 1, (long long)num_voxels - 1);
     }
     return LR_OK;
 }
@@ -83,34 +75,25 @@ static bool is_stream(lr_matrix_format format)
 static lr_status check_params(const lr_matrix_writer_params *params)
 {
     const lr_log *log = params->log;
-    if (params->lors == NULL || (params->grid == NULL) == (params->points_mm == NULL)) {
-        return lr_error(log, LR_USAGE,
-                        "a matrix file needs a scanner's LORs and either a grid or points");
-    }
-    if ((int)params->format < LR_MATRIX_TSV || params->format > LR_MATRIX_STIR) {
+    if (params->lors == NULL || (params->grid == NULL) == (params->points_mm == NULL))
+        return lr_error(log, LR_USAGE, "a matrix file needs a scanner's LORs and either a grid or points");
+    if ((int)params->format < LR_MATRIX_TSV || params->format > LR_MATRIX_STIR)
         return lr_error(log, LR_USAGE, "there is no matrix format %d", (int)params->format);
-    }
-    if (!(params->threshold >= 0.0 && params->threshold <= 1.0) || params->compress < 0 ||
-        params->compress > 9) {
+    if (!(params->threshold >= 0.0 && params->threshold <= 1.0) || params->compress < 0 || params->compress > 9) {
         return lr_error(log, LR_USAGE,
                         "a threshold of %g or compression %d makes no sense: a share of the row's "
                         "largest element, 0 to 1, and a level, 0 to 9, are needed",
                         params->threshold, params->compress);
     }
     if (params->resumes && is_stream(params->format)) {
-        return lr_error(log, LR_USAGE,
-                        "%s: tsv and STIR's files cannot be gone on with: use HDF5, npz or mtx",
+        return lr_error(log, LR_USAGE, "%s: tsv and STIR's files cannot be gone on with: use HDF5, npz or mtx",
                         params->path ? params->path : "a matrix");
     }
-    if (params->share != NULL && params->format != LR_MATRIX_HDF5 &&
-        params->format != LR_MATRIX_NPZ) {
-        return lr_error(log, LR_USAGE,
-                        "%s: parts of a matrix are joined from HDF5 (.h5) and npz only",
+    if (params->share != NULL && params->format != LR_MATRIX_HDF5 && params->format != LR_MATRIX_NPZ) {
+        return lr_error(log, LR_USAGE, "%s: parts of a matrix are joined from HDF5 (.h5) and npz only",
                         params->path ? params->path : "a matrix");
     }
-    if (params->grid != NULL) {
-        return check_grid_rows(params);
-    }
+    if (params->grid != NULL) return check_grid_rows(params);
     return params->num_points > 0 ? LR_OK
                                   : lr_error(log, LR_USAGE,
                                              "a matrix file needs at least one "
@@ -126,21 +109,15 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->grid = *params->grid;
         writer->params.grid = &writer->grid;
     } else {
-        writer->points_mm =
-            lr_alloc(params->num_points, sizeof(*writer->points_mm), "points", params->log);
-        if (writer->points_mm == NULL) {
-            return LR_FAILED;
-        }
-        memcpy(writer->points_mm, params->points_mm,
-               (size_t)params->num_points * sizeof(*writer->points_mm));
+        writer->points_mm = lr_alloc(params->num_points, sizeof(*writer->points_mm), "points", params->log);
+        if (writer->points_mm == NULL) return LR_FAILED;
+        memcpy(writer->points_mm, params->points_mm, (size_t)params->num_points * sizeof(*writer->points_mm));
         writer->params.points_mm = (const double(*)[3])writer->points_mm;
         writer->params.begin = 0;
         writer->params.end = params->num_points;
     }
     writer->num_rows = lr_matrix_num_rows(params);
-    if (params->by_lor) {
-        writer->num_columns = lr_grid_num_voxels(params->grid);
-    }
+    if (params->by_lor) writer->num_columns = lr_grid_num_voxels(params->grid);
     if (params->share != NULL) {
         writer->share = lr_matrix_share_text(params);
         LR_TRY(writer->share != NULL ? LR_OK : LR_FAILED);
@@ -181,16 +158,13 @@ static lr_status open_store(lr_matrix_writer *writer)
     const lr_matrix_writer_params *params = &writer->params;
     LR_TRY(check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))));
     char *key = lr_matrix_key(params, writer->num_rows);
-    if (key == NULL) {
-        return LR_FAILED;
-    }
+    if (key == NULL) return LR_FAILED;
     const struct lr_matrix_store_params store = {
         .path = params->path,
         .key = key,
         .num_rows = writer->num_rows,
         .wide = writer->num_columns > writer->index_limit ||
-                (params->format == LR_MATRIX_HDF5 &&
-                 params->expected_elements > (double)writer->index_limit),
+                (params->format == LR_MATRIX_HDF5 && params->expected_elements > (double)writer->index_limit),
         .resumes = params->resumes,
         .log = params->log,
     };
@@ -201,23 +175,17 @@ static lr_status open_store(lr_matrix_writer *writer)
     return status;
 }
 
-lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,
-                                                 int64_t index_limit)
+lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit)
 {
-    if (check_params(params) != LR_OK) {
-        return NULL;
-    }
+    if (check_params(params) != LR_OK) return NULL;
     lr_matrix_writer *writer = lr_alloc(1, sizeof(*writer), "a matrix writer", params->log);
-    if (writer == NULL) {
-        return NULL;
-    }
+    if (writer == NULL) return NULL;
     writer->index_limit = index_limit;
     bool done = copy_params(writer, params) == LR_OK;
     if (done && is_stream(params->format)) {
         const bool stir = params->format == LR_MATRIX_STIR;
         writer->fns = stir ? &lr_matrix_stir_fns : &lr_matrix_tsv_fns;
-        writer->stream =
-            stir ? lr_matrix_stir_create(&writer->params) : lr_matrix_tsv_create(&writer->params);
+        writer->stream = stir ? lr_matrix_stir_create(&writer->params) : lr_matrix_tsv_create(&writer->params);
         done = writer->stream != NULL;
     } else if (done) {
         done = open_store(writer) == LR_OK;
@@ -254,38 +222,28 @@ lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)
 static int64_t find_place(lr_matrix_writer *writer, int64_t row)
 {
     const lr_matrix_writer_params *params = &writer->params;
-    if (params->by_lor) {
-        return row >= 0 && row < params->lors->count ? lr_selection_find(&writer->finder, row) : -1;
-    }
-    if (params->voxels == NULL) {
-        return row - params->begin;
-    }
+    if (params->by_lor) return row >= 0 && row < params->lors->count ? lr_selection_find(&writer->finder, row) : -1;
+    if (params->voxels == NULL) return row - params->begin;
     int64_t place = writer->next_place;
-    while (place < params->num_voxels && params->voxels[place] < row) {
-        place++;
-    }
+    while (place < params->num_voxels && params->voxels[place] < row) place++;
     return place < params->num_voxels && params->voxels[place] == row ? place : -1;
 }
 
 static lr_status refuse_element(const lr_matrix_writer *writer, const lr_row *row, int64_t n)
 {
     const char *what = writer->params.by_lor ? "voxel" : "LOR";
-    return lr_error(writer->params.log, LR_USAGE,
-                    "row %lld for %s has %s %lld with probability %g after %s %lld",
-                    (long long)row->row, writer->params.path, what, (long long)row->lor[n],
-                    row->probability[n], what, n > 0 ? (long long)row->lor[n - 1] : -1LL);
+    return lr_error(writer->params.log, LR_USAGE, "row %lld for %s has %s %lld with probability %g after %s %lld",
+                    (long long)row->row, writer->params.path, what, (long long)row->lor[n], row->probability[n], what,
+                    n > 0 ? (long long)row->lor[n - 1] : -1LL);
 }
 
 /* A wrong row is an error of the program that makes them, but a silent one would spoil the file.
  * Gives the row's place, and its smallest and largest element, of which the latter is not below 0. */
-static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place,
-                           double extremes[2])
+static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place, double extremes[2])
 {
     *place = find_place(writer, row->row);
-    if (row->row < writer->next_row || *place < writer->next_place || *place >= writer->num_rows ||
-        row->count < 0) {
-        return lr_error(writer->params.log, LR_USAGE,
-                        "row %lld came to %s out of order: %lld of %lld rows are there",
+    if (row->row < writer->next_row || *place < writer->next_place || *place >= writer->num_rows || row->count < 0) {
+        return lr_error(writer->params.log, LR_USAGE, "row %lld came to %s out of order: %lld of %lld rows are there",
                         (long long)row->row, writer->params.path, (long long)writer->next_place,
                         (long long)writer->num_rows);
     }
@@ -293,9 +251,8 @@ static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t 
     double smallest = INFINITY, largest = 0.0;
     for (int64_t n = 0; n < row->count; n++) {
         const double value = row->probability[n];
-        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value)) {
+        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value))
             return refuse_element(writer, row, n);
-        }
         before = row->lor[n];
         smallest = value < smallest ? value : smallest;
         largest = value > largest ? value : largest;
@@ -307,9 +264,7 @@ static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t 
 
 static lr_status make_room(lr_matrix_writer *writer, int64_t count)
 {
-    if (count <= writer->capacity) {
-        return LR_OK;
-    }
+    if (count <= writer->capacity) return LR_OK;
     const lr_log *log = writer->params.log;
     free(writer->kept);
     free(writer->kept_values);
@@ -351,9 +306,7 @@ static lr_status take(void *user, const lr_row *row)
     writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
     writer->next_place = place + 1;
-    if (writer->stream != NULL) {
-        return take_text(writer, row, least);
-    }
+    if (writer->stream != NULL) return take_text(writer, row, least);
     LR_TRY(lr_matrix_store_pass(&writer->store, place));
     LR_TRY(lr_matrix_store_append(&writer->store, row, least));
     return check_npz(writer, writer->store.totals.elements);
@@ -366,16 +319,12 @@ static bool may_take_together(const lr_matrix_writer *writer, const struct lr_ro
     const int64_t num = block->num_rows;
     bool may = num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
                params->threshold == 0.0 && block->num_elements <= lr_store_most_together &&
-               block->rows[0].row - params->begin == writer->next_place &&
-               writer->next_place + num <= writer->num_rows;
-    for (int64_t k = 1; k < num && may; k++) {
-        may = block->rows[k].row == block->rows[k - 1].row + 1;
-    }
+               block->rows[0].row - params->begin == writer->next_place && writer->next_place + num <= writer->num_rows;
+    for (int64_t k = 1; k < num && may; k++) may = block->rows[k].row == block->rows[k - 1].row + 1;
     return may;
 }
 
-static lr_status take_together(lr_matrix_writer *writer, const struct lr_row_block *block,
-                               bool *is_wrong)
+static lr_status take_together(lr_matrix_writer *writer, const struct lr_row_block *block, bool *is_wrong)
 {
     LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, is_wrong));
     for (int64_t k = 0; k < block->num_rows && !*is_wrong; k++) {
@@ -391,9 +340,7 @@ static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;
     bool one_by_one = !may_take_together(writer, block);
-    if (!one_by_one) {
-        LR_TRY(take_together(writer, block, &one_by_one));
-    }
+    if (!one_by_one) LR_TRY(take_together(writer, block, &one_by_one));
     return one_by_one ? lr_row_block_unpack(block, &writer->entry.rows, writer->params.log) : LR_OK;
 }
 
@@ -408,12 +355,9 @@ lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer)
 lr_status lr_matrix_format_write(const struct lr_matrix_content *content)
 {
     switch (content->params->format) {
-    case LR_MATRIX_NPZ:
-        return lr_matrix_npz_write(content);
-    case LR_MATRIX_MTX:
-        return lr_matrix_mtx_write(content);
-    default:
-        return lr_matrix_hdf5_write(content);
+    case LR_MATRIX_NPZ: return lr_matrix_npz_write(content);
+    case LR_MATRIX_MTX: return lr_matrix_mtx_write(content);
+    default: return lr_matrix_hdf5_write(content);
     }
 }
 
@@ -421,41 +365,30 @@ static lr_status finish_store(lr_matrix_writer *writer)
 {
     const struct lr_matrix_content content = content_of(writer);
     lr_status status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = lr_matrix_store_pass(&writer->store, writer->num_rows);
-    }
-    if (status == LR_OK) {
-        status = lr_matrix_store_checkpoint(&writer->store);
-    }
-    if (status == LR_OK) {
-        status = lr_matrix_format_write(&content);
-    }
-    if (status == LR_OK) {
+    if (status == LR_OK) status = lr_matrix_store_pass(&writer->store, writer->num_rows);
+    if (status == LR_OK) status = lr_matrix_store_checkpoint(&writer->store);
+    if (status == LR_OK) status = lr_matrix_format_write(&content);
+    if (status == LR_OK)
         lr_matrix_store_remove(&writer->store);
-    } else {
+    else
         lr_matrix_store_abandon(&writer->store);
-    }
     return status;
 }
 
 lr_status lr_matrix_writer_finish(lr_matrix_writer *writer)
 {
-    const lr_status status =
-        writer->stream != NULL ? writer->fns->finish(writer->stream) : finish_store(writer);
+    const lr_status status = writer->stream != NULL ? writer->fns->finish(writer->stream) : finish_store(writer);
     release(writer);
     return status;
 }
 
 void lr_matrix_writer_abandon(lr_matrix_writer *writer)
 {
-    if (writer == NULL) {
-        return;
-    }
-    if (writer->stream != NULL) {
+    if (writer == NULL) return;
+    if (writer->stream != NULL)
         writer->fns->abandon(writer->stream);
-    } else {
+    else
         lr_matrix_store_abandon(&writer->store);
-    }
     release(writer);
 }
 
@@ -465,13 +398,11 @@ lr_status lr_matrix_writer_leave(lr_matrix_writer *writer)
     if (writer->stream != NULL) {
         writer->fns->abandon(writer->stream);
     } else {
-        status = writer->store.output.error == 0 ? lr_matrix_store_checkpoint(&writer->store)
-                                                 : LR_FAILED;
-        if (status == LR_OK) {
+        status = writer->store.output.error == 0 ? lr_matrix_store_checkpoint(&writer->store) : LR_FAILED;
+        if (status == LR_OK)
             lr_matrix_store_leave(&writer->store);
-        } else {
+        else
             lr_matrix_store_abandon(&writer->store);
-        }
     }
     release(writer);
     return status;

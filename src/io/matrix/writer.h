@@ -75,7 +75,6 @@ struct lr_matrix_share {
 bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
 
 /* lr_matrix_writer_create with another index_limit. */
-lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,
-                                                 int64_t index_limit);
+lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit);
 
 #endif

@@ -69,8 +69,8 @@ struct draft {
 
 bool lr_geom_recognises(const struct lr_file_head *head)
 {
-    return lr_path_ends(head->path, ".geom") || (strstr(head->bytes, "scanner radius") != NULL &&
-                                                 strstr(head->bytes, "number of rsectors") != NULL);
+    return lr_path_ends(head->path, ".geom") ||
+           (strstr(head->bytes, "scanner radius") != NULL && strstr(head->bytes, "number of rsectors") != NULL);
 }
 
 /* --- reading --- */
@@ -119,9 +119,8 @@ static lr_status read_layer(const struct draft *draft, int index, struct layer *
     };
     layer->first_deg = 0;
     layer->span_deg = 360;
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
         LR_TRY(lr_keyed_text_number(&draft->text, &keys[k].number, index, keys[k].value));
-    }
     return read_counts(draft, index, layer);
 }
 
@@ -132,9 +131,7 @@ static lr_status read_shifts(struct draft *draft)
     const struct lr_keyed_number shift = {"rsectors zshift", -1e4, 1e4, true, false};
     LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &count));
     draft->num_shifts = count > 0 ? (int)count : 1;
-    for (int k = 0; k < (int)count; k++) {
-        LR_TRY(lr_keyed_text_number(&draft->text, &shift, k, &draft->shifts[k]));
-    }
+    for (int k = 0; k < (int)count; k++) LR_TRY(lr_keyed_text_number(&draft->text, &shift, k, &draft->shifts[k]));
     return LR_OK;
 }
 
@@ -142,14 +139,11 @@ static lr_status read_direction(struct draft *draft)
 {
     const struct lr_keyed_line *line = lr_keyed_text_find(&draft->text, "rotation direction");
     draft->direction = 1;
-    if (line == NULL || line->value[0] == '\0' || strcmp(line->value, "CW") == 0) {
-        return LR_OK;
-    }
+    if (line == NULL || line->value[0] == '\0' || strcmp(line->value, "CW") == 0) return LR_OK;
     draft->direction = -1;
     return strcmp(line->value, "CCW") == 0
                ? LR_OK
-               : lr_keyed_text_error(&draft->text, line,
-                                     "'rotation direction' must be CW or CCW, found '%.40s'",
+               : lr_keyed_text_error(&draft->text, line, "'rotation direction' must be CW or CCW, found '%.40s'",
                                      line->value);
 }
 
@@ -157,10 +151,8 @@ static lr_status read_direction(struct draft *draft)
 static double unit_length(const struct layer *layer, int level, int axis)
 {
     double length = layer->size_mm[axis];
-    for (int k = CRYSTAL; k < level; k++) {
-        length =
-            layer->number[k][axis] * length + (layer->number[k][axis] - 1) * layer->gap_mm[k][axis];
-    }
+    for (int k = CRYSTAL; k < level; k++)
+        length = layer->number[k][axis] * length + (layer->number[k][axis] - 1) * layer->gap_mm[k][axis];
     return length;
 }
 
@@ -180,29 +172,26 @@ static double crystal_offset(const struct layer *layer, int64_t n, int axis, int
 static lr_status list_layer(struct draft *draft, int index)
 {
     const struct layer *layer = &draft->layer;
-    const int64_t across = (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] *
-                                     layer->number[MODULE][0]);
-    const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] *
-                                    layer->number[MODULE][1] * layer->number[RSECTOR][1]);
+    const int64_t across =
+        (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] * layer->number[MODULE][0]);
+    const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] * layer->number[MODULE][1] *
+                                    layer->number[RSECTOR][1]);
     const int64_t sectors = (int64_t)layer->number[RSECTOR][0];
     const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
     for (int64_t n = 0; n < rings * sectors * across; n++) {
         const int sector = (int)(n / across % sectors);
-        const double angle =
-            (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
+        const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
         const double s = draft->direction * sin(angle), c = cos(angle);
-        const double along =
-            draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
+        const double along = draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
         const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
-        const lr_crystal crystal = {
-            /* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
-            .centre_mm = {-(c * along + s * out), -s * along + c * out,
-                          crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
-                              0.5 * length + draft->shifts[sector % draft->num_shifts]},
-            .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
-            .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
-            .group = index * (int)sectors + sector,
-            .layer = index};
+        const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
+                                    .centre_mm = {-(c * along + s * out), -s * along + c * out,
+                                                  crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
+                                                      0.5 * length + draft->shifts[sector % draft->num_shifts]},
+                                    .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
+                                    .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
+                                    .group = index * (int)sectors + sector,
+                                    .layer = index};
         LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
     }
     return LR_OK;
@@ -220,9 +209,8 @@ static lr_status list_crystals(struct draft *draft)
         LR_TRY(read_layer(draft, k, &draft->layer));
         draft->depths_mm[k] = draft->layer.size_mm[2];
         double count = 1;
-        for (int level = CRYSTAL; level < NUM_LEVELS; level++) {
+        for (int level = CRYSTAL; level < NUM_LEVELS; level++)
             count *= draft->layer.number[level][0] * draft->layer.number[level][1];
-        }
         total += count;
         LR_TRY(lr_listed_crystals_check(total, draft->text.path, draft->text.log));
         LR_TRY(list_layer(draft, k));
@@ -231,8 +219,7 @@ static lr_status list_crystals(struct draft *draft)
     double said = total;
     LR_TRY(lr_keyed_text_number(&draft->text, &elements, 0, &said));
     if (said != total) {
-        return lr_keyed_text_error(&draft->text,
-                                   lr_keyed_text_find(&draft->text, "number of elements"),
+        return lr_keyed_text_error(&draft->text, lr_keyed_text_find(&draft->text, "number of elements"),
                                    "'number of elements' is %.10g, but the geometry has %.10g "
                                    "crystals: correct one of them",
                                    said, total);
@@ -248,35 +235,29 @@ static lr_status read_rules(const struct draft *draft, lr_crystal_list *list)
     LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
     const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
     if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
-        list->coincidence.min_module_difference =
-            (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
+        list->coincidence.min_module_difference = (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
     } else if (least_deg > 0) {
         lr_warn(draft->text.log,
                 "%s: 'min angle difference' is left out: modules of this scanner have no places "
                 "around a full ring",
                 draft->text.path);
     }
-    return lr_castor_detection_depth(&draft->text, draft->depths_mm, draft->layers,
-                                     &list->detection_depth_mm);
+    return lr_castor_detection_depth(&draft->text, draft->depths_mm, draft->layers, &list->detection_depth_mm);
 }
 
 static lr_scanner *build(struct draft *draft)
 {
     char stem[128];
     const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
-    lr_crystal_list list = {.name = name != NULL && name->value[0] != '\0'
-                                        ? name->value
-                                        : lr_path_stem(draft->text.path, stem),
+    lr_crystal_list list = {.name = name != NULL && name->value[0] != '\0' ? name->value
+                                                                           : lr_path_stem(draft->text.path, stem),
                             .source = "a CASToR .geom file",
                             .log = draft->text.log};
-    if (list_crystals(draft) != LR_OK || read_rules(draft, &list) != LR_OK) {
-        return NULL;
-    }
+    if (list_crystals(draft) != LR_OK || read_rules(draft, &list) != LR_OK) return NULL;
     list.crystals = draft->list.items;
     list.num_crystals = draft->list.count;
     int *crystal_of = lr_alloc(list.num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
-    lr_scanner *scanner =
-        crystal_of != NULL ? lr_scanner_from_crystals(&list, crystal_of, NULL) : NULL;
+    lr_scanner *scanner = crystal_of != NULL ? lr_scanner_from_crystals(&list, crystal_of, NULL) : NULL;
     if (scanner == NULL) {
         free(crystal_of);
     } else if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK) {
@@ -331,13 +312,11 @@ static lr_status check_blocks(const char *path, const lr_ring *ring, const lr_lo
 /* What is left between the crystals of neighbouring blocks, beside what is between all. */
 static double layer_gap(const lr_ring *ring, const lr_ring *own, int axis)
 {
-    const double step =
-        ring->block_crystals[axis][0] * ring->pitch_mm[axis] + ring->block_gap_mm[axis];
+    const double step = ring->block_crystals[axis][0] * ring->pitch_mm[axis] + ring->block_gap_mm[axis];
     return ring->blocks[axis] > 1 ? step - own->block_crystals[axis][0] * own->pitch_mm[axis] : 0;
 }
 
-static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr_ring *own,
-                            const lr_log *log)
+static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr_ring *own, const lr_log *log)
 {
     const lr_layer *from = &ring->layers[layer];
     *own = *ring;
@@ -360,8 +339,7 @@ static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr
     return LR_OK;
 }
 
-static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_rings *layers,
-                            const lr_log *log)
+static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_rings *layers, const lr_log *log)
 {
     layers->count = ring->num_layers > 0 ? ring->num_layers : 1;
     layers->rings[0] = *ring;
@@ -388,9 +366,7 @@ static void put_each(struct lr_output *output, const struct layer_rings *layers,
                      double (*value)(const lr_ring *ring, int axis), int axis)
 {
     double values[LR_MAX_LAYERS];
-    for (int k = 0; k < layers->count; k++) {
-        values[k] = value(&layers->rings[k], axis);
-    }
+    for (int k = 0; k < layers->count; k++) values[k] = value(&layers->rings[k], axis);
     put_values(output, key, values, layers->count);
 }
 
@@ -474,25 +450,20 @@ static void put_counts(struct lr_output *output, const struct layer_rings *layer
 }
 
 /* A number that all layers have in common. */
-static void put_same(struct lr_output *output, const struct layer_rings *layers, const char *key,
-                     double value)
+static void put_same(struct lr_output *output, const struct layer_rings *layers, const char *key, double value)
 {
     double values[LR_MAX_LAYERS];
-    for (int k = 0; k < layers->count; k++) {
-        values[k] = value;
-    }
+    for (int k = 0; k < layers->count; k++) values[k] = value;
     put_values(output, key, values, layers->count);
 }
 
-static void put_geometry(struct lr_output *output, const lr_scanner *scanner,
-                         const struct layer_rings *layers)
+static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const struct layer_rings *layers)
 {
     const lr_ring *ring = &layers->rings[0];
     double first = ring->first_angle_deg - 90; /* CASToR's begin above the axis */
     first -= 360 * floor(first / 360);
-    const double field = scanner->coincidence.field_of_view_mm > 0
-                             ? scanner->coincidence.field_of_view_mm
-                             : ring->radius_mm * 1.4;
+    const double field =
+        scanner->coincidence.field_of_view_mm > 0 ? scanner->coincidence.field_of_view_mm : ring->radius_mm * 1.4;
     const int rings = ring->rings > 0 ? ring->rings : 1;
     const double length = (rings - 1) * ring->ring_pitch_mm + panel_length(ring, 1);
     put(output, "number of elements", scanner->num_crystals);
@@ -529,9 +500,7 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
                         path, scanner->name);
     }
     lr_status status = make_rings(path, &form.ring, &layers, log);
-    if (status == LR_OK) {
-        status = lr_output_open(&output, path, log);
-    }
+    if (status == LR_OK) status = lr_output_open(&output, path, log);
     if (status == LR_OK) {
         char text[512];
         const int length = snprintf(text, sizeof(text),
@@ -547,12 +516,11 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
     if (status == LR_OK) {
         lr_castor_tell_lost(path, scanner, true, log);
         if (scanner->castor_order != NULL) {
-            lr_warn(
-                log,
-                "%s: CASToR numbers the crystals of this file otherwise than those of the file "
-                "that '%s' comes from: for events of the latter write .hscan, whose table keeps "
-                "their order",
-                path, scanner->name);
+            lr_warn(log,
+                    "%s: CASToR numbers the crystals of this file otherwise than those of the file "
+                    "that '%s' comes from: for events of the latter write .hscan, whose table keeps "
+                    "their order",
+                    path, scanner->name);
         }
     }
     lr_ring_form_finish(&form);

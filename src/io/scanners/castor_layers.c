@@ -7,11 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 
-lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm,
-                                    int layers, double *detection_depth_mm)
+lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
+                                    double *detection_depth_mm)
 {
-    static const struct lr_keyed_number number = {"mean depth of interaction", -1e9, 1e4, false,
-                                                  false};
+    static const struct lr_keyed_number number = {"mean depth of interaction", -1e9, 1e4, false, false};
     double least = INFINITY, most_said = -1;
     for (int k = 0; k < layers; k++) {
         double said = -1;
@@ -33,10 +32,8 @@ void lr_castor_put(struct lr_output *output, const struct lr_castor_line *line)
 {
     char text[1024];
     int length = snprintf(text, sizeof(text), "%-*s:", line->width, line->key);
-    for (int k = 0; k < line->count; k++) {
-        length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%.9g",
-                           k > 0 ? "," : " ", line->values[k]);
-    }
+    for (int k = 0; k < line->count; k++)
+        length += snprintf(text + length, sizeof(text) - (size_t)length, "%s%.9g", k > 0 ? "," : " ", line->values[k]);
     lr_output_write(output, text, (size_t)length);
     lr_output_write(output, "\n", 1);
 }

@@ -13,8 +13,8 @@
 /* The depth behind the front faces at which hits are read: the key's, half of the crystals' depth where
  * it is negative or missing, and the least of all layers, with a warning where the file says others.
  * errors: LR_BAD_INPUT, logged. */
-lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm,
-                                    int layers, double *detection_depth_mm);
+lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
+                                    double *detection_depth_mm);
 
 /* A line "key : a,b,c" with the key in `width` columns. */
 struct lr_castor_line {

@@ -75,11 +75,9 @@ static lr_status read_layer(struct draft *draft, int k)
         {{"crystals size axial", 0, 1e4, false, false}, &draft->size_mm[k][1]},
         {{"crystals size depth", 1e-3, 1e4, true, false}, &draft->size_mm[k][2]},
     };
-    for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++) {
+    for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
         LR_TRY(lr_keyed_text_number(&draft->text, &keys[n].number, k, keys[n].value));
-    }
-    const struct lr_keyed_number count = {"number of crystals in layer", 1, 1e9, draft->layers > 1,
-                                          true};
+    const struct lr_keyed_number count = {"number of crystals in layer", 1, 1e9, draft->layers > 1, true};
     return lr_keyed_text_number(&draft->text, &count, k, &draft->count[k]);
 }
 
@@ -99,8 +97,7 @@ static lr_status read_header(struct draft *draft)
         sum += draft->count[k];
     }
     if (sum != elements) {
-        return lr_keyed_text_error(&draft->text,
-                                   lr_keyed_text_find(&draft->text, "number of elements"),
+        return lr_keyed_text_error(&draft->text, lr_keyed_text_find(&draft->text, "number of elements"),
                                    "'number of elements' is %.10g, but the layers have %.10g "
                                    "crystals: correct one of them",
                                    elements, sum);
@@ -112,21 +109,18 @@ static lr_status read_header(struct draft *draft)
 
 static double read_float(const unsigned char *bytes)
 {
-    const uint32_t word = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                          (uint32_t)bytes[3] << 24;
+    const uint32_t word =
+        (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
     float value;
     memcpy(&value, &word, sizeof(value));
     return (double)value;
 }
 
-static lr_status take_row(struct draft *draft, const char *path, const unsigned char *row, int c,
-                          int layer)
+static lr_status take_row(struct draft *draft, const char *path, const unsigned char *row, int c, int layer)
 {
     lr_crystal *crystal = &draft->crystals[c];
     double numbers[6];
-    for (int k = 0; k < 6; k++) {
-        numbers[k] = read_float(row + 4 * k);
-    }
+    for (int k = 0; k < 6; k++) numbers[k] = read_float(row + 4 * k);
     double *axis = crystal->axes[2];
     memcpy(crystal->centre_mm, numbers, sizeof(crystal->centre_mm));
     memcpy(axis, numbers + 3, sizeof(crystal->axes[2]));
@@ -158,19 +152,13 @@ static lr_status take_table(struct draft *draft, const char *path, const char *b
                         path, (long long)count, draft->num_crystals, (long long)wanted,
                         count < wanted ? "truncated" : "too long");
     }
-    draft->crystals =
-        lr_alloc(draft->num_crystals, sizeof(*draft->crystals), "crystals", draft->text.log);
-    if (draft->crystals == NULL) {
-        return LR_FAILED;
-    }
+    draft->crystals = lr_alloc(draft->num_crystals, sizeof(*draft->crystals), "crystals", draft->text.log);
+    if (draft->crystals == NULL) return LR_FAILED;
     int layer = 0;
     double end = draft->count[0];
     for (int c = 0; c < draft->num_crystals; c++) {
-        if (c >= end && layer + 1 < draft->layers) {
-            end += draft->count[++layer];
-        }
-        LR_TRY(
-            take_row(draft, path, (const unsigned char *)bytes + (int64_t)c * ROW_BYTES, c, layer));
+        if (c >= end && layer + 1 < draft->layers) end += draft->count[++layer];
+        LR_TRY(take_row(draft, path, (const unsigned char *)bytes + (int64_t)c * ROW_BYTES, c, layer));
     }
     draft->off = lr_castor_orient(draft->crystals, draft->num_crystals, path, draft->text.log);
     return LR_OK;
@@ -179,12 +167,9 @@ static lr_status take_table(struct draft *draft, const char *path, const char *b
 static lr_status read_table(struct draft *draft)
 {
     const bool generated = lr_path_ends(draft->text.path, ".ghscan");
-    char *path =
-        lr_path_with_ending(draft->text.path, generated ? ".glut" : ".lut", draft->text.log);
+    char *path = lr_path_with_ending(draft->text.path, generated ? ".glut" : ".lut", draft->text.log);
     int64_t count = 0;
-    if (path == NULL) {
-        return LR_FAILED;
-    }
+    if (path == NULL) return LR_FAILED;
     const int64_t most = (int64_t)LR_MAX_LISTED_CRYSTALS * ROW_BYTES;
     char *bytes = lr_file_bytes(path, most, &count, draft->text.log);
     const lr_status status = bytes != NULL ? take_table(draft, path, bytes, count) : LR_BAD_INPUT;
@@ -215,20 +200,15 @@ static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
 
 static void forget_orientations(struct draft *draft)
 {
-    for (int c = 0; c < draft->num_crystals; c++) {
-        memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
-    }
+    for (int c = 0; c < draft->num_crystals; c++) memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
 }
 
 /* By positions alone; orientations are taken where that makes no scanner. */
-static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list,
-                                       int *crystal_of)
+static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = NULL;
     lr_crystal *kept = lr_alloc(draft->num_crystals, sizeof(*kept), "crystals", list->log);
-    if (kept == NULL) {
-        return NULL;
-    }
+    if (kept == NULL) return NULL;
     const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
     memcpy(kept, draft->crystals, bytes);
     forget_orientations(draft);
@@ -249,9 +229,7 @@ static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_lis
 static lr_scanner *create(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = draft->off <= agreement ? lr_listed_crystals_try(list, crystal_of) : NULL;
-    if (scanner == NULL) {
-        scanner = create_by_positions(draft, list, crystal_of);
-    }
+    if (scanner == NULL) scanner = create_by_positions(draft, list, crystal_of);
     return scanner != NULL ? scanner : lr_scanner_from_crystals(list, crystal_of, NULL);
 }
 
@@ -275,34 +253,24 @@ static lr_scanner *build(struct draft *draft)
     char stem[128];
     double detection_depth_mm = 0, depths_mm[MAX_LAYERS];
     const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
-    if (read_header(draft) != LR_OK || read_table(draft) != LR_OK) {
-        return NULL;
-    }
-    for (int k = 0; k < draft->layers; k++) {
-        depths_mm[k] = draft->size_mm[k][2];
-    }
-    if (lr_castor_detection_depth(&draft->text, depths_mm, draft->layers, &detection_depth_mm) !=
-        LR_OK) {
-        return NULL;
-    }
+    if (read_header(draft) != LR_OK || read_table(draft) != LR_OK) return NULL;
+    for (int k = 0; k < draft->layers; k++) depths_mm[k] = draft->size_mm[k][2];
+    if (lr_castor_detection_depth(&draft->text, depths_mm, draft->layers, &detection_depth_mm) != LR_OK) return NULL;
     const lr_crystal_list list = {.crystals = draft->crystals,
                                   .num_crystals = draft->num_crystals,
-                                  .name = name != NULL && name->value[0] != '\0'
-                                              ? name->value
-                                              : lr_path_stem(draft->text.path, stem),
+                                  .name = name != NULL && name->value[0] != '\0' ? name->value
+                                                                                 : lr_path_stem(draft->text.path, stem),
                                   .detection_depth_mm = detection_depth_mm,
                                   .source = "a CASToR look-up table",
                                   .infers_sizes = true,
                                   .log = draft->text.log};
-    int *crystal_of =
-        lr_alloc(draft->num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
+    int *crystal_of = lr_alloc(draft->num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
     lr_scanner *scanner = crystal_of != NULL ? create(draft, &list, crystal_of) : NULL;
     if (scanner == NULL) {
         free(crystal_of);
         return NULL;
     }
-    if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK ||
-        set_rules(draft, scanner) != LR_OK) {
+    if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK || set_rules(draft, scanner) != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
     }
@@ -313,10 +281,8 @@ static lr_scanner *build(struct draft *draft)
 lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 {
     const bool is_table = lr_path_ends(path, "lut");
-    char *header =
-        is_table
-            ? lr_path_with_ending(path, lr_path_ends(path, ".glut") ? ".ghscan" : ".hscan", log)
-            : lr_copy_string(path, log);
+    char *header = is_table ? lr_path_with_ending(path, lr_path_ends(path, ".glut") ? ".ghscan" : ".hscan", log)
+                            : lr_copy_string(path, log);
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
     if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK &&
@@ -344,18 +310,14 @@ static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes
         const float single = (float)(k % 3 == 0 ? -number : number);
         uint32_t word;
         memcpy(&word, &single, sizeof(word));
-        for (int b = 0; b < 4; b++) {
-            bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
-        }
+        for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
     }
 }
 
 static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
 {
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
-    if (order == NULL) {
-        return LR_FAILED;
-    }
+    if (order == NULL) return LR_FAILED;
     const lr_status status = lr_castor_order(scanner, order, log);
     for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
         unsigned char bytes[ROW_BYTES];
@@ -379,10 +341,8 @@ static void put(struct lr_output *output, const char *key, double value)
 static double least_radius(const lr_scanner *scanner)
 {
     double least = INFINITY;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        least =
-            fmin(least, fabs(vec_dot(scanner->modules[m].normal, scanner->modules[m].centre_mm)));
-    }
+    for (int m = 0; m < scanner->num_modules; m++)
+        least = fmin(least, fabs(vec_dot(scanner->modules[m].normal, scanner->modules[m].centre_mm)));
     return least;
 }
 
@@ -398,9 +358,7 @@ static void put_layers(struct lr_output *output, const lr_scanner *scanner)
         sizes[1][module->layer] = module->face_mm[1];
         sizes[2][module->layer] = module->depth_mm;
     }
-    for (int k = 0; k < layers; k++) {
-        depths[k] = scanner->detection_depth_mm;
-    }
+    for (int k = 0; k < layers; k++) depths[k] = scanner->detection_depth_mm;
     put(output, "number of elements", scanner->num_crystals);
     put(output, "number of layers", layers);
     put_values(output, "number of crystals in layer(s)", counts, layers);
@@ -451,8 +409,7 @@ static lr_status check_alike(const char *path, const lr_scanner *scanner, const 
         int *first_module = &first_of[module->layer];
         *first_module = *first_module < 0 ? m : *first_module;
         const lr_module *first = &scanner->modules[*first_module];
-        if (fabs(module->depth_mm - first->depth_mm) > 1e-6 ||
-            fabs(module->face_mm[0] - first->face_mm[0]) > 1e-6 ||
+        if (fabs(module->depth_mm - first->depth_mm) > 1e-6 || fabs(module->face_mm[0] - first->face_mm[0]) > 1e-6 ||
             fabs(module->face_mm[1] - first->face_mm[1]) > 1e-6) {
             return lr_error(log, LR_BAD_INPUT,
                             "%s: crystals of modules %d and %d differ in size, and CASToR's table "
@@ -472,8 +429,7 @@ static lr_status check_alike(const char *path, const lr_scanner *scanner, const 
 }
 
 /* Both files are replaced, or neither. */
-static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner,
-                             const lr_log *log)
+static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_output header, table;
     LR_TRY(lr_output_open(&table, table_path, log));
@@ -495,13 +451,9 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
 {
     LR_TRY(check_alike(path, scanner, log));
     char *table = lr_path_with_ending(path, ".lut", log);
-    if (table == NULL) {
-        return LR_FAILED;
-    }
+    if (table == NULL) return LR_FAILED;
     const lr_status status = write_files(path, table, scanner, log);
-    if (status == LR_OK) {
-        lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
-    }
+    if (status == LR_OK) lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
     free(table);
     return status;
 }

@@ -38,11 +38,8 @@ static lr_status take_places(struct listed *listed, int count)
 static lr_status read_table(struct listed *listed)
 {
     int64_t count = 0;
-    char *bytes =
-        lr_file_bytes(listed->path, (int64_t)MAX_CRYSTALS * ROW_BYTES, &count, listed->log);
-    if (bytes == NULL) {
-        return LR_BAD_INPUT;
-    }
+    char *bytes = lr_file_bytes(listed->path, (int64_t)MAX_CRYSTALS * ROW_BYTES, &count, listed->log);
+    if (bytes == NULL) return LR_BAD_INPUT;
     lr_status status = LR_OK;
     if (count == 0 || count % ROW_BYTES != 0) {
         status = lr_error(listed->log, LR_BAD_INPUT,
@@ -54,8 +51,7 @@ static lr_status read_table(struct listed *listed)
     for (int n = 0; status == LR_OK && n < 3 * listed->count; n++) {
         const int c = n / 3, k = n % 3;
         const unsigned char *at = (const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k;
-        const uint32_t word =
-            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        const uint32_t word = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
         float value;
         memcpy(&value, &word, 4);
         listed->places_mm[c][k] = k == 0 ? -(double)value : (double)value;
@@ -67,33 +63,28 @@ static lr_status read_table(struct listed *listed)
 static lr_status read_geometry(struct listed *listed)
 {
     lr_scanner *scanner = lr_geom_read(listed->path, listed->log);
-    int *order = scanner == NULL ? NULL
-                                 : lr_alloc(scanner->num_crystals, sizeof(*order),
-                                            "crystal numbers", listed->log);
+    int *order =
+        scanner == NULL ? NULL : lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", listed->log);
     lr_status status = scanner == NULL ? LR_BAD_INPUT : order == NULL ? LR_FAILED : LR_OK;
     status = status == LR_OK ? take_places(listed, scanner->num_crystals) : status;
     status = status == LR_OK ? lr_castor_order(scanner, order, listed->log) : status;
-    for (int c = 0; status == LR_OK && c < listed->count; c++) {
+    for (int c = 0; status == LR_OK && c < listed->count; c++)
         lr_scanner_crystal_centre(scanner, order[c], listed->places_mm[c]);
-    }
     free(order);
     lr_scanner_destroy(scanner);
     return status;
 }
 
-static lr_status judge(const struct listed *listed, const struct lr_centre_index *index, int first,
-                       int lost)
+static lr_status judge(const struct listed *listed, const struct lr_centre_index *index, int first, int lost)
 {
-    if (lost == 0) {
-        return LR_OK;
-    }
+    if (lost == 0) return LR_OK;
     const double *place_mm = listed->places_mm[first];
     const bool all = lost == listed->count;
     lr_log_write(listed->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %d of its %d crystals are none of %s's, first the one at (%g, %g, %g) mm in "
                  "our frame, from which the nearest is %.4g mm away: %s",
-                 listed->path, lost, listed->count, listed->scanner->name, place_mm[0], place_mm[1],
-                 place_mm[2], lr_centre_index_distance(index, place_mm),
+                 listed->path, lost, listed->count, listed->scanner->name, place_mm[0], place_mm[1], place_mm[2],
+                 lr_centre_index_distance(index, place_mm),
                  all ? "it is another scanner's" : "their events are left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
@@ -111,8 +102,7 @@ static lr_status match(const struct listed *listed, const struct lr_centre_index
     return judge(listed, index, first, lost);
 }
 
-lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count,
-                               const lr_log *log)
+lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count, const lr_log *log)
 {
     struct listed listed = {.path = path, .scanner = scanner, .log = log};
     struct lr_centre_index index = {0};

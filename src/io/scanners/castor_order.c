@@ -19,18 +19,10 @@ struct place {
 static int compare(const void *a, const void *b)
 {
     const struct place *left = a, *right = b;
-    if (left->layer != right->layer) {
-        return left->layer < right->layer ? -1 : 1;
-    }
-    if (left->ring != right->ring) {
-        return left->ring < right->ring ? -1 : 1;
-    }
-    if (left->position != right->position) {
-        return left->position < right->position ? -1 : 1;
-    }
-    if (left->across_mm != right->across_mm) {
-        return left->across_mm < right->across_mm ? -1 : 1;
-    }
+    if (left->layer != right->layer) return left->layer < right->layer ? -1 : 1;
+    if (left->ring != right->ring) return left->ring < right->ring ? -1 : 1;
+    if (left->position != right->position) return left->position < right->position ? -1 : 1;
+    if (left->across_mm != right->across_mm) return left->across_mm < right->across_mm ? -1 : 1;
     return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
 }
 
@@ -61,25 +53,18 @@ static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr
 {
     const int count = scanner->num_crystals;
     struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
-    if (places == NULL) {
-        return LR_FAILED;
-    }
+    if (places == NULL) return LR_FAILED;
     find_places(scanner, places);
-    if (scanner->num_positions > 0 || lr_scanner_num_layers(scanner) > 1) {
+    if (scanner->num_positions > 0 || lr_scanner_num_layers(scanner) > 1)
         qsort(places, (size_t)count, sizeof(*places), compare);
-    }
-    for (int k = 0; k < count; k++) {
-        order[k] = places[k].crystal;
-    }
+    for (int k = 0; k < count; k++) order[k] = places[k].crystal;
     free(places);
     return LR_OK;
 }
 
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log)
 {
-    if (scanner->castor_order == NULL) {
-        return order_of_places(scanner, order, log);
-    }
+    if (scanner->castor_order == NULL) return order_of_places(scanner, order, log);
     memcpy(order, scanner->castor_order, (size_t)scanner->num_crystals * sizeof(*order));
     return LR_OK;
 }
@@ -93,13 +78,11 @@ lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *lo
         memset(usual, 0, (size_t)count * sizeof(*usual));
         for (int k = 0; k < count && status == LR_OK; k++) {
             const int crystal = order[k];
-            status =
-                crystal >= 0 && crystal < count && usual[crystal]++ == 0 ? LR_OK : LR_BAD_INPUT;
+            status = crystal >= 0 && crystal < count && usual[crystal]++ == 0 ? LR_OK : LR_BAD_INPUT;
         }
         status = status == LR_OK ? order_of_places(scanner, usual, log) : status;
     }
-    if (status == LR_OK && order != NULL &&
-        memcmp(usual, order, (size_t)count * sizeof(*order)) != 0) {
+    if (status == LR_OK && order != NULL && memcmp(usual, order, (size_t)count * sizeof(*order)) != 0) {
         scanner->castor_order = order;
         order = NULL;
     }
@@ -110,9 +93,7 @@ lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *lo
 
 void lr_castor_place(const int *order, int num_crystals, int *place)
 {
-    for (int k = 0; k < num_crystals; k++) {
-        place[order[k]] = k;
-    }
+    for (int k = 0; k < num_crystals; k++) place[order[k]] = k;
 }
 
 /* "a, b and c" would need to look ahead: "a; b; c". */
@@ -124,8 +105,7 @@ static void add_lost(char lost[512], const char *format, double value)
     snprintf(lost + used + comma, 512 - used - comma, format, value);
 }
 
-void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places,
-                         const lr_log *log)
+void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places, const lr_log *log)
 {
     const lr_coincidence *rules = &scanner->coincidence;
     char lost[512] = "";
@@ -137,17 +117,9 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
         add_lost(lost, "field_of_view_mm %g as a rule of coincidence (it is that of images there)",
                  rules->field_of_view_mm);
     }
-    if (rules->limits_ring_difference) {
-        add_lost(lost, "max_ring_difference %g", rules->max_ring_difference);
-    }
-    if (scanner->tof_resolution_ps > 0) {
-        add_lost(lost, "tof_resolution_ps %g", scanner->tof_resolution_ps);
-    }
-    if (scanner->crystal_mu_per_mm > 0) {
-        add_lost(lost, "crystal_mu_per_mm %g", scanner->crystal_mu_per_mm);
-    }
-    if (lost[0] != '\0') {
-        lr_warn(log, "%s: CASToR's format has no place for %s: keep the scanner as YAML too", path,
-                lost);
-    }
+    if (rules->limits_ring_difference) add_lost(lost, "max_ring_difference %g", rules->max_ring_difference);
+    if (scanner->tof_resolution_ps > 0) add_lost(lost, "tof_resolution_ps %g", scanner->tof_resolution_ps);
+    if (scanner->crystal_mu_per_mm > 0) add_lost(lost, "crystal_mu_per_mm %g", scanner->crystal_mu_per_mm);
+    if (lost[0] != '\0')
+        lr_warn(log, "%s: CASToR's format has no place for %s: keep the scanner as YAML too", path, lost);
 }

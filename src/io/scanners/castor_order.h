@@ -27,8 +27,7 @@ void lr_castor_place(const int *order, int num_crystals, int *place);
 
 /* Tells, in one warning, what of a scanner its CASToR file cannot hold. keeps_places: whether a reader
  * of the file finds the places around the ring again, which min_module_difference counts. */
-void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places,
-                         const lr_log *log);
+void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places, const lr_log *log);
 
 /* Reads a scanner file of CASToR's (the table .lut or .glut, or a .geom) and finds each of its crystals in
  * ours: order[k] = our number of crystal k, -1 where ours has none within 0.1 mm, which is told in
@@ -37,7 +36,6 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
  *
  * order: set to an array, to be freed; NULL on failure.
  * errors: LR_BAD_INPUT for a file that is none, and one of which no crystal is found. */
-lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count,
-                               const lr_log *log);
+lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count, const lr_log *log);
 
 #endif

@@ -50,28 +50,21 @@ static void measure(const lr_crystal *crystals, int count, double off[NUM_WAYS])
     for (int k = 0; k < samples; k++) {
         const int from = (int)((int64_t)k * count / samples);
         double nearest[3] = {0}, axis[3];
-        if (!find_neighbour(crystals, count, from, nearest)) {
-            continue;
-        }
+        if (!find_neighbour(crystals, count, from, nearest)) continue;
         counted++;
         for (int way = 0; way < NUM_WAYS; way++) {
             read_as((enum way)way, crystals[from].axes[2], axis);
             off[way] += fabs(vec_dot(axis, nearest)) / vec_length(nearest);
         }
     }
-    for (int way = 0; way < NUM_WAYS && counted > 0; way++) {
-        off[way] /= counted;
-    }
+    for (int way = 0; way < NUM_WAYS && counted > 0; way++) off[way] /= counted;
 }
 
 static enum way choose(const double off[NUM_WAYS])
 {
     enum way best = AS_WRITTEN;
-    for (int way = 1; way < NUM_WAYS; way++) {
-        best = off[way] < off[best] ? (enum way)way : best;
-    }
-    return off[AS_WRITTEN] > good_cosine && better * off[best] < off[AS_WRITTEN] ? best
-                                                                                 : AS_WRITTEN;
+    for (int way = 1; way < NUM_WAYS; way++) best = off[way] < off[best] ? (enum way)way : best;
+    return off[AS_WRITTEN] > good_cosine && better * off[best] < off[AS_WRITTEN] ? best : AS_WRITTEN;
 }
 
 double lr_castor_orient(lr_crystal *crystals, int count, const char *path, const lr_log *log)
@@ -81,9 +74,7 @@ double lr_castor_orient(lr_crystal *crystals, int count, const char *path, const
     double off[NUM_WAYS];
     measure(crystals, count, off);
     const enum way way = choose(off);
-    if (way == AS_WRITTEN) {
-        return off[AS_WRITTEN];
-    }
+    if (way == AS_WRITTEN) return off[AS_WRITTEN];
     lr_warn(log,
             "%s: the orientations contradict the positions: they are %s (seen from the crystals' "
             "neighbours); they are read as such, and the positions taken as they stand",

@@ -14,14 +14,12 @@ struct lr_centre_index {
 };
 
 /* On failure (no memory, logged) *index holds nothing. */
-lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *scanner,
-                               const lr_log *log);
+lr_status lr_centre_index_init(struct lr_centre_index *index, const lr_scanner *scanner, const lr_log *log);
 void lr_centre_index_finish(struct lr_centre_index *index);
 
 /* The crystal whose centre is nearest to a position, if within `reach_mm` (at most 1), else -1.
  * Constant time. */
-int lr_centre_index_find(const struct lr_centre_index *index, const double position_mm[3],
-                         double reach_mm);
+int lr_centre_index_find(const struct lr_centre_index *index, const double position_mm[3], double reach_mm);
 
 /* Distance to the nearest of all centres. Linear time, for sentences. */
 double lr_centre_index_distance(const struct lr_centre_index *index, const double position_mm[3]);

@@ -48,28 +48,20 @@ int lr_crystal_map_numbers(const char *text, double numbers[6])
     int count = 0;
     for (;;) {
         text += strspn(text, blanks);
-        if (*text == '\0') {
-            return count == 0 || count == 5 || count == 6 ? count : -1;
-        }
+        if (*text == '\0') return count == 0 || count == 5 || count == 6 ? count : -1;
         char *end;
         const double number = strtod(text, &end);
-        if (end == text || count == 6 || !isfinite(number) ||
-            (*end != '\0' && strchr(blanks, *end) == NULL)) {
-            return -1;
-        }
+        if (end == text || count == 6 || !isfinite(number) || (*end != '\0' && strchr(blanks, *end) == NULL)) return -1;
         numbers[count++] = number;
         text = end;
     }
 }
 
-static lr_status take_line(struct lr_crystal_map_line *line, char *text,
-                           const struct lr_crystal_map_sink *sink)
+static lr_status take_line(struct lr_crystal_map_line *line, char *text, const struct lr_crystal_map_sink *sink)
 {
     text[strcspn(text, "\r\n")] = '\0';
     char *comment = strchr(text, '#');
-    if (comment != NULL) {
-        *comment++ = '\0';
-    }
+    if (comment != NULL) *comment++ = '\0';
     line->line++;
     line->text = text;
     line->comment = comment;
@@ -77,16 +69,14 @@ static lr_status take_line(struct lr_crystal_map_line *line, char *text,
     return sink->take(sink->user, line);
 }
 
-lr_status lr_crystal_map_lines(const char *path, int64_t most,
-                               const struct lr_crystal_map_sink *sink, const lr_log *log)
+lr_status lr_crystal_map_lines(const char *path, int64_t most, const struct lr_crystal_map_sink *sink,
+                               const lr_log *log)
 {
     char text[MAX_LINE];
     struct lr_crystal_map_line line = {0};
     lr_status status = LR_OK;
     FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
+    if (file == NULL) return LR_BAD_INPUT;
     while (status == LR_OK && fgets(text, sizeof(text), file) != NULL) {
         const bool is_long = strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n';
         status = is_long ? lr_error(log, LR_BAD_INPUT,
@@ -95,9 +85,8 @@ lr_status lr_crystal_map_lines(const char *path, int64_t most,
                                     path, line.line + 1, MAX_LINE - 2)
                          : take_line(&line, text, sink);
     }
-    if (status == LR_OK && ferror(file)) {
+    if (status == LR_OK && ferror(file))
         status = lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    }
     fclose(file);
     return status;
 }
@@ -114,21 +103,17 @@ static bool are_digits(const char *text, int columns)
         text += strspn(text, blanks);
         text += *text == '+';
         const size_t digits = strspn(text, "0123456789");
-        if (digits == 0 || (text[digits] != '\0' && strchr(blanks, text[digits]) == NULL)) {
-            return false;
-        }
+        if (digits == 0 || (text[digits] != '\0' && strchr(blanks, text[digits]) == NULL)) return false;
         text += digits;
     }
     return true;
 }
 
-static lr_status find_key(struct draft *draft, const struct lr_crystal_map_line *line,
-                          uint32_t *key)
+static lr_status find_key(struct draft *draft, const struct lr_crystal_map_line *line, uint32_t *key)
 {
     const double *numbers = line->numbers, layer = line->columns == 6 ? numbers[2] : 0;
-    if (line->columns < 0 || !are_digits(line->text, line->columns - 3) ||
-        !is_count(numbers[0], MAX_RING) || !is_count(numbers[1], MAX_DETECTOR) ||
-        !is_count(layer, MAX_LAYER)) {
+    if (line->columns < 0 || !are_digits(line->text, line->columns - 3) || !is_count(numbers[0], MAX_RING) ||
+        !is_count(numbers[1], MAX_DETECTOR) || !is_count(layer, MAX_LAYER)) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: a crystal is 'ring det [layer] x y z' with ring <= %d, det <= %d, "
                         "layer <= %d and millimetres, found '%.80s'",
@@ -155,9 +140,8 @@ static lr_status match(struct draft *draft, const double position_mm[3], int *cr
                         "%s:%d: no crystal of scanner '%s' has its centre within %g mm of "
                         "(%g, %g, %g) mm; the nearest is %.4g mm away: the map belongs to another "
                         "scanner, or it does not list centres (half the depth behind the face)",
-                        draft->path, draft->line, draft->scanner->name, reach_mm, position_mm[0],
-                        position_mm[1], position_mm[2],
-                        lr_centre_index_distance(&draft->index, position_mm));
+                        draft->path, draft->line, draft->scanner->name, reach_mm, position_mm[0], position_mm[1],
+                        position_mm[2], lr_centre_index_distance(&draft->index, position_mm));
     }
     if (draft->claimed[*crystal] != 0) {
         return lr_error(draft->log, LR_BAD_INPUT,
@@ -183,9 +167,7 @@ static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line
     struct draft *draft = user;
     uint32_t key = 0;
     int crystal = -1;
-    if (line->columns == 0) {
-        return LR_OK;
-    }
+    if (line->columns == 0) return LR_OK;
     draft->line = line->line;
     LR_TRY(find_key(draft, line, &key));
     LR_TRY(match(draft, &line->numbers[line->columns - 3], &crystal));
@@ -212,9 +194,7 @@ static lr_status read_lines(struct draft *draft)
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
-    if (left->key != right->key) {
-        return left->key < right->key ? -1 : 1;
-    }
+    if (left->key != right->key) return left->key < right->key ? -1 : 1;
     return left->line < right->line ? -1 : left->line > right->line;
 }
 
@@ -227,13 +207,12 @@ static lr_status check_keys(const struct draft *draft)
                             "%s:%d: ring %u, detector %u, layer %u is named again (first in line "
                             "%d): each crystal may appear once",
                             draft->path, entry->line, (unsigned)(entry->key >> 20),
-                            (unsigned)(entry->key >> 4 & 0xffff), (unsigned)(entry->key & 15),
-                            entry[-1].line);
+                            (unsigned)(entry->key >> 4 & 0xffff), (unsigned)(entry->key & 15), entry[-1].line);
         }
     }
     if (draft->count < draft->scanner->num_crystals) {
-        lr_warn(draft->log, "%s: lists %lld of the scanner's %d crystals; the others see no events",
-                draft->path, (long long)draft->count, draft->scanner->num_crystals);
+        lr_warn(draft->log, "%s: lists %lld of the scanner's %d crystals; the others see no events", draft->path,
+                (long long)draft->count, draft->scanner->num_crystals);
     }
     return LR_OK;
 }
@@ -257,25 +236,20 @@ static lr_status fill_map(const struct draft *draft, struct lr_crystal_map *map)
 static lr_status read_draft(struct draft *draft)
 {
     LR_TRY(lr_centre_index_init(&draft->index, draft->scanner, draft->log));
-    draft->claimed = lr_alloc(draft->scanner->num_crystals, sizeof(*draft->claimed),
-                              "a crystal map", draft->log);
-    if (draft->claimed == NULL) {
-        return LR_FAILED;
-    }
+    draft->claimed = lr_alloc(draft->scanner->num_crystals, sizeof(*draft->claimed), "a crystal map", draft->log);
+    if (draft->claimed == NULL) return LR_FAILED;
     LR_TRY(read_lines(draft));
     qsort(draft->entries, (size_t)draft->count, sizeof(*draft->entries), compare_entries);
     return check_keys(draft);
 }
 
-lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner,
-                              struct lr_crystal_map *map, const lr_log *log)
+lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,
+                              const lr_log *log)
 {
     struct draft draft = {.path = path, .scanner = scanner, .log = log};
     *map = (struct lr_crystal_map){0};
     lr_status status = read_draft(&draft);
-    if (status == LR_OK) {
-        status = fill_map(&draft, map);
-    }
+    if (status == LR_OK) status = fill_map(&draft, map);
     lr_centre_index_finish(&draft.index);
     free(draft.claimed);
     free(draft.entries);
@@ -294,11 +268,10 @@ int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key)
     int64_t low = 0, high = map->count;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (map->keys[middle] < key) {
+        if (map->keys[middle] < key)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low < map->count && map->keys[low] == key ? map->crystals[low] : -1;
 }

@@ -23,8 +23,8 @@ static inline uint32_t lr_crystal_key(unsigned ring, unsigned detector, unsigned
  * (half its depth behind the face), no two at the same. Numbers are read in the thread's locale.
  * errors: LR_BAD_INPUT with file and line: malformed lines, crystals named twice, positions without
  *         a crystal; LR_FAILED without memory. On failure *map holds nothing. */
-lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner,
-                              struct lr_crystal_map *map, const lr_log *log);
+lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner, struct lr_crystal_map *map,
+                              const lr_log *log);
 void lr_crystal_map_finish(struct lr_crystal_map *map);
 
 /* Crystal of that key, or -1. */
@@ -46,8 +46,8 @@ struct lr_crystal_map_sink {
 
 /* Reads the lines of a file of at most `most` bytes, blank ones too.
  * errors: LR_BAD_INPUT, logged, for what cannot be read and lines that are too long for a map. */
-lr_status lr_crystal_map_lines(const char *path, int64_t most,
-                               const struct lr_crystal_map_sink *sink, const lr_log *log);
+lr_status lr_crystal_map_lines(const char *path, int64_t most, const struct lr_crystal_map_sink *sink,
+                               const lr_log *log);
 
 /* Numbers of a line's text, between blanks, tabs or commas: 5 or 6, 0 for a blank line, else -1. */
 int lr_crystal_map_numbers(const char *text, double numbers[6]);

@@ -37,36 +37,29 @@ static lr_status wrong_count(const struct reader *reader, int64_t count)
     return lr_error(reader->log, LR_BAD_INPUT,
                     "%s: holds %lld numbers where %s has %d crystals: give one for each, in the "
                     "order of loraster scanner show --crystals",
-                    reader->path, (long long)count, reader->scanner->name,
-                    reader->scanner->num_crystals);
+                    reader->path, (long long)count, reader->scanner->name, reader->scanner->num_crystals);
 }
 
 /* Keeps one number; those beyond the last crystal are only counted. */
 static lr_status keep(struct reader *reader, double value)
 {
     char place[32] = "";
-    if (reader->line > 0) {
-        snprintf(place, sizeof(place), ":%d", reader->line);
-    }
+    if (reader->line > 0) snprintf(place, sizeof(place), ":%d", reader->line);
     if (!isfinite(value) || value < 0 || value > (double)FLT_MAX) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s%s: the number of crystal %lld is %g: it must be finite and not "
                         "negative",
                         reader->path, place, (long long)reader->count, value);
     }
-    if (reader->count < reader->scanner->num_crystals) {
-        reader->values[reader->count] = (float)value;
-    }
+    if (reader->count < reader->scanner->num_crystals) reader->values[reader->count] = (float)value;
     reader->count++;
     return LR_OK;
 }
 
 static lr_status truncated(const struct reader *reader)
 {
-    if (ferror(reader->file)) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
-                        strerror(errno));
-    }
+    if (ferror(reader->file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
     return lr_error(reader->log, LR_BAD_INPUT, "%s: is truncated: copy it again", reader->path);
 }
 
@@ -74,20 +67,17 @@ static lr_status truncated(const struct reader *reader)
 
 static lr_status check_array(const struct reader *reader, const struct lr_npy_header *header)
 {
-    if (header->type.kind != LR_KIND_FLOAT || header->type.big_endian ||
-        !lr_number_type_is_valid(&header->type)) {
+    if (header->type.kind != LR_KIND_FLOAT || header->type.big_endian || !lr_number_type_is_valid(&header->type)) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: its numbers are not float32 or float64, little endian: save it with "
                         "astype('<f4')",
                         reader->path);
     }
     if (header->fortran_order) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: is in Fortran order: save it with numpy.ascontiguousarray",
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray",
                         reader->path);
     }
-    return header->count == reader->scanner->num_crystals ? LR_OK
-                                                          : wrong_count(reader, header->count);
+    return header->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, header->count);
 }
 
 static lr_status read_array(struct reader *reader)
@@ -98,9 +88,8 @@ static lr_status read_array(struct reader *reader)
     LR_TRY(check_array(reader, &header));
     for (int k = 0; k < reader->scanner->num_crystals; k++) {
         double value;
-        if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes) {
+        if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes)
             return truncated(reader);
-        }
         lr_numbers_convert(&header.type, raw, 1, &value);
         LR_TRY(keep(reader, value));
     }
@@ -114,8 +103,7 @@ static lr_status take_word(struct reader *reader, const char *word)
     char *end = NULL;
     const double value = strtod(word, &end);
     if (end == word || *end != '\0') {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s:%d: '%s' is not a number%s", reader->path,
-                        reader->line, word,
+        return lr_error(reader->log, LR_BAD_INPUT, "%s:%d: '%s' is not a number%s", reader->path, reader->line, word,
                         lr_other_kind(reader->path, LR_FILE_UNKNOWN,
                                       ": one per crystal is needed (.npy, text or .petsird), and "
                                       "headings begin with #"));
@@ -127,11 +115,8 @@ static lr_status take_word(struct reader *reader, const char *word)
 static int next_character(FILE *file)
 {
     int character = fgetc(file);
-    if (character == '#') {
-        while (character != '\n' && character != EOF) {
-            character = fgetc(file);
-        }
-    }
+    if (character == '#')
+        while (character != '\n' && character != EOF) character = fgetc(file);
     return character;
 }
 
@@ -144,9 +129,7 @@ static lr_status read_text(struct reader *reader)
     do {
         character = next_character(reader->file);
         const bool ends = character == EOF || strchr(" \t\r\n,", character) != NULL;
-        if (!ends) {
-            word[length++] = (char)character;
-        }
+        if (!ends) word[length++] = (char)character;
         if (length > 0 && (ends || length == sizeof(word) - 1)) {
             word[length] = '\0';
             length = 0;
@@ -154,35 +137,25 @@ static lr_status read_text(struct reader *reader)
         }
         reader->line += character == '\n';
     } while (character != EOF);
-    if (ferror(reader->file)) {
-        return truncated(reader);
-    }
-    return reader->count == reader->scanner->num_crystals ? LR_OK
-                                                          : wrong_count(reader, reader->count);
+    if (ferror(reader->file)) return truncated(reader);
+    return reader->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, reader->count);
 }
 
 /* --- both --- */
 
 static lr_status read_file(struct reader *reader)
 {
-    if (lr_npy_begins(reader->file)) {
-        return read_array(reader);
-    }
+    if (lr_npy_begins(reader->file)) return read_array(reader);
     return ferror(reader->file) ? truncated(reader) : read_text(reader);
 }
 
-lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,
-                                 const lr_log *log)
+lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values, const lr_log *log)
 {
-    if (lr_events_recognise(path) == LR_EVENTS_PETSIRD) {
-        return lr_petsird_values_read(path, scanner, values, log);
-    }
+    if (lr_events_recognise(path) == LR_EVENTS_PETSIRD) return lr_petsird_values_read(path, scanner, values, log);
     struct reader reader = {.path = path, .log = log, .scanner = scanner, .values = values};
     const int64_t most = (1 << 20) + 4 * (int64_t)MAX_WORD * scanner->num_crystals;
     reader.file = lr_file_open_text(path, "", most, log);
-    if (reader.file == NULL) {
-        return LR_BAD_INPUT;
-    }
+    if (reader.file == NULL) return LR_BAD_INPUT;
     const struct lr_c_locale locale = lr_c_locale_enter();
     const lr_status status = read_file(&reader);
     lr_c_locale_leave(locale);

@@ -44,8 +44,7 @@ static const struct column columns[num_columns] = {
 };
 
 /* It is there where a module has crystals of a material of its own. */
-static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false,
-                                     1e-6};
+static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false, 1e-6};
 
 static int columns_of(bool has_layers)
 {
@@ -55,9 +54,7 @@ static int columns_of(bool has_layers)
 static bool has_own_mu(const lr_scanner *scanner)
 {
     bool has = false;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        has = has || scanner->modules[m].mu_per_mm > 0;
-    }
+    for (int m = 0; m < scanner->num_modules; m++) has = has || scanner->modules[m].mu_per_mm > 0;
     return has;
 }
 
@@ -77,9 +74,7 @@ static bool put_column(hid_t group, const lr_scanner *scanner, const struct colu
 {
     const size_t bytes = bytes_of(column);
     unsigned char *numbers = malloc(bytes * (size_t)scanner->num_modules);
-    if (numbers == NULL) {
-        return false;
-    }
+    if (numbers == NULL) return false;
     for (int m = 0; m < scanner->num_modules; m++) {
         const unsigned char *module = (const unsigned char *)&scanner->modules[m];
         memcpy(numbers + bytes * (size_t)m, module + column->offset, bytes);
@@ -94,37 +89,27 @@ static bool put_rules(hid_t group, const lr_scanner *scanner)
 {
     const lr_coincidence *rules = &scanner->coincidence;
     const int ring_difference = rules->limits_ring_difference ? rules->max_ring_difference : -1;
-    return lr_hdf5_put_numbers(group, "num_positions", H5T_NATIVE_INT, 0,
-                               &scanner->num_positions) &&
-           lr_hdf5_put_numbers(group, "detection_depth_mm", H5T_NATIVE_DOUBLE, 0,
-                               &scanner->detection_depth_mm) &&
-           lr_hdf5_put_numbers(group, "tof_resolution_ps", H5T_NATIVE_DOUBLE, 0,
-                               &scanner->tof_resolution_ps) &&
-           lr_hdf5_put_numbers(group, "crystal_mu_per_mm", H5T_NATIVE_DOUBLE, 0,
-                               &scanner->crystal_mu_per_mm) &&
-           lr_hdf5_put_numbers(group, "field_of_view_mm", H5T_NATIVE_DOUBLE, 0,
-                               &rules->field_of_view_mm) &&
-           lr_hdf5_put_numbers(group, "min_module_difference", H5T_NATIVE_INT, 0,
-                               &rules->min_module_difference) &&
+    return lr_hdf5_put_numbers(group, "num_positions", H5T_NATIVE_INT, 0, &scanner->num_positions) &&
+           lr_hdf5_put_numbers(group, "detection_depth_mm", H5T_NATIVE_DOUBLE, 0, &scanner->detection_depth_mm) &&
+           lr_hdf5_put_numbers(group, "tof_resolution_ps", H5T_NATIVE_DOUBLE, 0, &scanner->tof_resolution_ps) &&
+           lr_hdf5_put_numbers(group, "crystal_mu_per_mm", H5T_NATIVE_DOUBLE, 0, &scanner->crystal_mu_per_mm) &&
+           lr_hdf5_put_numbers(group, "field_of_view_mm", H5T_NATIVE_DOUBLE, 0, &rules->field_of_view_mm) &&
+           lr_hdf5_put_numbers(group, "min_module_difference", H5T_NATIVE_INT, 0, &rules->min_module_difference) &&
            lr_hdf5_put_numbers(group, "max_ring_difference", H5T_NATIVE_INT, 0, &ring_difference);
 }
 
 bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
 {
     const hid_t group = H5Gcreate2(file, "scanner", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) {
-        return false;
-    }
+    if (group < 0) return false;
     bool done = lr_hdf5_put_string(group, "name", scanner->name ? scanner->name : "") &&
                 (scanner->source == NULL || lr_hdf5_put_string(group, "source", scanner->source)) &&
                 put_rules(group, scanner);
     const int count = columns_of(lr_scanner_num_layers(scanner) > 1);
-    for (int c = 0; c < count && done; c++) {
-        done = put_column(group, scanner, &columns[c]);
-    }
+    for (int c = 0; c < count && done; c++) done = put_column(group, scanner, &columns[c]);
     if (scanner->castor_order != NULL && done) {
-        done = lr_hdf5_put_array(group, "castor_order", H5T_NATIVE_INT,
-                                 (int64_t[2]){scanner->num_crystals, 0}, scanner->castor_order);
+        done = lr_hdf5_put_array(group, "castor_order", H5T_NATIVE_INT, (int64_t[2]){scanner->num_crystals, 0},
+                                 scanner->castor_order);
     }
     done = done && (!has_own_mu(scanner) || put_column(group, scanner, &own_mu));
     return H5Gclose(group) >= 0 && done;
@@ -133,18 +118,13 @@ bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
 hid_t lr_hdf5_put_lors(hid_t file, const lr_lors *lors)
 {
     const hid_t group = H5Gcreate2(file, "lor", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    if (group < 0) {
-        return group;
-    }
+    if (group < 0) return group;
     if (lr_hdf5_put_string(group, "order",
                            "LOR = offsets[k] + a * crystals(j) + b for pair k = modules (i, j), "
                            "a = q * nu + p in i, b = s * nu + r in j") &&
-        lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, (int64_t[2]){lors->num_pairs, 2},
-                          lors->pairs) &&
-        lr_hdf5_put_array(group, "offsets", H5T_NATIVE_INT64, (int64_t[2]){lors->num_pairs + 1, 0},
-                          lors->offsets)) {
+        lr_hdf5_put_array(group, "pairs", H5T_NATIVE_INT32, (int64_t[2]){lors->num_pairs, 2}, lors->pairs) &&
+        lr_hdf5_put_array(group, "offsets", H5T_NATIVE_INT64, (int64_t[2]){lors->num_pairs + 1, 0}, lors->offsets))
         return group;
-    }
     H5Gclose(group);
     return -1;
 }
@@ -164,8 +144,7 @@ static double number_of(const lr_module *module, const struct column *column, in
     return number;
 }
 
-static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner *scanner,
-                                const struct column *column)
+static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner *scanner, const struct column *column)
 {
     char name[64];
     snprintf(name, sizeof(name), "/scanner/%s", column->name);
@@ -173,15 +152,12 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
     const int rank = column->length > 1 ? 2 : 1;
     LR_TRY(lr_hdf5_shape(in, name, column->whole, shape, rank));
     if (shape[0] != scanner->num_modules || (rank == 2 && shape[1] != column->length)) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s was made for another scanner: it has %lld modules, %s has %d", in->path,
-                        (long long)shape[0], scanner->name, scanner->num_modules);
+        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: it has %lld modules, %s has %d",
+                        in->path, (long long)shape[0], scanner->name, scanner->num_modules);
     }
     const int count = scanner->num_modules * column->length;
     double *numbers = lr_alloc(count, sizeof(double), "a scanner's modules", in->log);
-    if (numbers == NULL) {
-        return LR_FAILED;
-    }
+    if (numbers == NULL) return LR_FAILED;
     lr_status status = lr_hdf5_get(in, name, LR_HDF5_DOUBLE, shape, numbers);
     for (int n = 0; n < count && status == LR_OK; n++) {
         const int m = n / column->length, k = n % column->length;
@@ -200,43 +176,35 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
 static void compare_rule(const struct lr_hdf5_input *in, const char *rule, double own)
 {
     double number;
-    if (lr_hdf5_get_double(in, "/scanner", rule, 1, &number) && fabs(number - own) > 1e-6) {
-        lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule,
-                number, own);
-    }
+    if (lr_hdf5_get_double(in, "/scanner", rule, 1, &number) && fabs(number - own) > 1e-6)
+        lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule, number, own);
 }
 
 /* Where it is not known on one side there is nothing to compare. */
 static void compare_mu(const struct lr_hdf5_input *in, const lr_scanner *scanner)
 {
     double number;
-    if (scanner->crystal_mu_per_mm > 0 &&
-        lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) && number > 0) {
+    if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
+        number > 0)
         compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
-    }
 }
 
 static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scanner *scanner)
 {
     const bool has_layers = lr_scanner_num_layers(scanner) > 1;
     if (lr_hdf5_has(in, "/scanner/layer") != has_layers) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path,
-                        scanner->name,
+        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path, scanner->name,
                         has_layers ? "has blocks of layers, and the file's has none"
                                    : "has no blocks of layers, and the file's has");
     }
-    for (int c = 0; c < columns_of(has_layers); c++) {
-        LR_TRY(compare_column(in, scanner, &columns[c]));
-    }
+    for (int c = 0; c < columns_of(has_layers); c++) LR_TRY(compare_column(in, scanner, &columns[c]));
     const lr_coincidence *rules = &scanner->coincidence;
     compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
     compare_rule(in, "min_module_difference", rules->min_module_difference);
-    compare_rule(in, "max_ring_difference",
-                 rules->limits_ring_difference ? rules->max_ring_difference : -1);
+    compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
     compare_mu(in, scanner);
-    return has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm")
-               ? compare_column(in, scanner, &own_mu)
-               : LR_OK;
+    return has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm") ? compare_column(in, scanner, &own_mu)
+                                                                               : LR_OK;
 }
 
 static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lors)
@@ -251,18 +219,15 @@ static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lo
                         (long long)lors->num_pairs);
     }
     int64_t *pairs = lr_alloc(2 * lors->num_pairs, sizeof(int64_t), "pairs of modules", in->log);
-    if (pairs == NULL) {
-        return LR_FAILED;
-    }
+    if (pairs == NULL) return LR_FAILED;
     lr_status status = lr_hdf5_get(in, "/lor/pairs", LR_HDF5_INT64, shape, pairs);
     for (int64_t k = 0; k < lors->num_pairs && status == LR_OK; k++) {
         if (pairs[2 * k] != lors->pairs[k][0] || pairs[2 * k + 1] != lors->pairs[k][1]) {
             status = lr_error(in->log, LR_BAD_INPUT,
                               "%s was made for another scanner or other coincidence rules: its "
                               "pair %lld is of the modules %lld and %lld, that of %s of %d and %d",
-                              in->path, (long long)k, (long long)pairs[2 * k],
-                              (long long)pairs[2 * k + 1], lors->scanner->name, lors->pairs[k][0],
-                              lors->pairs[k][1]);
+                              in->path, (long long)k, (long long)pairs[2 * k], (long long)pairs[2 * k + 1],
+                              lors->scanner->name, lors->pairs[k][0], lors->pairs[k][1]);
         }
     }
     free(pairs);
@@ -280,14 +245,11 @@ static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *
                         in->path, (long long)shape[0], (long long)lors->num_pairs);
     }
     int64_t *offsets = lr_alloc(lors->num_pairs + 1, sizeof(int64_t), "LOR offsets", in->log);
-    if (offsets == NULL) {
-        return LR_FAILED;
-    }
+    if (offsets == NULL) return LR_FAILED;
     lr_status status = lr_hdf5_get(in, "/lor/offsets", LR_HDF5_INT64, shape, offsets);
     for (int64_t k = 0; k <= lors->num_pairs && status == LR_OK; k++) {
         if (k > 0 && offsets[k] < offsets[k - 1]) {
-            status = lr_error(in->log, LR_BAD_INPUT, "/lor/offsets in %s falls at %lld", in->path,
-                              (long long)k);
+            status = lr_error(in->log, LR_BAD_INPUT, "/lor/offsets in %s falls at %lld", in->path, (long long)k);
         } else if (offsets[k] != lors->offsets[k]) {
             status = lr_error(in->log, LR_BAD_INPUT,
                               "%s was made for another scanner: its LORs of pair %lld begin at "
@@ -302,9 +264,7 @@ static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *
 
 lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors)
 {
-    if (lr_hdf5_has(in, "/scanner")) {
-        LR_TRY(compare_geometry(in, lors->scanner));
-    }
+    if (lr_hdf5_has(in, "/scanner")) LR_TRY(compare_geometry(in, lors->scanner));
     LR_TRY(compare_pairs(in, lors));
     return compare_offsets(in, lors);
 }
@@ -313,28 +273,23 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
 
 enum { most_modules = 1 << 20 };
 
-static lr_status read_column(const struct lr_hdf5_input *in, const struct column *column,
-                             lr_module *modules, int num_modules)
+static lr_status read_column(const struct lr_hdf5_input *in, const struct column *column, lr_module *modules,
+                             int num_modules)
 {
     char name[64];
     int64_t shape[2];
     snprintf(name, sizeof(name), "/scanner/%s", column->name);
     LR_TRY(lr_hdf5_shape(in, name, column->whole, shape, column->length > 1 ? 2 : 1));
     if (shape[0] != num_modules || (column->length > 1 && shape[1] != column->length)) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s in %s must have %d numbers for each of %d modules", name, in->path,
+        return lr_error(in->log, LR_BAD_INPUT, "%s in %s must have %d numbers for each of %d modules", name, in->path,
                         column->length, num_modules);
     }
     const size_t bytes = bytes_of(column);
     unsigned char *numbers = lr_alloc(num_modules, bytes, "a scanner's modules", in->log);
-    if (numbers == NULL) {
-        return LR_FAILED;
-    }
-    const lr_status status =
-        lr_hdf5_get(in, name, column->whole ? LR_HDF5_INT32 : LR_HDF5_DOUBLE, shape, numbers);
-    for (int m = 0; m < num_modules && status == LR_OK; m++) {
+    if (numbers == NULL) return LR_FAILED;
+    const lr_status status = lr_hdf5_get(in, name, column->whole ? LR_HDF5_INT32 : LR_HDF5_DOUBLE, shape, numbers);
+    for (int m = 0; m < num_modules && status == LR_OK; m++)
         memcpy((unsigned char *)&modules[m] + column->offset, numbers + bytes * (size_t)m, bytes);
-    }
     free(numbers);
     return status;
 }
@@ -343,14 +298,11 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
 static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
 {
     double number;
-    return lr_hdf5_get_double(in, "/scanner", name, 1, &number) && isfinite(number) &&
-                   fabs(number) < 1e9
-               ? number
-               : fallback;
+    return lr_hdf5_get_double(in, "/scanner", name, 1, &number) && isfinite(number) && fabs(number) < 1e9 ? number
+                                                                                                          : fallback;
 }
 
-static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module *modules,
-                                int num_modules)
+static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module *modules, int num_modules)
 {
     struct lr_named_log named;
     lr_log_name(&named, in->path, in->log);
@@ -380,14 +332,11 @@ static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *s
 {
     static const char name[] = "/scanner/castor_order";
     int64_t shape[2];
-    if (!lr_hdf5_has(in, name)) {
-        return LR_OK;
-    }
+    if (!lr_hdf5_has(in, name)) return LR_OK;
     LR_TRY(lr_hdf5_shape(in, name, true, shape, 1));
-    int *order = shape[0] == scanner->num_crystals
-                     ? lr_alloc(shape[0], sizeof(*order), "crystal numbers", in->log)
-                     : NULL;
-    lr_status status = order != NULL ? lr_hdf5_get(in, name, LR_HDF5_INT32, shape, order)
+    int *order =
+        shape[0] == scanner->num_crystals ? lr_alloc(shape[0], sizeof(*order), "crystal numbers", in->log) : NULL;
+    lr_status status = order != NULL                       ? lr_hdf5_get(in, name, LR_HDF5_INT32, shape, order)
                        : shape[0] == scanner->num_crystals ? LR_FAILED
                                                            : LR_BAD_INPUT;
     if (status == LR_OK) {
@@ -395,18 +344,15 @@ static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *s
         order = NULL;
     }
     free(order);
-    return status != LR_BAD_INPUT
-               ? status
-               : lr_error(in->log, LR_BAD_INPUT, "%s in %s must name each of the %d crystals once",
-                          name, in->path, scanner->num_crystals);
+    return status != LR_BAD_INPUT ? status
+                                  : lr_error(in->log, LR_BAD_INPUT, "%s in %s must name each of the %d crystals once",
+                                             name, in->path, scanner->num_crystals);
 }
 
 lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
 {
     int64_t shape[2];
-    if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) {
-        return NULL;
-    }
+    if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) return NULL;
     /* /scanner is not compressed: two numbers of 4 bytes a module */
     if (shape[0] < 2 || shape[0] > most_modules || shape[0] * 8 > in->file_bytes) {
         (void)lr_error(in->log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in->path,
@@ -417,15 +363,11 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
     lr_module *modules = lr_alloc(num_modules, sizeof(*modules), "a scanner's modules", in->log);
     lr_status status = modules != NULL ? LR_OK : LR_FAILED;
     const int count = columns_of(lr_hdf5_has(in, "/scanner/layer"));
-    for (int c = 0; c < count && status == LR_OK; c++) {
-        status = read_column(in, &columns[c], modules, num_modules);
-    }
-    if (status == LR_OK && lr_hdf5_has(in, "/scanner/module_mu_per_mm")) {
+    for (int c = 0; c < count && status == LR_OK; c++) status = read_column(in, &columns[c], modules, num_modules);
+    if (status == LR_OK && lr_hdf5_has(in, "/scanner/module_mu_per_mm"))
         status = read_column(in, &own_mu, modules, num_modules);
-    }
     lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;
-    if (scanner != NULL &&
-        (read_castor_order(in, scanner) != LR_OK || lr_hdf5_input_check(in) != LR_OK)) {
+    if (scanner != NULL && (read_castor_order(in, scanner) != LR_OK || lr_hdf5_input_check(in) != LR_OK)) {
         lr_scanner_destroy(scanner);
         scanner = NULL;
     }
@@ -436,9 +378,7 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
 lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
 {
     struct lr_hdf5_input in;
-    if (lr_hdf5_input_open(&in, path, log) != LR_OK) {
-        return NULL;
-    }
+    if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
     lr_scanner *scanner = lr_hdf5_get_scanner(&in);
     lr_hdf5_input_close(&in);
     return scanner;

@@ -12,18 +12,18 @@
 lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log)
 {
     if (count > LR_MAX_LISTED_CRYSTALS) {
-        return lr_error(log, LR_BAD_INPUT, "%s: describes %.10g crystals: at most %d are supported",
-                        path, count, LR_MAX_LISTED_CRYSTALS);
+        return lr_error(log, LR_BAD_INPUT, "%s: describes %.10g crystals: at most %d are supported", path, count,
+                        LR_MAX_LISTED_CRYSTALS);
     }
     return LR_OK;
 }
 
-lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal,
-                                 const char *path, const lr_log *log)
+lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal, const char *path,
+                                 const lr_log *log)
 {
     LR_TRY(lr_listed_crystals_check((double)list->count + 1, path, log));
-    LR_TRY(lr_grow(&list->items, &list->room, list->count + 1,
-                   &(struct lr_items){sizeof(*list->items), "crystals", log}));
+    LR_TRY(
+        lr_grow(&list->items, &list->room, list->count + 1, &(struct lr_items){sizeof(*list->items), "crystals", log}));
     list->items[list->count++] = *crystal;
     return LR_OK;
 }
@@ -31,9 +31,7 @@ lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_cryst
 static void write_but_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const lr_crystal_list *list = user;
-    if (level != LR_LOG_ERROR) {
-        lr_log_write(list->log, level, status, "%s", sentence);
-    }
+    if (level != LR_LOG_ERROR) lr_log_write(list->log, level, status, "%s", sentence);
 }
 
 lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of)

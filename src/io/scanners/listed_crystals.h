@@ -20,8 +20,8 @@ struct lr_listed_crystals {
 
 /* errors: LR_FAILED without memory, LR_BAD_INPUT beyond LR_MAX_LISTED_CRYSTALS; logged with
  *         `path`. */
-lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal,
-                                 const char *path, const lr_log *log);
+lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal, const char *path,
+                                 const lr_log *log);
 
 /* Refuses a count that a header claims. */
 lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log);

@@ -24,11 +24,8 @@ static size_t length_without_unit(const char *word)
 {
     static const char *const units[] = {"_mm", "_deg", "_ps"};
     const size_t length = min_size(strlen(word), LONGEST);
-    for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++) {
-        if (ends_with(word, length, units[k])) {
-            return length - strlen(units[k]);
-        }
-    }
+    for (size_t k = 0; k < sizeof(units) / sizeof(units[0]); k++)
+        if (ends_with(word, length, units[k])) return length - strlen(units[k]);
     return length;
 }
 
@@ -42,12 +39,8 @@ static bool holds(const char *whole, const char *part)
     const size_t length = strlen(part);
     for (const char *at = whole; *at != '\0'; at++) {
         size_t same = 0;
-        while (same < length && at[same] != '\0' && lower(at[same]) == lower(part[same])) {
-            same++;
-        }
-        if (same == length) {
-            return true;
-        }
+        while (same < length && at[same] != '\0' && lower(at[same]) == lower(part[same])) same++;
+        if (same == length) return true;
     }
     return false;
 }
@@ -56,9 +49,7 @@ static bool holds(const char *whole, const char *part)
 static size_t letters_to_change(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[LONGEST + 1];
-    for (size_t j = 0; j <= b_length; j++) {
-        row[j] = j;
-    }
+    for (size_t j = 0; j <= b_length; j++) row[j] = j;
     for (size_t i = 1; i <= a_length; i++) {
         size_t diagonal = row[0];
         row[0] = i;
@@ -73,8 +64,7 @@ static size_t letters_to_change(const char *a, size_t a_length, const char *b, s
 
 double lr_share_to_change(const char *word, const char *other)
 {
-    const size_t length = min_size(strlen(word), LONGEST),
-                 others = min_size(strlen(other), LONGEST);
+    const size_t length = min_size(strlen(word), LONGEST), others = min_size(strlen(other), LONGEST);
     const size_t longer = length > others ? length : others;
     return longer > 0 ? (double)letters_to_change(word, length, other, others) / (double)longer : 1;
 }
@@ -85,9 +75,7 @@ const char *lr_nearest_word(const char *word, const char *const *words, size_t n
     const char *best = NULL;
     double best_share = 0.5;
     for (size_t k = 0; k < num_words; k++) {
-        if (length >= 3 && holds(words[k], word)) {
-            return words[k];
-        }
+        if (length >= 3 && holds(words[k], word)) return words[k];
         const size_t other = length_without_unit(words[k]);
         const size_t longer = length > other ? length : other;
         const size_t changes = letters_to_change(word, length, words[k], other);

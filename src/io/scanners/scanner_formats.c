@@ -26,17 +26,14 @@ static const struct lr_scanner_format formats[] = {
     {"CASToR .hscan", hscan_endings, lr_hscan_recognises, lr_hscan_read, lr_hscan_write},
     {"STIR header", NULL, lr_stir_header_recognises, lr_stir_header_read, NULL},
     {"STIR crystal map", NULL, lr_stir_map_recognises, lr_stir_map_read, NULL},
-    {"PETSIRD", petsird_endings, lr_petsird_recognises, lr_petsird_scanner_read,
-     lr_petsird_scanner_write},
+    {"PETSIRD", petsird_endings, lr_petsird_recognises, lr_petsird_scanner_read, lr_petsird_scanner_write},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
 static const struct lr_scanner_format *find(const struct lr_file_head *head)
 {
     int k = 1;
-    while (k < NUM_FORMATS && !formats[k].recognises(head)) {
-        k++;
-    }
+    while (k < NUM_FORMATS && !formats[k].recognises(head)) k++;
     return k < NUM_FORMATS ? &formats[k] : NULL;
 }
 
@@ -64,9 +61,7 @@ lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log)
 lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log)
 {
     const struct lr_scanner_format *format = recognise(path);
-    if (format == &formats[0]) {
-        return lr_scanner_draft_parse(lr_yaml_read(path, log));
-    }
+    if (format == &formats[0]) return lr_scanner_draft_parse(lr_yaml_read(path, log));
     lr_scanner *scanner = lr_scanner_file_read(path, log);
     lr_scanner_draft *draft = scanner != NULL ? lr_scanner_draft_create(scanner, log) : NULL;
     lr_scanner_destroy(scanner);
@@ -75,11 +70,8 @@ lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log
 
 static const struct lr_scanner_format *find_writer(const char *path)
 {
-    for (int k = 0; k < NUM_FORMATS; k++) {
-        if (formats[k].endings != NULL && lr_path_ends_in(path, formats[k].endings)) {
-            return &formats[k];
-        }
-    }
+    for (int k = 0; k < NUM_FORMATS; k++)
+        if (formats[k].endings != NULL && lr_path_ends_in(path, formats[k].endings)) return &formats[k];
     return NULL;
 }
 
@@ -91,13 +83,11 @@ lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, const lr
         for (int k = 0; k < NUM_FORMATS; k++) {
             for (int e = 0; formats[k].endings != NULL && formats[k].endings[e] != NULL; e++) {
                 const size_t used = strlen(known);
-                snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "",
-                         formats[k].endings[e]);
+                snprintf(known + used, sizeof(known) - used, "%s%s", used ? ", " : "", formats[k].endings[e]);
             }
         }
-        return lr_error(log, LR_USAGE,
-                        "%s: a scanner's format is told from the file's ending: give one of %s",
-                        path, known);
+        return lr_error(log, LR_USAGE, "%s: a scanner's format is told from the file's ending: give one of %s", path,
+                        known);
     }
     const struct lr_c_locale locale = lr_c_locale_enter();
     const lr_status status = format->write(path, scanner, log);

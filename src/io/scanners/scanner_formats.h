@@ -50,13 +50,12 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 
 /* The scanner block of STIR's projection-data headers. Memory: that of the crystals described. */
 /* Keys of CASToR's .geom and .hscan files that say how images look. */
-#define LR_CASTOR_IDLE_KEYS                                                                        \
-    "description|voxels number transaxial|voxels number axial|field of view transaxial|"           \
+#define LR_CASTOR_IDLE_KEYS                                                                                            \
+    "description|voxels number transaxial|voxels number axial|field of view transaxial|"                               \
     "field of view axial|multiple bed displacement|layers material|number of rings in scanner"
 
 /* Keys of scanners' files; projection data judge those beside the scanner. */
-extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_keys,
-    lr_stir_data_keys;
+extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_keys, lr_stir_data_keys;
 
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);

@@ -24,14 +24,10 @@ static bool is_preset_name(const char *name)
 static char *find_override(const char *name, const lr_log *log)
 {
     const char *folder = getenv("LORASTER_ASSETS");
-    if (folder == NULL || folder[0] == '\0') {
-        return NULL;
-    }
+    if (folder == NULL || folder[0] == '\0') return NULL;
     const size_t bytes = strlen(folder) + strlen(name) + sizeof("/scanners/.yaml");
     char *path = lr_alloc((int64_t)bytes, 1, "a path", log);
-    if (path == NULL) {
-        return NULL;
-    }
+    if (path == NULL) return NULL;
     snprintf(path, bytes, "%s/scanners/%s.yaml", folder, name);
     if (access(path, F_OK) != 0) {
         free(path);
@@ -42,11 +38,8 @@ static char *find_override(const char *name, const lr_log *log)
 
 static const struct lr_preset *find_builtin(const char *name)
 {
-    for (int k = 0; k < lr_num_presets; k++) {
-        if (strcmp(lr_preset_table[k].name, name) == 0) {
-            return &lr_preset_table[k];
-        }
-    }
+    for (int k = 0; k < lr_num_presets; k++)
+        if (strcmp(lr_preset_table[k].name, name) == 0) return &lr_preset_table[k];
     return NULL;
 }
 
@@ -56,9 +49,7 @@ static bool find_file(const char *name, char file[256])
     static const char *const endings[] = {".yaml", ".yml", ".petsird", ".hscan", ".geom"};
     for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
         const int length = snprintf(file, 256, "%s%s", name, endings[k]);
-        if (length < 256 && access(file, R_OK) == 0) {
-            return true;
-        }
+        if (length < 256 && access(file, R_OK) == 0) return true;
     }
     return false;
 }
@@ -68,12 +59,8 @@ static const char *find_near(const char *name)
 {
     const char *near = lr_nearest_word(name, lr_preset_names, (size_t)lr_num_presets);
     const char *part = name + strlen(name);
-    while (part > name && strchr("-_ ", part[-1]) == NULL) {
-        part--;
-    }
-    return near != NULL || strlen(part) < 3
-               ? near
-               : lr_nearest_word(part, lr_preset_names, (size_t)lr_num_presets);
+    while (part > name && strchr("-_ ", part[-1]) == NULL) part--;
+    return near != NULL || strlen(part) < 3 ? near : lr_nearest_word(part, lr_preset_names, (size_t)lr_num_presets);
 }
 
 static void refuse_name(const char *name, const lr_log *log)
@@ -127,9 +114,8 @@ static struct lr_yaml *open_preset(const char *name, const lr_log *log)
 lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    lr_scanner *scanner = is_preset_name(name_or_path)
-                              ? lr_scanner_parse(open_preset(name_or_path, log))
-                              : lr_scanner_file_read(name_or_path, log);
+    lr_scanner *scanner = is_preset_name(name_or_path) ? lr_scanner_parse(open_preset(name_or_path, log))
+                                                       : lr_scanner_file_read(name_or_path, log);
     lr_c_locale_leave(locale);
     return scanner;
 }
@@ -137,9 +123,8 @@ lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log)
 lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *log)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    lr_scanner_draft *draft = is_preset_name(name_or_path)
-                                  ? lr_scanner_draft_parse(open_preset(name_or_path, log))
-                                  : lr_scanner_draft_file_read(name_or_path, log);
+    lr_scanner_draft *draft = is_preset_name(name_or_path) ? lr_scanner_draft_parse(open_preset(name_or_path, log))
+                                                           : lr_scanner_draft_file_read(name_or_path, log);
     lr_c_locale_leave(locale);
     return draft;
 }

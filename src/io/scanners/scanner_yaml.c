@@ -50,29 +50,23 @@ struct placed_log {
 /* --- texts --- */
 
 /* One text or a list of texts, each on its own line of scanner.source. */
-static lr_status append_texts(struct draft *draft, const char *key,
-                              const struct lr_yaml_entry *entry)
+static lr_status append_texts(struct draft *draft, const char *key, const struct lr_yaml_entry *entry)
 {
     const bool is_list = entry->value != NULL && fy_node_is_sequence(entry->value);
     void *iterator = NULL;
-    struct fy_node *item =
-        is_list ? fy_node_sequence_iterate(entry->value, &iterator) : entry->value;
+    struct fy_node *item = is_list ? fy_node_sequence_iterate(entry->value, &iterator) : entry->value;
     const bool marked = strcmp(key, "unverified") == 0;
     while (entry->key != NULL) {
         char *text = NULL;
         const struct lr_yaml_field field = {key, NULL, LR_YAML_TEXT, true, &text, NULL};
-        if (is_list && item == NULL) {
-            break;
-        }
+        if (is_list && item == NULL) break;
         lr_status status = lr_yaml_read_value(draft->yaml, &field, item, entry->key);
         if (status == LR_OK) {
-            status = lr_text_print(&draft->text, "%s%s%s", draft->text.chars ? "\n" : "",
-                                   marked ? "unverified: " : "", text);
+            status = lr_text_print(&draft->text, "%s%s%s", draft->text.chars ? "\n" : "", marked ? "unverified: " : "",
+                                   text);
         }
         free(text);
-        if (status != LR_OK || !is_list) {
-            return status;
-        }
+        if (status != LR_OK || !is_list) return status;
         item = fy_node_sequence_iterate(entry->value, &iterator);
     }
     return LR_OK;
@@ -89,8 +83,7 @@ static double angle_between(const double a[3], const double b[3])
 
 /* Makes the axis a unit vector; its largest number is taken out first, so that nothing
  * overflows. */
-static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key,
-                           double axis[3])
+static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key, double axis[3])
 {
     const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));
     if (!(largest > 0)) {
@@ -99,26 +92,20 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
                              "counted",
                              key);
     }
-    for (int k = 0; k < 3; k++) {
-        axis[k] /= largest;
-    }
+    for (int k = 0; k < 3; k++) axis[k] /= largest;
     const double length = vec_length(axis);
-    for (int k = 0; k < 3; k++) {
-        axis[k] /= length;
-    }
+    for (int k = 0; k < 3; k++) axis[k] /= length;
     return LR_OK;
 }
 
-static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, struct fy_node *v_key,
-                          lr_module *module)
+static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, struct fy_node *v_key, lr_module *module)
 {
     const double degrees = 57.29577951308232;
     LR_TRY(normalise(draft, u_key, "u", module->u));
     LR_TRY(normalise(draft, v_key, "v", module->v));
     const double angle = angle_between(module->u, module->v);
     if (!(fabs(angle - 90 / degrees) <= max_tilt_rad)) {
-        return lr_yaml_error(draft->yaml, v_key,
-                             "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
+        return lr_yaml_error(draft->yaml, v_key, "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
                              angle * degrees);
     }
     vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
@@ -128,9 +115,7 @@ static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, stru
 /* A normal is only there to be checked: it must be orthogonal to the axes. */
 static lr_status set_normal(const struct draft *draft, struct fy_node *key, lr_module *module)
 {
-    if (key == NULL) {
-        return LR_OK;
-    }
+    if (key == NULL) return LR_OK;
     LR_TRY(normalise(draft, key, "normal", module->normal));
     double product[3];
     vec_cross(module->u, module->v, product);
@@ -143,14 +128,13 @@ static lr_status set_normal(const struct draft *draft, struct fy_node *key, lr_m
     return LR_OK;
 }
 
-static lr_status count_crystals(const struct draft *draft, struct fy_node *at, int64_t panels,
-                                int64_t per_panel, int64_t *total)
+static lr_status count_crystals(const struct draft *draft, struct fy_node *at, int64_t panels, int64_t per_panel,
+                                int64_t *total)
 {
     /* Each factor fits 31 bits, so the product cannot overflow. */
     *total += panels * per_panel;
     if (*total > LR_MAX_FILE_CRYSTALS) {
-        return lr_yaml_error(draft->yaml, at,
-                             "more than %d crystals: reduce the number of modules or crystals",
+        return lr_yaml_error(draft->yaml, at, "more than %d crystals: reduce the number of modules or crystals",
                              LR_MAX_FILE_CRYSTALS);
     }
     return LR_OK;
@@ -162,8 +146,7 @@ static lr_status append_module(struct draft *draft, const lr_module *module, int
     const struct lr_yaml_layers *layers = &draft->layers;
     const int count = layers->count > 0 ? layers->count : 1;
     const struct lr_items items = {sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml)};
-    LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)count,
-                   &items));
+    LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)count, &items));
     for (int k = 0; k < count; k++) {
         lr_module *appended = &draft->list[draft->params.num_modules++];
         *appended = *module;
@@ -175,21 +158,17 @@ static lr_status append_module(struct draft *draft, const lr_module *module, int
     return LR_OK;
 }
 
-static lr_status count_layers(const struct draft *draft, struct fy_node *at,
-                              const lr_module *module, int64_t *total)
+static lr_status count_layers(const struct draft *draft, struct fy_node *at, const lr_module *module, int64_t *total)
 {
     const struct lr_yaml_layers *layers = &draft->layers;
     for (int k = 0; k < layers->count; k++) {
         const lr_module layer = lr_layer_module(module, layers->items, k, (const int[2]){0, 0});
         LR_TRY(count_crystals(draft, at, layer.crystals[0], layer.crystals[1], total));
     }
-    return layers->count > 0
-               ? LR_OK
-               : count_crystals(draft, at, module->crystals[0], module->crystals[1], total);
+    return layers->count > 0 ? LR_OK : count_crystals(draft, at, module->crystals[0], module->crystals[1], total);
 }
 
-static lr_status read_module(struct draft *draft, struct fy_node *node, lr_module *module,
-                             int64_t *total)
+static lr_status read_module(struct draft *draft, struct fy_node *node, lr_module *module, int64_t *total)
 {
     struct fy_node *u_key = NULL, *v_key = NULL, *crystals_key = NULL;
     struct fy_node *normal_key = NULL, *position_key = NULL, *layer_key = NULL;
@@ -238,11 +217,8 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
 
 static lr_status refuse_ring_rules(const struct draft *draft)
 {
-    struct fy_node *at =
-        draft->module_difference ? draft->module_difference : draft->ring_difference;
-    if (at == NULL || draft->positions != NULL) {
-        return LR_OK;
-    }
+    struct fy_node *at = draft->module_difference ? draft->module_difference : draft->ring_difference;
+    if (at == NULL || draft->positions != NULL) return LR_OK;
     return lr_yaml_error(draft->yaml, at,
                          "this rule counts modules around a ring, and 'modules' lists them freely: "
                          "use 'field_of_view_mm', or the 'ring' form, or give 'num_positions' and "
@@ -253,13 +229,11 @@ static lr_status read_modules(struct draft *draft)
 {
     struct fy_node *node = draft->modules.value;
     const int count = node && fy_node_is_sequence(node) ? fy_node_sequence_item_count(node) : 0;
-    if (count < 2) {
-        return lr_yaml_error(draft->yaml, draft->modules.key,
-                             "'modules' must be a list of at least 2 modules");
-    }
+    if (count < 2)
+        return lr_yaml_error(draft->yaml, draft->modules.key, "'modules' must be a list of at least 2 modules");
     if (count > LR_MAX_FILE_MODULES) {
-        return lr_yaml_error(draft->yaml, draft->modules.key, "%d modules are too many: at most %d",
-                             count, LR_MAX_FILE_MODULES);
+        return lr_yaml_error(draft->yaml, draft->modules.key, "%d modules are too many: at most %d", count,
+                             LR_MAX_FILE_MODULES);
     }
     LR_TRY(refuse_ring_rules(draft));
     int64_t num_crystals = 0;
@@ -291,8 +265,7 @@ static lr_status read_ring(struct draft *draft)
     const struct lr_yaml_mapping mapping = {draft->ring.value, draft->ring.key, "a ring"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
     if (ring->rings > 1 && pitch_key == NULL) {
-        return lr_yaml_error(draft->yaml, rings_key,
-                             "%d rings need 'ring_pitch_mm', the distance from ring to ring",
+        return lr_yaml_error(draft->yaml, rings_key, "%d rings need 'ring_pitch_mm', the distance from ring to ring",
                              ring->rings);
     }
     return LR_OK;
@@ -303,29 +276,22 @@ static lr_status count_panels(const struct draft *draft, const int *const blocks
 {
     const lr_ring *ring = &draft->description;
     int64_t along[2] = {0, 0}, panel = 0;
-    for (int axis = 0; axis < 2; axis++) {
-        for (int k = 0; k < ring->blocks[axis]; k++) {
+    for (int axis = 0; axis < 2; axis++)
+        for (int k = 0; k < ring->blocks[axis]; k++)
             LR_TRY(count_crystals(draft, draft->crystals.key, 1, blocks[axis][k], &along[axis]));
-        }
-    }
     LR_TRY(count_crystals(draft, draft->crystals.key, along[0], along[1], &panel));
-    return count_crystals(draft, draft->crystals.key, (int64_t)ring->modules * ring->rings, panel,
-                          total);
+    return count_crystals(draft, draft->crystals.key, (int64_t)ring->modules * ring->rings, panel, total);
 }
 
 static lr_status check_ring_size(const struct draft *draft)
 {
     const lr_ring *ring = &draft->description;
     const int layers = ring->num_layers > 0 ? ring->num_layers : 1;
-    const double modules =
-        (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1] * layers;
-    if (modules < 2) {
-        return lr_yaml_error(draft->yaml, draft->ring.key, "a scanner needs at least 2 modules");
-    }
+    const double modules = (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1] * layers;
+    if (modules < 2) return lr_yaml_error(draft->yaml, draft->ring.key, "a scanner needs at least 2 modules");
     if (modules > LR_MAX_FILE_MODULES) {
-        return lr_yaml_error(draft->yaml, draft->ring.key,
-                             "%.10g modules (with blocks%s) are too many: at most %d", modules,
-                             layers > 1 ? " and layers" : "", LR_MAX_FILE_MODULES);
+        return lr_yaml_error(draft->yaml, draft->ring.key, "%.10g modules (with blocks%s) are too many: at most %d",
+                             modules, layers > 1 ? " and layers" : "", LR_MAX_FILE_MODULES);
     }
     int64_t total = 0;
     for (int k = 0; k < layers; k++) {
@@ -364,8 +330,7 @@ static lr_status read_panel(struct draft *draft)
                              "between its blocks");
     }
     const lr_module whole = {.depth_mm = ring->depth_mm};
-    LR_TRY(
-        lr_yaml_layers_read(draft->yaml, &draft->layer_list, &whole, ring->blocks, &draft->layers));
+    LR_TRY(lr_yaml_layers_read(draft->yaml, &draft->layer_list, &whole, ring->blocks, &draft->layers));
     ring->layers = draft->layers.items;
     ring->num_layers = draft->layers.count;
     return check_ring_size(draft);
@@ -378,16 +343,11 @@ static lr_status read_rules(struct draft *draft)
     lr_coincidence *rules = &draft->params.coincidence;
     const struct lr_yaml_field fields[] = {
         {"field_of_view_mm", NULL, LR_YAML_POSITIVE, false, &rules->field_of_view_mm, NULL},
-        {"min_module_difference", NULL, LR_YAML_INDEX, false, &rules->min_module_difference,
-         &draft->module_difference},
-        {"max_ring_difference", NULL, LR_YAML_INDEX, false, &rules->max_ring_difference,
-         &draft->ring_difference},
+        {"min_module_difference", NULL, LR_YAML_INDEX, false, &rules->min_module_difference, &draft->module_difference},
+        {"max_ring_difference", NULL, LR_YAML_INDEX, false, &rules->max_ring_difference, &draft->ring_difference},
     };
-    if (draft->coincidence.key == NULL) {
-        return LR_OK;
-    }
-    const struct lr_yaml_mapping mapping = {draft->coincidence.value, draft->coincidence.key,
-                                            "a coincidence"};
+    if (draft->coincidence.key == NULL) return LR_OK;
+    const struct lr_yaml_mapping mapping = {draft->coincidence.value, draft->coincidence.key, "a coincidence"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
     rules->limits_ring_difference = draft->ring_difference != NULL;
     return LR_OK;
@@ -408,8 +368,7 @@ static lr_status read_form(struct draft *draft)
     struct fy_node *ring = draft->ring.key, *module = draft->module.key;
     struct fy_node *modules = draft->modules.key;
     if (ring != NULL && modules != NULL) {
-        return lr_yaml_error(yaml, modules,
-                             "both 'ring' (line %d) and 'modules' are given: keep one",
+        return lr_yaml_error(yaml, modules, "both 'ring' (line %d) and 'modules' are given: keep one",
                              lr_yaml_line(ring));
     }
     if (modules != NULL && module != NULL) {
@@ -417,21 +376,15 @@ static lr_status read_form(struct draft *draft)
                              "'module' describes the panels of a 'ring'; modules in the list "
                              "'modules' carry their own sizes: remove it");
     }
-    if (modules != NULL) {
-        return read_modules(draft);
-    }
+    if (modules != NULL) return read_modules(draft);
     if (draft->positions != NULL) {
         return lr_yaml_error(yaml, draft->positions,
                              "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
                              "it");
     }
-    if (ring == NULL) {
-        return lr_yaml_error(yaml, lr_yaml_root(yaml),
-                             "a scanner needs either 'ring' with 'module', or 'modules'");
-    }
-    if (module == NULL) {
-        return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
-    }
+    if (ring == NULL)
+        return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
+    if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
     LR_TRY(read_ring(draft));
     return read_panel(draft);
 }
@@ -445,16 +398,12 @@ static lr_status read_draft(struct draft *draft)
         {"ring", NULL, LR_YAML_NODE, false, &draft->ring.value, &draft->ring.key},
         {"module", NULL, LR_YAML_NODE, false, &draft->module.value, &draft->module.key},
         {"modules", NULL, LR_YAML_NODE, false, &draft->modules.value, &draft->modules.key},
-        {"coincidence", NULL, LR_YAML_NODE, false, &draft->coincidence.value,
-         &draft->coincidence.key},
-        {"detection_depth_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &draft->params.detection_depth_mm,
-         NULL},
-        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &draft->params.crystal_mu_per_mm,
-         &mu_key},
+        {"coincidence", NULL, LR_YAML_NODE, false, &draft->coincidence.value, &draft->coincidence.key},
+        {"detection_depth_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &draft->params.detection_depth_mm, NULL},
+        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &draft->params.crystal_mu_per_mm, &mu_key},
         {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
         {"axial_length_mm", NULL, LR_YAML_POSITIVE, false, &draft->axial_length_mm, NULL},
-        {"num_positions", NULL, LR_YAML_COUNT, false, &draft->params.num_positions,
-         &draft->positions},
+        {"num_positions", NULL, LR_YAML_COUNT, false, &draft->params.num_positions, &draft->positions},
         {"tof", NULL, LR_YAML_NODE, false, &draft->tof.value, &draft->tof.key},
         {"source", NULL, LR_YAML_NODE, false, &draft->source.value, &draft->source.key},
         {"unverified", NULL, LR_YAML_NODE, false, &draft->unverified.value, &draft->unverified.key},
@@ -489,15 +438,11 @@ static struct placed_log place_log(const struct draft *draft)
 static lr_status check_places(const struct draft *draft)
 {
     const int places = draft->params.num_positions, count = draft->params.num_modules;
-    if (draft->positions == NULL) {
-        return LR_OK;
-    }
+    if (draft->positions == NULL) return LR_OK;
     int *found = NULL;
     if (places <= count) {
         found = lr_alloc(places, sizeof(*found), "places", lr_yaml_log(draft->yaml));
-        if (found == NULL) {
-            return LR_FAILED;
-        }
+        if (found == NULL) return LR_FAILED;
     }
     bool even = found != NULL && count % places == 0;
     for (int m = 0; m < count && even; m++) {
@@ -526,20 +471,15 @@ static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanne
                              "'castor_order' must be a list of crystal numbers, the first and the "
                              "last of each run");
     }
-    int *order =
-        lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", lr_yaml_log(yaml));
+    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", lr_yaml_log(yaml));
     lr_status status = order != NULL ? LR_OK : LR_FAILED;
     while (status == LR_OK && (item = fy_node_sequence_iterate(list, &iterator)) != NULL) {
         status = lr_yaml_read_value(yaml, num_ends == 0 ? &field : &last, item, draft->castor.key);
         num_ends = (num_ends + 1) % 2;
-        if (num_ends != 0 || status != LR_OK) {
-            continue;
-        }
+        if (num_ends != 0 || status != LR_OK) continue;
         const int step = ends[1] < ends[0] ? -1 : 1;
         for (int c = ends[0]; c != ends[1] + step && count <= scanner->num_crystals; c += step) {
-            if (count < scanner->num_crystals) {
-                order[count] = c;
-            }
+            if (count < scanner->num_crystals) order[count] = c;
             count++;
         }
     }
@@ -553,12 +493,11 @@ static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanne
     } else {
         status = lr_castor_order_keep(scanner, order, lr_yaml_log(yaml));
     }
-    return status != LR_BAD_INPUT
-               ? status
-               : lr_yaml_error(yaml, draft->castor.key,
-                               "'castor_order' must name each of the %d crystals once, by the "
-                               "first and the last number of each run",
-                               scanner->num_crystals);
+    return status != LR_BAD_INPUT ? status
+                                  : lr_yaml_error(yaml, draft->castor.key,
+                                                  "'castor_order' must name each of the %d crystals once, by the "
+                                                  "first and the last number of each run",
+                                                  scanner->num_crystals);
 }
 
 static lr_scanner *create_scanner(struct draft *draft)
@@ -568,14 +507,10 @@ static lr_scanner *create_scanner(struct draft *draft)
     draft->params.name = draft->name;
     draft->params.source = draft->text.chars;
     draft->params.log = &placed.log;
-    if (check_places(draft) != LR_OK) {
-        return NULL;
-    }
-    lr_scanner *scanner = draft->ring.key != NULL
-                              ? lr_scanner_create_ring(&draft->params, &draft->description)
-                              : lr_scanner_create(&draft->params);
-    if (scanner != NULL && draft->castor.key != NULL &&
-        read_castor_order(draft, scanner) != LR_OK) {
+    if (check_places(draft) != LR_OK) return NULL;
+    lr_scanner *scanner = draft->ring.key != NULL ? lr_scanner_create_ring(&draft->params, &draft->description)
+                                                  : lr_scanner_create(&draft->params);
+    if (scanner != NULL && draft->castor.key != NULL && read_castor_order(draft, scanner) != LR_OK) {
         lr_scanner_destroy(scanner);
         scanner = NULL;
     }
@@ -588,16 +523,13 @@ static lr_scanner_draft *create_draft(struct draft *draft)
     struct placed_log placed = place_log(draft);
     placed.log.user = &placed;
     if (draft->ring.key != NULL) {
-        draft->list = lr_ring_expand(draft->name ? draft->name : "unnamed scanner",
-                                     &draft->description, &draft->params.num_modules, &placed.log);
+        draft->list = lr_ring_expand(draft->name ? draft->name : "unnamed scanner", &draft->description,
+                                     &draft->params.num_modules, &placed.log);
         draft->params.num_positions = draft->description.modules;
     }
     lr_scanner_draft *result =
-        draft->list == NULL ? NULL
-                            : lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(draft->yaml));
-    if (result == NULL) {
-        return NULL;
-    }
+        draft->list == NULL ? NULL : lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(draft->yaml));
+    if (result == NULL) return NULL;
     result->params = draft->params;
     result->params.name = draft->name;
     result->params.source = draft->text.chars;
@@ -622,9 +554,7 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
 {
     struct draft draft = {.yaml = yaml};
     lr_scanner *scanner = NULL;
-    if (yaml != NULL && read_draft(&draft) == LR_OK) {
-        scanner = create_scanner(&draft);
-    }
+    if (yaml != NULL && read_draft(&draft) == LR_OK) scanner = create_scanner(&draft);
     finish(&draft, yaml);
     return scanner;
 }
@@ -633,9 +563,7 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
 {
     struct draft draft = {.yaml = yaml};
     lr_scanner_draft *result = NULL;
-    if (yaml != NULL && read_draft(&draft) == LR_OK) {
-        result = create_draft(&draft);
-    }
+    if (yaml != NULL && read_draft(&draft) == LR_OK) result = create_draft(&draft);
     finish(&draft, yaml);
     return result;
 }
@@ -645,8 +573,7 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
     return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
-lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes,
-                                 const lr_log *log)
+lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes, const lr_log *log)
 {
     return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
 }

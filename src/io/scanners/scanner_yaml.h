@@ -18,8 +18,7 @@ struct lr_yaml;
 lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log);
 
 /* As above from text; `name` stands in place of the file's path in errors. */
-lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes,
-                                 const lr_log *log);
+lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
 /* As above from a document (io/files/yaml.h), which is taken over; NULL gives NULL. */
 lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);

@@ -16,9 +16,7 @@
 static void put_number(struct lr_output *output, const char *key, double value)
 {
     char text[32];
-    if (value != 0) {
-        lr_yaml_put(output, "%s: %s\n", key, lr_yaml_number(text, value));
-    }
+    if (value != 0) lr_yaml_put(output, "%s: %s\n", key, lr_yaml_number(text, value));
 }
 
 /* --- forms --- */
@@ -26,9 +24,7 @@ static void put_number(struct lr_output *output, const char *key, double value)
 static void put_blocks(struct lr_output *output, const int *crystals, int count)
 {
     lr_yaml_put(output, count > 1 ? "[" : "");
-    for (int b = 0; b < count; b++) {
-        lr_yaml_put(output, "%s%d", b ? ", " : "", crystals[b]);
-    }
+    for (int b = 0; b < count; b++) lr_yaml_put(output, "%s%d", b ? ", " : "", crystals[b]);
     lr_yaml_put(output, count > 1 ? "]" : "");
 }
 
@@ -45,11 +41,9 @@ static void put_crystals(struct lr_output *output, const lr_ring *ring, const in
 static bool has_same_blocks(const lr_ring *ring, const lr_layer *layer)
 {
     bool same = true;
-    for (int axis = 0; axis < 2; axis++) {
-        for (int b = 0; b < ring->blocks[axis]; b++) {
+    for (int axis = 0; axis < 2; axis++)
+        for (int b = 0; b < ring->blocks[axis]; b++)
             same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
-        }
-    }
     return same;
 }
 
@@ -58,25 +52,19 @@ static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
     char text[32];
     const lr_layer *layer = &ring->layers[index], *before = layer - 1;
     lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
-    if (index > 0 && layer->front_mm != before->front_mm + before->depth_mm) {
+    if (index > 0 && layer->front_mm != before->front_mm + before->depth_mm)
         lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
-    }
     if (!has_same_blocks(ring, layer)) {
         lr_yaml_put(output, ", ");
         put_crystals(output, ring, layer->block_crystals);
     }
-    if (layer->pitch_mm[0] != ring->pitch_mm[0] || layer->pitch_mm[1] != ring->pitch_mm[1]) {
+    if (layer->pitch_mm[0] != ring->pitch_mm[0] || layer->pitch_mm[1] != ring->pitch_mm[1])
         lr_yaml_put_numbers(output, ", pitch_mm", layer->pitch_mm, 2);
-    }
-    if (layer->face_mm[0] != ring->face_mm[0] || layer->face_mm[1] != ring->face_mm[1]) {
+    if (layer->face_mm[0] != ring->face_mm[0] || layer->face_mm[1] != ring->face_mm[1])
         lr_yaml_put_numbers(output, ", face_mm", layer->face_mm, 2);
-    }
-    if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0) {
+    if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0)
         lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
-    }
-    if (layer->mu_per_mm > 0) {
-        lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
-    }
+    if (layer->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
     lr_yaml_put(output, "}\n");
 }
 
@@ -87,22 +75,16 @@ static void put_ring(struct lr_output *output, const lr_ring *ring)
     lr_yaml_put(output, "  modules: %d\n", ring->modules);
     lr_yaml_put(output, "  first_angle_deg: %s\n", lr_yaml_number(text, ring->first_angle_deg));
     lr_yaml_put(output, "  rings: %d\n", ring->rings);
-    if (ring->rings > 1) {
-        lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, ring->ring_pitch_mm));
-    }
+    if (ring->rings > 1) lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, ring->ring_pitch_mm));
     lr_yaml_put(output, "module:\n  ");
     put_crystals(output, ring, ring->block_crystals);
     lr_yaml_put(output, "\n");
     lr_yaml_put_numbers(output, "  pitch_mm", ring->pitch_mm, 2);
     lr_yaml_put_numbers(output, "\n  face_mm", ring->face_mm, 2);
-    if (ring->blocks[0] * ring->blocks[1] > 1) {
-        lr_yaml_put_numbers(output, "\n  block_gap_mm", ring->block_gap_mm, 2);
-    }
+    if (ring->blocks[0] * ring->blocks[1] > 1) lr_yaml_put_numbers(output, "\n  block_gap_mm", ring->block_gap_mm, 2);
     lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, ring->depth_mm));
     lr_yaml_put(output, ring->num_layers > 0 ? "  layers:\n" : "");
-    for (int k = 0; k < ring->num_layers; k++) {
-        put_layer(output, ring, k);
-    }
+    for (int k = 0; k < ring->num_layers; k++) put_layer(output, ring, k);
 }
 
 static void put_module(struct lr_output *output, const lr_module *module, bool in_ring)
@@ -115,16 +97,13 @@ static void put_module(struct lr_output *output, const lr_module *module, bool i
     lr_yaml_put_numbers(output, "pitch_mm", module->pitch_mm, 2);
     lr_yaml_put_numbers(output, ", face_mm", module->face_mm, 2);
     lr_yaml_put(output, ", depth_mm: %s", lr_yaml_number(text, module->depth_mm));
-    if (module->mu_per_mm > 0) {
-        lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, module->mu_per_mm));
-    }
+    if (module->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, module->mu_per_mm));
     if (in_ring) {
-        lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d",
-                    module->position, module->ring, module->first_crystal_ring);
+        lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d", module->position, module->ring,
+                    module->first_crystal_ring);
     }
-    if (module->layer > 0 || module->block > 0) {
+    if (module->layer > 0 || module->block > 0)
         lr_yaml_put(output, ",\n     layer: %d, block: %d", module->layer, module->block);
-    }
     lr_yaml_put(output, "}\n");
 }
 
@@ -138,13 +117,9 @@ static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner
         lr_ring_form_finish(&form);
         return LR_OK;
     }
-    if (scanner->num_positions > 0) {
-        lr_yaml_put(output, "num_positions: %d\n", scanner->num_positions);
-    }
+    if (scanner->num_positions > 0) lr_yaml_put(output, "num_positions: %d\n", scanner->num_positions);
     lr_yaml_put(output, "modules:\n");
-    for (int m = 0; m < scanner->num_modules; m++) {
-        put_module(output, &scanner->modules[m], scanner->num_positions > 0);
-    }
+    for (int m = 0; m < scanner->num_modules; m++) put_module(output, &scanner->modules[m], scanner->num_positions > 0);
     return LR_OK;
 }
 
@@ -152,18 +127,12 @@ static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner
 
 static void put_rules(struct lr_output *output, const lr_coincidence *rules)
 {
-    if (rules->field_of_view_mm == 0 && rules->min_module_difference == 0 &&
-        !rules->limits_ring_difference) {
-        return;
-    }
+    if (rules->field_of_view_mm == 0 && rules->min_module_difference == 0 && !rules->limits_ring_difference) return;
     lr_yaml_put(output, "coincidence:\n");
     put_number(output, "  field_of_view_mm", rules->field_of_view_mm);
-    if (rules->min_module_difference > 0) {
+    if (rules->min_module_difference > 0)
         lr_yaml_put(output, "  min_module_difference: %d\n", rules->min_module_difference);
-    }
-    if (rules->limits_ring_difference) {
-        lr_yaml_put(output, "  max_ring_difference: %d\n", rules->max_ring_difference);
-    }
+    if (rules->limits_ring_difference) lr_yaml_put(output, "  max_ring_difference: %d\n", rules->max_ring_difference);
 }
 
 /* Lines that begin with "unverified: ", or all others. */
@@ -191,9 +160,7 @@ static void put_castor_order(struct lr_output *output, const lr_scanner *scanner
     for (int first = 0, last; order != NULL && first < count; first = last + 1, runs++) {
         last = first;
         const int step = first + 1 < count && order[first + 1] < order[first] ? -1 : 1;
-        while (last + 1 < count && order[last + 1] == order[last] + step) {
-            last++;
-        }
+        while (last + 1 < count && order[last + 1] == order[last] + step) last++;
         lr_yaml_put(output, "%s%d, %d",
                     runs == 0       ? "castor_order: ["
                     : runs % 8 == 0 ? ",\n  "
@@ -207,9 +174,7 @@ lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, con
 {
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
-    lr_yaml_put(&output,
-                "# Written by LORaster %s. Right-handed frame, z along the scanner's axis.\n",
-                lr_version());
+    lr_yaml_put(&output, "# Written by LORaster %s. Right-handed frame, z along the scanner's axis.\n", lr_version());
     lr_yaml_put(&output, "name: ");
     lr_yaml_put_text(&output, scanner->name, strlen(scanner->name));
     if (put_modules(&output, scanner, log) != LR_OK) {

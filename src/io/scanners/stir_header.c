@@ -117,9 +117,7 @@ static bool is_named(const char *names, const char *name)
     const size_t length = strlen(name);
     for (const char *at = names; at != NULL && length > 0; at = strchr(at, '|')) {
         at += *at == '|';
-        if (strncasecmp(at, name, length) == 0 && (at[length] == '|' || at[length] == '\0')) {
-            return true;
-        }
+        if (strncasecmp(at, name, length) == 0 && (at[length] == '|' || at[length] == '\0')) return true;
     }
     return false;
 }
@@ -130,9 +128,7 @@ static const struct known_scanner *find_known(const char *name, double rings)
     const struct known_scanner *found = NULL;
     for (size_t k = 0; k < sizeof(known_scanners) / sizeof(known_scanners[0]); k++) {
         const struct known_scanner *known = &known_scanners[k];
-        if (is_named(known->names, name) && (found == NULL || known->rings == rings)) {
-            found = known;
-        }
+        if (is_named(known->names, name) && (found == NULL || known->rings == rings)) found = known;
     }
     return found;
 }
@@ -189,27 +185,13 @@ static lr_status read_numbers(struct draft *draft)
         {{"number of detector layers", 0, 16, false, true}, &draft->layers, 1},
         {{"timing resolution (ps)", -1, 1e6, false, false}, &draft->tof_ps, 1},
         {{"maximum number of non-arc-corrected bins", 0, 1e6, false, true}, &draft->bins, 1},
-        {{"number of crystals per block in transaxial direction", 0, 1e5, false, true},
-         &draft->per_block[0],
-         1},
-        {{"number of crystals per block in axial direction", 0, 1e5, false, true},
-         &draft->per_block[1],
-         1},
-        {{"number of blocks per bucket in transaxial direction", 0, 1e5, false, true},
-         &draft->per_bucket[0],
-         1},
-        {{"distance between crystals in transaxial direction (cm)", -1, 100, false, false},
-         &draft->crystal_mm[0],
-         10},
-        {{"distance between crystals in axial direction (cm)", -1, 100, false, false},
-         &draft->crystal_mm[1],
-         10},
-        {{"distance between blocks in transaxial direction (cm)", -1, 1000, false, false},
-         &draft->block_mm[0],
-         10},
-        {{"distance between blocks in axial direction (cm)", -1, 1000, false, false},
-         &draft->block_mm[1],
-         10},
+        {{"number of crystals per block in transaxial direction", 0, 1e5, false, true}, &draft->per_block[0], 1},
+        {{"number of crystals per block in axial direction", 0, 1e5, false, true}, &draft->per_block[1], 1},
+        {{"number of blocks per bucket in transaxial direction", 0, 1e5, false, true}, &draft->per_bucket[0], 1},
+        {{"distance between crystals in transaxial direction (cm)", -1, 100, false, false}, &draft->crystal_mm[0], 10},
+        {{"distance between crystals in axial direction (cm)", -1, 100, false, false}, &draft->crystal_mm[1], 10},
+        {{"distance between blocks in transaxial direction (cm)", -1, 1000, false, false}, &draft->block_mm[0], 10},
+        {{"distance between blocks in axial direction (cm)", -1, 1000, false, false}, &draft->block_mm[1], 10},
     };
     for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
         LR_TRY(lr_keyed_text_number(&draft->text, &keys[k].number, 0, keys[k].value));
@@ -253,12 +235,9 @@ static lr_status check_blocks(struct draft *draft)
     }
     /* A single ring of blocks has the blocks' width around, and one crystal of them along the axis. Blocks of
      * which the last along the axis lacks its virtual crystals still count. */
-    if (draft->rings < draft->per_block[1]) {
-        draft->per_block[1] = draft->rings;
-    }
+    if (draft->rings < draft->per_block[1]) draft->per_block[1] = draft->rings;
     if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
-        return lr_keyed_text_error(&draft->text, NULL,
-                                   "%g rings are no whole number of blocks of %g crystals",
+        return lr_keyed_text_error(&draft->text, NULL, "%g rings are no whole number of blocks of %g crystals",
                                    draft->rings, draft->per_block[1]);
     }
     return draft->per_block[0] > draft->missing[0] && draft->per_block[1] > draft->missing[1]
@@ -279,8 +258,7 @@ static lr_status read_header(struct draft *draft)
                                    "says where they stand",
                                    draft->layers);
     }
-    LR_TRY(
-        lr_listed_crystals_check(draft->rings * draft->places, draft->text.path, draft->text.log));
+    LR_TRY(lr_listed_crystals_check(draft->rings * draft->places, draft->text.path, draft->text.log));
     return strcmp(draft->geometry, "Generic") == 0 ? LR_OK : check_blocks(draft);
 }
 
@@ -293,16 +271,14 @@ struct panel {
     double radius_mm; /* of its front face */
 };
 
-static lr_status add_crystal(struct draft *draft, const struct panel *panel, int group,
-                             const double at_mm[2])
+static lr_status add_crystal(struct draft *draft, const struct panel *panel, int group, const double at_mm[2])
 {
     const double s = sin(panel->angle), c = cos(panel->angle);
     const double out = panel->radius_mm + 0.5 * draft->depth_mm, along = at_mm[0] + panel->shift_mm;
-    const lr_crystal crystal = {
-        .centre_mm = {out * c - along * s, out * s + along * c, at_mm[1]},
-        .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
-        .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
-        .group = group};
+    const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at_mm[1]},
+                                .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
+                                .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
+                                .group = group};
     return lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log);
 }
 
@@ -324,18 +300,14 @@ static bool is_virtual(const struct draft *draft, int n, int ring)
 static lr_status list_panels(struct draft *draft, int per_panel, const struct panel *first)
 {
     const int rings = (int)draft->rings, panels = (int)draft->places / per_panel;
-    const double half[2] = {0.5 * offset_mm(draft, 0, per_panel - 1),
-                            0.5 * offset_mm(draft, 1, rings - 1)};
+    const double half[2] = {0.5 * offset_mm(draft, 0, per_panel - 1), 0.5 * offset_mm(draft, 1, rings - 1)};
     for (int ring = 0; ring < rings; ring++) {
         for (int place = 0; place < panels * per_panel; place++) {
             const int k = place / per_panel, n = place % per_panel;
             struct panel panel = *first;
             panel.angle += 2 * pi * k / panels;
-            const double at[2] = {offset_mm(draft, 0, n) - half[0],
-                                  half[1] - offset_mm(draft, 1, ring)};
-            if (!is_virtual(draft, n, ring)) {
-                LR_TRY(add_crystal(draft, &panel, k, at));
-            }
+            const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
+            if (!is_virtual(draft, n, ring)) LR_TRY(add_crystal(draft, &panel, k, at));
         }
     }
     return LR_OK;
@@ -361,10 +333,8 @@ double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
 {
     const double length_mm = bucket->crystals * bucket->crystal_mm;
     const double gap_mm = bucket->block_mm - length_mm;
-    const double turn =
-        pi / bucket->count * (1 - 2 / bucket->block_mm * (0.5 * bucket->crystal_mm + gap_mm));
-    const double half_mm =
-        0.5 * ((bucket->blocks - 1) * bucket->block_mm + length_mm - bucket->crystal_mm);
+    const double turn = pi / bucket->count * (1 - 2 / bucket->block_mm * (0.5 * bucket->crystal_mm + gap_mm));
+    const double half_mm = 0.5 * ((bucket->blocks - 1) * bucket->block_mm + length_mm - bucket->crystal_mm);
     *first = turn - atan2(half_mm, bucket->radius_mm);
     return turn;
 }
@@ -387,8 +357,8 @@ static lr_status list_buckets(struct draft *draft)
                                           .block_mm = draft->block_mm[0],
                                           .radius_mm = draft->radius_mm + draft->doi_mm};
     double of_crystal;
-    const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 +
-                                         lr_stir_bucket_turn(&bucket, &of_crystal),
+    const struct panel first = {.angle =
+                                    pi / 2 + draft->tilt_deg * pi / 180 + lr_stir_bucket_turn(&bucket, &of_crystal),
                                 .radius_mm = draft->radius_mm};
     return list_panels(draft, per_panel, &first);
 }
@@ -402,10 +372,8 @@ static void set_rules(const struct draft *draft, int per_panel, lr_crystal_list 
     const double apart = 0.5 * (draft->places - draft->bins);
     if (draft->bins > 0 && apart > 0 && panels >= 3) {
         int difference = 0;
-        while (difference < panels / 2 &&
-               per_panel * difference + per_panel - 1 - draft->missing[0] < apart) {
+        while (difference < panels / 2 && per_panel * difference + per_panel - 1 - draft->missing[0] < apart)
             difference++;
-        }
         list->coincidence.min_module_difference = difference;
     }
     if (panels >= 3 && draft->most_difference >= 0 && draft->missing[1] == 0 &&
@@ -418,9 +386,7 @@ static void set_rules(const struct draft *draft, int per_panel, lr_crystal_list 
 static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
 {
     char *path = lr_path_beside(draft->text.path, draft->map, draft->text.log);
-    if (path == NULL) {
-        return NULL;
-    }
+    if (path == NULL) return NULL;
     list->depth_mm = 2 * draft->doi_mm;
     struct lr_discreet_log discreet;
     lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
@@ -441,8 +407,7 @@ static lr_scanner *build(struct draft *draft)
                             .log = draft->text.log};
     if (strcmp(draft->geometry, "Generic") == 0) {
         if (draft->map[0] == '\0') {
-            lr_keyed_text_error(&draft->text, NULL,
-                                "a generic scanner needs 'name of crystal map'");
+            lr_keyed_text_error(&draft->text, NULL, "a generic scanner needs 'name of crystal map'");
             return NULL;
         }
         return read_map(draft, &list);
@@ -456,12 +421,9 @@ static lr_scanner *build(struct draft *draft)
         return NULL;
     }
     draft->depth_mm = draft->doi_mm > 0 ? 2 * draft->doi_mm : usual_depth_mm;
-    lr_warn(draft->text.log, "%s: does not say how long the crystals are: %.4g mm%s is taken",
-            draft->text.path, draft->depth_mm,
-            draft->doi_mm > 0 ? ", twice the average depth of interaction," : "");
-    if ((buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) {
-        return NULL;
-    }
+    lr_warn(draft->text.log, "%s: does not say how long the crystals are: %.4g mm%s is taken", draft->text.path,
+            draft->depth_mm, draft->doi_mm > 0 ? ", twice the average depth of interaction," : "");
+    if ((buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) return NULL;
     set_rules(draft, (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1), &list);
     list.crystals = draft->list.items;
     list.num_crystals = draft->list.count;
@@ -472,12 +434,9 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
 {
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
-    if (lr_keyed_text_read(&draft.text, path, &dialect, log) == LR_OK &&
-        lr_keyed_text_need_end(&draft.text) == LR_OK &&
-        lr_keyed_text_judge(&draft.text, &lr_stir_scanner_keys) == LR_OK &&
-        read_header(&draft) == LR_OK) {
+    if (lr_keyed_text_read(&draft.text, path, &dialect, log) == LR_OK && lr_keyed_text_need_end(&draft.text) == LR_OK &&
+        lr_keyed_text_judge(&draft.text, &lr_stir_scanner_keys) == LR_OK && read_header(&draft) == LR_OK)
         scanner = build(&draft);
-    }
     lr_keyed_text_finish(&draft.text);
     free(draft.list.items);
     return scanner;

@@ -38,18 +38,14 @@ static const struct lr_known_key data_keys[] = {
      "data offset in bytes|data starting block|minimum ring difference per segment|"
      "maximum ring difference per segment|image scaling factor|quantification units",
      NULL, NULL},
-    {LR_KEY_REFUSED, "number of time frames", "0|1",
-     "several time frames cannot be read: give one of them"},
-    {LR_KEY_REFUSED, "imaging modality", "PT|PET|NM|nucmed|unknown",
-     "only data of PET can be read"},
+    {LR_KEY_REFUSED, "number of time frames", "0|1", "several time frames cannot be read: give one of them"},
+    {LR_KEY_REFUSED, "imaging modality", "PT|PET|NM|nucmed|unknown", "only data of PET can be read"},
     {LR_KEY_REFUSED, "type of data", "PET|other", "only data of PET can be read"},
-    {LR_KEY_WARNED, "pet data type", "Emission|AttenuationCorrection|Normalisation",
-     "its bins are taken for counts"},
+    {LR_KEY_WARNED, "pet data type", "Emission|AttenuationCorrection|Normalisation", "its bins are taken for counts"},
     {LR_KEY_WARNED, "applied corrections", "none",
      "its counts are taken as they are, and those corrections are not to be given again (arc "
      "correction is refused)"},
-    {LR_KEY_WARNED, "calibration factor", "1|0|-1",
-     "images are counts, and are not multiplied by it"},
+    {LR_KEY_WARNED, "calibration factor", "1|0|-1", "images are counts, and are not multiplied by it"},
     {LR_KEY_WARNED, "start horizontal bed position (mm)", "0",
      "images are where the scanner is: move them along z by it"},
     {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
@@ -74,8 +70,7 @@ static const struct lr_known_key data_keys[] = {
 
 const struct lr_known_keys lr_stir_scanner_keys = {.format = "STIR's headers of scanners",
                                                    .rows = scanner_keys,
-                                                   .count = sizeof(scanner_keys) /
-                                                            sizeof(scanner_keys[0]),
+                                                   .count = sizeof(scanner_keys) / sizeof(scanner_keys[0]),
                                                    .beside = &lr_stir_data_keys};
 
 const struct lr_known_keys lr_stir_data_keys = {.format = "STIR's headers of projection data",

@@ -33,9 +33,8 @@ bool lr_stir_map_recognises(const struct lr_file_head *head)
         const size_t length = strcspn(at, "\r\n");
         snprintf(line, sizeof(line), "%.*s", (int)(length < MAX_LINE ? length : MAX_LINE - 1), at);
         line[strcspn(line, "#")] = '\0';
-        if (line[strspn(line, " \t")] != '\0') {
+        if (line[strspn(line, " \t")] != '\0')
             return lr_crystal_map_numbers(line, numbers) > 0 && numbers[0] >= 0 && numbers[1] >= 0;
-        }
         at += length + strspn(at + length, "\r\n");
     }
     return false;
@@ -45,12 +44,10 @@ static void take_comment(struct draft *draft, const char *comment)
 {
     const char *depth = strstr(comment, "depth_mm:"), *face = strstr(comment, "face_mm:");
     double values[2];
-    if (depth != NULL && sscanf(depth + 9, "%lf", values) == 1 && values[0] > 0 &&
-        isfinite(values[0])) {
+    if (depth != NULL && sscanf(depth + 9, "%lf", values) == 1 && values[0] > 0 && isfinite(values[0]))
         draft->depth_mm = values[0];
-    }
-    if (face != NULL && sscanf(face + 8, "%lf %lf", &values[0], &values[1]) == 2 && values[0] > 0 &&
-        values[1] > 0 && isfinite(values[0] + values[1])) {
+    if (face != NULL && sscanf(face + 8, "%lf %lf", &values[0], &values[1]) == 2 && values[0] > 0 && values[1] > 0 &&
+        isfinite(values[0] + values[1])) {
         draft->face_mm[0] = values[0];
         draft->face_mm[1] = values[1];
     }
@@ -59,12 +56,8 @@ static void take_comment(struct draft *draft, const char *comment)
 static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
 {
     struct draft *draft = user;
-    if (line->comment != NULL) {
-        take_comment(draft, line->comment);
-    }
-    if (line->columns == 0) {
-        return LR_OK;
-    }
+    if (line->comment != NULL) take_comment(draft, line->comment);
+    if (line->columns == 0) return LR_OK;
     if (line->columns < 0 || (draft->columns != 0 && line->columns != draft->columns)) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: a crystal is 'ring det [layer] x y z' with as many columns as in "
@@ -97,24 +90,17 @@ static void number_layers(struct lr_listed_crystals *list)
         radius[crystal->layer] += hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
         count[crystal->layer]++;
     }
-    for (int k = 0; k < LR_MAX_LAYERS; k++) {
-        for (int other = 0; other < LR_MAX_LAYERS; other++) {
-            number[k] += count[k] > 0 && count[other] > 0 &&
-                         radius[other] / count[other] < radius[k] / count[k];
-        }
-    }
-    for (int c = 0; c < list->count; c++) {
-        list->items[c].layer = number[list->items[c].layer];
-    }
+    for (int k = 0; k < LR_MAX_LAYERS; k++)
+        for (int other = 0; other < LR_MAX_LAYERS; other++)
+            number[k] += count[k] > 0 && count[other] > 0 && radius[other] / count[other] < radius[k] / count[k];
+    for (int c = 0; c < list->count; c++) list->items[c].layer = number[list->items[c].layer];
 }
 
 static lr_status read_file(struct draft *draft)
 {
     const struct lr_crystal_map_sink sink = {take_line, draft};
     LR_TRY(lr_crystal_map_lines(draft->path, INT64_MAX, &sink, draft->log));
-    return draft->list.count > 0
-               ? LR_OK
-               : lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
+    return draft->list.count > 0 ? LR_OK : lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
 }
 
 /* --- the scanner --- */
@@ -150,22 +136,18 @@ static void look_at_axis(struct lr_listed_crystals *list)
 static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
 {
     lr_scanner *scanner = lr_listed_crystals_try(list, NULL);
-    if (scanner != NULL) {
-        return scanner;
-    }
+    if (scanner != NULL) return scanner;
     look_at_axis(&draft->list);
     scanner = lr_listed_crystals_try(list, NULL);
     if (scanner == NULL) {
-        for (int c = 0; c < draft->list.count; c++) {
+        for (int c = 0; c < draft->list.count; c++)
             memset(draft->list.items[c].axes, 0, sizeof(draft->list.items[c].axes));
-        }
         return lr_scanner_from_crystals(list, NULL, NULL);
     }
     lr_warn(list->log,
             "%s: its crystals make no flat panels: each line of them that looks at the axis is a "
             "module of its own, %d in all, of crystals %.4g x %.4g mm",
-            draft->path, scanner->num_modules, scanner->modules[0].face_mm[0],
-            scanner->modules[0].face_mm[1]);
+            draft->path, scanner->num_modules, scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]);
     return scanner;
 }
 
@@ -180,12 +162,8 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
         list.num_crystals = draft.list.count;
         list.infers_sizes = true;
         list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
-        for (int k = 0; k < 2; k++) {
-            list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
-        }
-        if (!(list.depth_mm > 0)) {
-            infer_depth(&list, path);
-        }
+        for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
+        if (!(list.depth_mm > 0)) infer_depth(&list, path);
         scanner = create(&draft, &list);
     }
     free(draft.list.items);
@@ -195,7 +173,6 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
 lr_scanner *lr_stir_map_read(const char *path, const lr_log *log)
 {
     char stem[128];
-    const lr_crystal_list list = {
-        .name = lr_path_stem(path, stem), .source = "a STIR crystal map", .log = log};
+    const lr_crystal_list list = {.name = lr_path_stem(path, stem), .source = "a STIR crystal map", .log = log};
     return lr_stir_map_build(path, &list);
 }

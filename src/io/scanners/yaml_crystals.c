@@ -12,20 +12,16 @@
 /* --- crystals --- */
 
 /* Crystals along one axis: a number, or a list with one number per block. */
-static lr_status read_blocks(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
-                             int axis, struct lr_yaml_crystals *crystals)
+static lr_status read_blocks(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry, int axis,
+                             struct lr_yaml_crystals *crystals)
 {
     struct fy_node *node = fy_node_sequence_get_by_index(entry->value, axis);
     const bool is_list = node != NULL && fy_node_is_sequence(node);
     const int count = is_list ? fy_node_sequence_item_count(node) : 1;
-    if (count < 1 || count > LR_MAX_FILE_MODULES) {
-        return lr_yaml_error(yaml, node, "an axis must have from 1 to %d blocks, found %d",
-                             LR_MAX_FILE_MODULES, count);
-    }
+    if (count < 1 || count > LR_MAX_FILE_MODULES)
+        return lr_yaml_error(yaml, node, "an axis must have from 1 to %d blocks, found %d", LR_MAX_FILE_MODULES, count);
     crystals->blocks[axis] = lr_alloc(count, sizeof(int), "blocks", lr_yaml_log(yaml));
-    if (crystals->blocks[axis] == NULL) {
-        return LR_FAILED;
-    }
+    if (crystals->blocks[axis] == NULL) return LR_FAILED;
     crystals->count[axis] = count;
     void *iterator = NULL;
     for (int k = 0; k < count; k++) {
@@ -66,9 +62,7 @@ lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct lr_yaml
 {
     char *name = NULL;
     const struct lr_yaml_field field = {"crystal_material", NULL, LR_YAML_TEXT, true, &name, NULL};
-    if (material->key == NULL) {
-        return LR_OK;
-    }
+    if (material->key == NULL) return LR_OK;
     if (mu_key != NULL) {
         return lr_yaml_error(yaml, material->key,
                              "'crystal_material' and 'crystal_mu_per_mm' (line %d) are given: keep "
@@ -77,12 +71,11 @@ lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct lr_yaml
     }
     LR_TRY(lr_yaml_read_value(yaml, &field, material->value, material->key));
     *mu_per_mm = lr_crystal_material_mu_per_mm(name);
-    const lr_status status =
-        *mu_per_mm > 0 ? LR_OK
-                       : lr_yaml_error(yaml, material->key,
-                                       "'%s' is not one of the crystals that are known (%s): give "
-                                       "'crystal_mu_per_mm' in its place",
-                                       name, lr_crystal_materials());
+    const lr_status status = *mu_per_mm > 0 ? LR_OK
+                                            : lr_yaml_error(yaml, material->key,
+                                                            "'%s' is not one of the crystals that are known (%s): give "
+                                                            "'crystal_mu_per_mm' in its place",
+                                                            name, lr_crystal_materials());
     free(name);
     return status;
 }
@@ -110,9 +103,7 @@ static lr_status read_layer(const struct lr_yaml *yaml, struct fy_node *node, co
     layers->count++;
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, (int)(sizeof(fields) / sizeof(fields[0]))));
     LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
-    if (entry.key == NULL) {
-        return LR_OK;
-    }
+    if (entry.key == NULL) return LR_OK;
     LR_TRY(lr_yaml_crystals_read(yaml, &entry, crystals));
     for (int k = 0; k < 2; k++) {
         if (crystals->count[k] != blocks[k]) {
@@ -141,15 +132,12 @@ static lr_status refuse(const struct lr_yaml *yaml, struct fy_node *node, const 
                          fault->layer, fault->excess_mm);
 }
 
-lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
-                              const lr_module *module, const int blocks[2],
-                              struct lr_yaml_layers *layers)
+lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry, const lr_module *module,
+                              const int blocks[2], struct lr_yaml_layers *layers)
 {
     struct fy_node *node = entry->value;
     *layers = (struct lr_yaml_layers){0};
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     const int count = node && fy_node_is_sequence(node) ? fy_node_sequence_item_count(node) : 0;
     if (count < 1 || count > LR_MAX_LAYERS) {
         return lr_yaml_error(yaml, entry->key,
@@ -157,20 +145,13 @@ lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_e
                              "its 'depth_mm'",
                              LR_MAX_LAYERS);
     }
-    for (int k = 0; k < count; k++) {
-        LR_TRY(read_layer(yaml, fy_node_sequence_get_by_index(node, k), blocks, layers));
-    }
-    const struct lr_layer_fault fault =
-        lr_layers_find_fault(layers->items, layers->count, module->depth_mm);
-    return fault.layer < 0
-               ? LR_OK
-               : refuse(yaml, fy_node_sequence_get_by_index(node, fault.layer), module, &fault);
+    for (int k = 0; k < count; k++) LR_TRY(read_layer(yaml, fy_node_sequence_get_by_index(node, k), blocks, layers));
+    const struct lr_layer_fault fault = lr_layers_find_fault(layers->items, layers->count, module->depth_mm);
+    return fault.layer < 0 ? LR_OK : refuse(yaml, fy_node_sequence_get_by_index(node, fault.layer), module, &fault);
 }
 
 void lr_yaml_layers_finish(struct lr_yaml_layers *layers)
 {
-    for (int k = 0; k < layers->count; k++) {
-        lr_yaml_crystals_finish(&layers->crystals[k]);
-    }
+    for (int k = 0; k < layers->count; k++) lr_yaml_crystals_finish(&layers->crystals[k]);
     layers->count = 0;
 }

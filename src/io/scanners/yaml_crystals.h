@@ -41,9 +41,8 @@ struct lr_yaml_layers {
 
 /* Reads and checks the list `layers` of a module of that depth, with `blocks` blocks along u and v.
  * Finish it, also after errors; one without an entry is empty. */
-lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry,
-                              const lr_module *module, const int blocks[2],
-                              struct lr_yaml_layers *layers);
+lr_status lr_yaml_layers_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *entry, const lr_module *module,
+                              const int blocks[2], struct lr_yaml_layers *layers);
 void lr_yaml_layers_finish(struct lr_yaml_layers *layers);
 
 #endif

@@ -20,17 +20,13 @@ static const char *const curve_keys[LR_RUN_CURVES] = {
 
 static void finish_image(struct lr_run_image *image)
 {
-    for (int k = 0; k < LR_RUN_CURVES; k++) {
-        free(image->values[k]);
-    }
+    for (int k = 0; k < LR_RUN_CURVES; k++) free(image->values[k]);
     free(image->seconds);
 }
 
 void lr_run_record_finish(struct lr_run_record *record)
 {
-    for (int k = 0; k < record->num_images; k++) {
-        finish_image(&record->images[k]);
-    }
+    for (int k = 0; k < record->num_images; k++) finish_image(&record->images[k]);
     free(record->images);
     *record = (struct lr_run_record){0};
 }
@@ -52,8 +48,7 @@ static bool skip(const char **text, const char *word)
 bool lr_run_record_recognises(const char *text)
 {
     text = after_blanks(text);
-    return skip(&text, "{") && skip(&text, "\"verb\"") && skip(&text, ":") &&
-           skip(&text, "\"recon\"");
+    return skip(&text, "{") && skip(&text, "\"verb\"") && skip(&text, ":") && skip(&text, "\"recon\"");
 }
 
 /* --- one value --- */
@@ -67,8 +62,7 @@ static struct fy_node *look_up(struct fy_node *mapping, const char *key)
 }
 
 /* *value is NAN where there is no such key. */
-static lr_status read_number(const struct lr_yaml *yaml, struct fy_node *mapping, const char *key,
-                             double *value)
+static lr_status read_number(const struct lr_yaml *yaml, struct fy_node *mapping, const char *key, double *value)
 {
     struct fy_node *node = look_up(mapping, key);
     const struct lr_yaml_field field = {key, NULL, LR_YAML_NUMBER, false, value, NULL};
@@ -110,8 +104,7 @@ static lr_status read_time(const struct lr_yaml *yaml, struct fy_node *node, dou
     return LR_OK;
 }
 
-static lr_status read_iteration(const struct lr_yaml *yaml, struct fy_node *node, int k,
-                                struct lr_run_image *image)
+static lr_status read_iteration(const struct lr_yaml *yaml, struct fy_node *node, int k, struct lr_run_image *image)
 {
     double number, before_s = k > 0 ? image->seconds[k - 1] : 0.0;
     LR_TRY(read_number(yaml, node, "number", &number));
@@ -128,21 +121,16 @@ static lr_status read_iteration(const struct lr_yaml *yaml, struct fy_node *node
 }
 
 /* of_iterations: what has them; they may be none. */
-static lr_status read_image(const struct lr_yaml *yaml, struct fy_node *of_iterations,
-                            struct lr_run_image *image)
+static lr_status read_image(const struct lr_yaml *yaml, struct fy_node *of_iterations, struct lr_run_image *image)
 {
     struct fy_node *list = look_up(of_iterations, "iterations");
     const bool is_list = list != NULL && fy_node_is_sequence(list);
     const int count = is_list ? fy_node_sequence_item_count(list) : 0;
     void *iterator = NULL;
-    if (count > MOST_ITERATIONS) {
-        return refuse(yaml, "it has more than a million iterations");
-    }
+    if (count > MOST_ITERATIONS) return refuse(yaml, "it has more than a million iterations");
     image->first = 1;
     LR_TRY(count > 0 ? allocate(image, count, lr_yaml_log(yaml)) : LR_OK);
-    for (int k = 0; k < count; k++) {
-        LR_TRY(read_iteration(yaml, fy_node_sequence_iterate(list, &iterator), k, image));
-    }
+    for (int k = 0; k < count; k++) LR_TRY(read_iteration(yaml, fy_node_sequence_iterate(list, &iterator), k, image));
     return LR_OK;
 }
 
@@ -152,15 +140,12 @@ static lr_status check_images(const struct lr_yaml *yaml, const struct lr_run_re
     int count = 0;
     for (int k = 0; k < record->num_images; k++) {
         const struct lr_run_image *image = &record->images[k];
-        if (image->has[LR_RUN_LIKELIHOOD] || image->has[LR_RUN_ERROR]) {
-            return LR_OK;
-        }
+        if (image->has[LR_RUN_LIKELIHOOD] || image->has[LR_RUN_ERROR]) return LR_OK;
         count += image->count;
     }
-    return refuse(yaml, count == 0
-                            ? "it has no iterations"
-                            : "its iterations tell neither a log-likelihood nor an image error "
-                              "(--fit and --truth of recon have them told)");
+    return refuse(yaml, count == 0 ? "it has no iterations"
+                                   : "its iterations tell neither a log-likelihood nor an image error "
+                                     "(--fit and --truth of recon have them told)");
 }
 
 /* --- the whole --- */
@@ -170,13 +155,12 @@ static lr_status take_name(const struct lr_yaml *yaml, struct lr_run_record *rec
     size_t length = 0;
     double subsets;
     struct fy_node *root = lr_yaml_root(yaml), *node = look_up(root, "algorithm");
-    const char *text =
-        node != NULL && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
+    const char *text = node != NULL && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
     const int shown = length < 24 ? (int)length : 24;
     LR_TRY(read_number(yaml, root, "subsets", &subsets));
     if (subsets > 1) {
-        snprintf(record->name, sizeof(record->name), "%.*s, %.0f subsets", shown,
-                 text != NULL ? text : "", fmin(subsets, 1e9));
+        snprintf(record->name, sizeof(record->name), "%.*s, %.0f subsets", shown, text != NULL ? text : "",
+                 fmin(subsets, 1e9));
     } else {
         snprintf(record->name, sizeof(record->name), "%.*s", shown, text != NULL ? text : "");
     }
@@ -187,20 +171,15 @@ static lr_status take_name(const struct lr_yaml *yaml, struct lr_run_record *rec
 static lr_status take_images(const struct lr_yaml *yaml, struct lr_run_record *record)
 {
     struct fy_node *root = lr_yaml_root(yaml), *frames = look_up(root, "frames");
-    const int num_frames =
-        frames != NULL && fy_node_is_sequence(frames) ? fy_node_sequence_item_count(frames) : 0;
+    const int num_frames = frames != NULL && fy_node_is_sequence(frames) ? fy_node_sequence_item_count(frames) : 0;
     const int num_images = num_frames > 0 ? num_frames : 1;
     void *iterator = NULL;
-    record->images =
-        lr_alloc(num_images, sizeof(*record->images), "frames of a run", lr_yaml_log(yaml));
-    if (record->images == NULL) {
-        return LR_FAILED;
-    }
+    record->images = lr_alloc(num_images, sizeof(*record->images), "frames of a run", lr_yaml_log(yaml));
+    if (record->images == NULL) return LR_FAILED;
     record->has_frames = num_frames > 0;
     record->num_images = num_images;
     for (int k = 0; k < num_images; k++) {
-        struct fy_node *of_iterations =
-            num_frames > 0 ? fy_node_sequence_iterate(frames, &iterator) : root;
+        struct fy_node *of_iterations = num_frames > 0 ? fy_node_sequence_iterate(frames, &iterator) : root;
         LR_TRY(read_image(yaml, of_iterations, &record->images[k]));
     }
     return check_images(yaml, record);
@@ -215,9 +194,7 @@ static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
 static lr_status take_document(const struct lr_yaml *yaml, void *user)
 {
     const lr_status status = take(yaml, user);
-    if (status != LR_OK) {
-        lr_run_record_finish(user);
-    }
+    if (status != LR_OK) lr_run_record_finish(user);
     return status;
 }
 
@@ -227,18 +204,16 @@ lr_status lr_run_record_read(const char *path, struct lr_run_record *record, con
     return lr_yaml_take_file(path, &(struct lr_yaml_taker){take_document, record, log});
 }
 
-lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_bytes,
-                              struct lr_run_record *record, const lr_log *log)
+lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_bytes, struct lr_run_record *record,
+                              const lr_log *log)
 {
     *record = (struct lr_run_record){0};
-    return lr_yaml_take_text(name, text, text_bytes,
-                             &(struct lr_yaml_taker){take_document, record, log});
+    return lr_yaml_take_text(name, text, text_bytes, &(struct lr_yaml_taker){take_document, record, log});
 }
 
 /* --- by seconds --- */
 
-void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve curve, int count,
-                             float *values)
+void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve curve, int count, float *values)
 {
     const float *at = image->seconds, *from = image->values[curve];
     const int last = image->count - 1;
@@ -246,9 +221,7 @@ void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve
     for (int n = 0; n < count; n++) {
         const double share = count > 1 ? (double)n / (count - 1) : 0.0;
         const double time = at[0] + share * ((double)at[last] - at[0]);
-        while (k < last - 1 && at[k + 1] < time) {
-            k++;
-        }
+        while (k < last - 1 && at[k + 1] < time) k++;
         const int next = k < last ? k + 1 : last;
         const double length = (double)at[next] - at[k];
         const double way = length > 0.0 ? fmin((time - at[k]) / length, 1.0) : 1.0;

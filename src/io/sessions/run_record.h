@@ -38,12 +38,11 @@ bool lr_run_record_recognises(const char *text);
 lr_status lr_run_record_read(const char *path, struct lr_run_record *record, const lr_log *log);
 
 /* The same from text; `name` stands in place of the path. */
-lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_bytes,
-                              struct lr_run_record *record, const lr_log *log);
+lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_bytes, struct lr_run_record *record,
+                              const lr_log *log);
 
 /* Values of a curve at `count` times that are as far from each other, from the first to the last second, on
  * straight lines between iterations, of which there are some. */
-void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve curve, int count,
-                             float *values);
+void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve curve, int count, float *values);
 
 #endif

@@ -20,8 +20,7 @@
 #define SESSION_KEY "view_session"
 enum { SESSION_VERSION = 1 };
 
-const char *const lr_session_modes[] = {"scene", "voxel",  "lor", "sensitivity",
-                                        "recon", "direct", NULL};
+const char *const lr_session_modes[] = {"scene", "voxel", "lor", "sensitivity", "recon", "direct", NULL};
 const char *const lr_session_kernels[] = {"lor", "tube", "line", "exact", NULL};
 static const char *const families[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const algorithms[] = {"osem", "ramla", NULL};
@@ -55,9 +54,8 @@ bool lr_view_session_recognises(const char *text)
 static lr_status check_text(const char *what, const char *text, const lr_log *log)
 {
     const unsigned char *at = (const unsigned char *)text;
-    if (text != NULL && *text == '\0') {
+    if (text != NULL && *text == '\0')
         return lr_error(log, LR_USAGE, "a session cannot keep an empty name of the %s", what);
-    }
     while (at != NULL && *at != '\0') {
         const size_t count = lr_character_bytes(at);
         if (count == 0) {
@@ -73,27 +71,20 @@ static lr_status check_text(const char *what, const char *text, const lr_log *lo
 
 static bool all_finite(const double *values, int count)
 {
-    for (int k = 0; k < count; k++) {
-        if (!isfinite(values[k])) {
-            return false;
-        }
-    }
+    for (int k = 0; k < count; k++)
+        if (!isfinite(values[k])) return false;
     return true;
 }
 
 static bool numbers_are_good(const struct lr_view_session *session)
 {
-    bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) &&
-                all_finite(session->up, 3) && all_finite(session->slices_mm, 3) &&
-                all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
-                session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 &&
-                session->samples >= 0 && session->mu_steps >= 0 && isfinite(session->tof_mm) &&
-                session->recon_subsets >= 0;
-    for (int k = 0; k < 6; k++) {
-        good = good && session->lor[k] >= 0;
-    }
-    return good && (session->window[0] == 0) == (session->window[1] == 0) &&
-           session->window[0] >= 0 && session->window[1] >= 0;
+    bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) && all_finite(session->up, 3) &&
+                all_finite(session->slices_mm, 3) && all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
+                session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 && session->samples >= 0 &&
+                session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0;
+    for (int k = 0; k < 6; k++) good = good && session->lor[k] >= 0;
+    return good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
+           session->window[1] >= 0;
 }
 
 static lr_status check_ranges(const struct lr_view_session *session, const lr_log *log)
@@ -102,8 +93,8 @@ static lr_status check_ranges(const struct lr_view_session *session, const lr_lo
         const struct lr_session_range *range = &session->ranges[k];
         LR_TRY(check_text("range", range->name, log));
         if (!isfinite(range->low) || !isfinite(range->high) || !(range->low < range->high)) {
-            return lr_error(log, LR_USAGE, "a session cannot keep the range %g to %g of %s",
-                            range->low, range->high, range->name);
+            return lr_error(log, LR_USAGE, "a session cannot keep the range %g to %g of %s", range->low, range->high,
+                            range->name);
         }
     }
     return LR_OK;
@@ -115,13 +106,9 @@ static lr_status check(const struct lr_view_session *session, const lr_log *log)
     LR_TRY(check_text("image", session->image, log));
     LR_TRY(check_text("mu-map", session->mu, log));
     LR_TRY(check_text("data", session->data, log));
-    if (session->grid.size[0] > 0) {
-        LR_TRY(lr_grid_check(&session->grid, log));
-    }
-    if (!numbers_are_good(session)) {
-        return lr_error(log, LR_USAGE,
-                        "a session cannot keep numbers that are negative or not finite");
-    }
+    if (session->grid.size[0] > 0) LR_TRY(lr_grid_check(&session->grid, log));
+    if (!numbers_are_good(session))
+        return lr_error(log, LR_USAGE, "a session cannot keep numbers that are negative or not finite");
     return check_ranges(session, log);
 }
 
@@ -143,18 +130,13 @@ static void put_vector(struct lr_output *output, const char *key, const double v
 
 static void put_count(struct lr_output *output, const char *key, int count)
 {
-    if (count > 0) {
-        lr_yaml_put(output, "%s: %d\n", key, count);
-    }
+    if (count > 0) lr_yaml_put(output, "%s: %d\n", key, count);
 }
 
 static void put_grid(struct lr_output *output, const lr_grid *grid)
 {
-    if (grid->size[0] == 0) {
-        return;
-    }
-    lr_yaml_put(output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1],
-                grid->size[2]);
+    if (grid->size[0] == 0) return;
+    lr_yaml_put(output, "grid:\n  size: [%d, %d, %d]\n", grid->size[0], grid->size[1], grid->size[2]);
     put_vector(output, "  voxel_mm", grid->voxel_mm);
     put_vector(output, "  origin_mm", grid->origin_mm);
 }
@@ -162,9 +144,7 @@ static void put_grid(struct lr_output *output, const lr_grid *grid)
 static void put_camera(struct lr_output *output, const struct lr_view_session *session)
 {
     char text[32];
-    if (!session->has_camera) {
-        return;
-    }
+    if (!session->has_camera) return;
     lr_yaml_put(output, "camera:\n");
     put_vector(output, "  eye_mm", session->eye_mm);
     put_vector(output, "  target_mm", session->target_mm);
@@ -174,14 +154,10 @@ static void put_camera(struct lr_output *output, const struct lr_view_session *s
 
 static void put_voxel(struct lr_output *output, const struct lr_view_session *session)
 {
-    if (!session->has_voxel) {
-        return;
-    }
+    if (!session->has_voxel) return;
     lr_yaml_put(output, "voxel:\n");
     put_vector(output, "  point_mm", session->point_mm);
-    if (!session->all_primaries) {
-        lr_yaml_put(output, "  primary: %d\n", session->primary);
-    }
+    if (!session->all_primaries) lr_yaml_put(output, "  primary: %d\n", session->primary);
     lr_yaml_put(output, "  matrix: %s\n", matrix_modes[session->matrix_mode]);
     put_count(output, "  rays", session->rays);
     put_count(output, "  samples", session->samples);
@@ -204,13 +180,10 @@ static void put_ranges(struct lr_output *output, const struct lr_view_session *s
 
 static void put_shown(struct lr_output *output, const struct lr_view_session *session)
 {
-    if (!session->has_shown) {
-        return;
-    }
+    if (!session->has_shown) return;
     lr_yaml_put(output, "shown:\n");
     put_path(output, "  image", session->shown_image[0] != '\0' ? session->shown_image : NULL);
-    lr_yaml_put(output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1],
-                session->slices[2]);
+    lr_yaml_put(output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1], session->slices[2]);
     put_vector(output, "  slices_mm", session->slices_mm);
     lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
                 showings[!session->hides_crystals], showings[!session->hides_lors]);
@@ -219,9 +192,8 @@ static void put_shown(struct lr_output *output, const struct lr_view_session *se
 static void put_recon(struct lr_output *output, const struct lr_view_session *session)
 {
     if (session->has_recon) {
-        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n",
-                    families[session->recon_family], algorithms[session->recon_algorithm],
-                    elements[session->recon_elements]);
+        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
+                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
         put_count(output, "  subsets", session->recon_subsets);
     }
 }
@@ -229,8 +201,7 @@ static void put_recon(struct lr_output *output, const struct lr_view_session *se
 static void put_session(struct lr_output *output, const struct lr_view_session *session)
 {
     const int *lor = session->lor;
-    lr_yaml_put(output, "# Written by LORaster %s.\n" SESSION_KEY ": %d\n", lr_version(),
-                SESSION_VERSION);
+    lr_yaml_put(output, "# Written by LORaster %s.\n" SESSION_KEY ": %d\n", lr_version(), SESSION_VERSION);
     put_path(output, "scanner", session->scanner);
     put_path(output, "image", session->image);
     put_path(output, "mu", session->mu);
@@ -240,8 +211,8 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
     lr_yaml_put(output, "mode: %s\n", lr_session_modes[session->mode]);
     put_voxel(output, session);
     if (session->has_lor) {
-        lr_yaml_put(output, "lor:\n  first: [%d, %d, %d]\n  second: [%d, %d, %d]\n", lor[0], lor[1],
-                    lor[2], lor[3], lor[4], lor[5]);
+        lr_yaml_put(output, "lor:\n  first: [%d, %d, %d]\n  second: [%d, %d, %d]\n", lor[0], lor[1], lor[2], lor[3],
+                    lor[4], lor[5]);
         lr_yaml_put(output, "  kernel: %s\n", lr_session_kernels[session->lor_kernel]);
     }
     if (session->has_lor && session->has_tof) {
@@ -251,13 +222,10 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
     put_recon(output, session);
     put_ranges(output, session);
     put_shown(output, session);
-    if (session->window[0] > 0) {
-        lr_yaml_put(output, "window: [%d, %d]\n", session->window[0], session->window[1]);
-    }
+    if (session->window[0] > 0) lr_yaml_put(output, "window: [%d, %d]\n", session->window[0], session->window[1]);
 }
 
-lr_status lr_view_session_write(const char *path, const struct lr_view_session *session,
-                                const lr_log *log)
+lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log)
 {
     struct lr_output output;
     LR_TRY(check(session, log));
@@ -280,14 +248,12 @@ struct entry {
 /* --- pieces --- */
 
 /* A list of three whole numbers from `least` on. */
-static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_field *field,
-                             int least, int wholes[3])
+static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_field *field, int least, int wholes[3])
 {
     const double *numbers = field->value;
     for (int k = 0; k < 3; k++) {
         if (numbers[k] != floor(numbers[k]) || numbers[k] < least || numbers[k] > INT_MAX) {
-            return lr_yaml_error(yaml, *field->at,
-                                 "'%s[%d]' must be a whole number from %d to %d, found %.10g",
+            return lr_yaml_error(yaml, *field->at, "'%s[%d]' must be a whole number from %d to %d, found %.10g",
                                  field->key, k, least, INT_MAX, numbers[k]);
         }
         wholes[k] = (int)numbers[k];
@@ -296,14 +262,12 @@ static lr_status take_wholes(const struct lr_yaml *yaml, const struct lr_yaml_fi
 }
 
 /* One of some words; frees the text. */
-static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_field *field,
-                           const char *const *words, int *index)
+static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_field *field, const char *const *words,
+                           int *index)
 {
     char **text = field->value;
     char known[128] = "";
-    if (*text == NULL) {
-        return LR_OK;
-    }
+    if (*text == NULL) return LR_OK;
     int found = -1;
     for (int k = 0; words[k] != NULL; k++) {
         const size_t used = strlen(known);
@@ -312,8 +276,7 @@ static lr_status take_word(const struct lr_yaml *yaml, const struct lr_yaml_fiel
     }
     const lr_status status =
         found >= 0 ? LR_OK
-                   : lr_yaml_error(yaml, *field->at, "'%s' must be one of %s, found '%.40s'",
-                                   field->key, known, *text);
+                   : lr_yaml_error(yaml, *field->at, "'%s' must be one of %s, found '%.40s'", field->key, known, *text);
     *index = found >= 0 ? found : *index;
     free(*text);
     *text = NULL;
@@ -332,23 +295,17 @@ static lr_status read_grid(const struct lr_yaml *yaml, const struct entry *entry
         {"origin_mm", NULL, LR_YAML_VECTOR, true, grid->origin_mm, NULL},
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a grid"};
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
     LR_TRY(take_wholes(yaml, &fields[0], 1, grid->size));
-    for (int k = 0; k < 3; k++) {
-        if (!(grid->voxel_mm[k] > 0)) {
-            return lr_yaml_error(yaml, voxel_at, "'voxel_mm[%d]' must be greater than 0", k);
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        if (!(grid->voxel_mm[k] > 0)) return lr_yaml_error(yaml, voxel_at, "'voxel_mm[%d]' must be greater than 0", k);
     return lr_grid_check(grid, NULL) == LR_OK
                ? LR_OK
                : lr_yaml_error(yaml, size_at, "the grid has more than 2147483648 voxels");
 }
 
-static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *entry,
-                             struct lr_view_session *session)
+static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     struct fy_node *angle_at = NULL;
     const struct lr_yaml_field fields[] = {
@@ -359,18 +316,14 @@ static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *ent
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a camera"};
     session->has_camera = entry->key != NULL;
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
-    return session->view_angle_deg < 180
-               ? LR_OK
-               : lr_yaml_error(yaml, angle_at, "'view_angle_deg' must be less than 180");
+    return session->view_angle_deg < 180 ? LR_OK
+                                         : lr_yaml_error(yaml, angle_at, "'view_angle_deg' must be less than 180");
 }
 
 /* All primaries where none is named. */
-static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entry,
-                            struct lr_view_session *session)
+static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     char *matrix = NULL, *absorption = NULL, *backend = NULL;
     struct fy_node *primary_at = NULL, *matrix_at = NULL, *absorption_at = NULL, *backend_at = NULL;
@@ -385,20 +338,12 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entr
         {"backend", NULL, LR_YAML_TEXT, false, &backend, &backend_at},
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a voxel"};
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     int mode = LR_MODE_AUTO, without = 0;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    if (status == LR_OK) {
-        status = take_word(yaml, &fields[2], matrix_modes, &mode);
-    }
-    if (status == LR_OK) {
-        status = take_word(yaml, &fields[6], absorptions, &without);
-    }
-    if (status == LR_OK) {
-        status = take_word(yaml, &fields[7], backends, &session->backend);
-    }
+    if (status == LR_OK) status = take_word(yaml, &fields[2], matrix_modes, &mode);
+    if (status == LR_OK) status = take_word(yaml, &fields[6], absorptions, &without);
+    if (status == LR_OK) status = take_word(yaml, &fields[7], backends, &session->backend);
     free(matrix);
     free(absorption);
     free(backend);
@@ -409,8 +354,7 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-static lr_status read_lor(const struct lr_yaml *yaml, const struct entry *entry,
-                          struct lr_view_session *session)
+static lr_status read_lor(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     double ends[2][3] = {{0}};
     char *kernel = NULL;
@@ -423,21 +367,17 @@ static lr_status read_lor(const struct lr_yaml *yaml, const struct entry *entry,
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a LOR"};
     session->has_lor = entry->key != NULL;
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
     status = status == LR_OK ? take_wholes(yaml, &fields[0], 0, session->lor) : status;
     status = status == LR_OK ? take_wholes(yaml, &fields[1], 0, session->lor + 3) : status;
-    status = status == LR_OK ? take_word(yaml, &fields[2], lr_session_kernels, &session->lor_kernel)
-                             : status;
+    status = status == LR_OK ? take_word(yaml, &fields[2], lr_session_kernels, &session->lor_kernel) : status;
     free(kernel);
     session->has_tof = tof_at != NULL;
     return status;
 }
 
-static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entry,
-                            struct lr_view_session *session)
+static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     char *texts[3] = {NULL, NULL, NULL};
     struct fy_node *at[3] = {NULL, NULL, NULL};
@@ -448,13 +388,10 @@ static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entr
         {"subsets", NULL, LR_YAML_COUNT, false, &session->recon_subsets, NULL},
     };
     static const char *const *const words[3] = {families, algorithms, elements};
-    int *const numbers[3] = {&session->recon_family, &session->recon_algorithm,
-                             &session->recon_elements};
+    int *const numbers[3] = {&session->recon_family, &session->recon_algorithm, &session->recon_elements};
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a reconstruction"};
     session->has_recon = entry->key != NULL;
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
     for (int k = 0; k < 3; k++) {
         status = status == LR_OK ? take_word(yaml, &fields[k], words[k], numbers[k]) : status;
@@ -475,44 +412,32 @@ static lr_status read_range(const struct lr_yaml *yaml, struct fy_node *node, st
     };
     const struct lr_yaml_mapping mapping = {node, at, "a range"};
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    if (status == LR_OK && strlen(name) >= LR_SESSION_NAME) {
-        status =
-            lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
-    }
-    if (status == LR_OK && !(range->low < range->high)) {
+    if (status == LR_OK && strlen(name) >= LR_SESSION_NAME)
+        status = lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
+    if (status == LR_OK && !(range->low < range->high))
         status = lr_yaml_error(yaml, high_at, "'high' must be greater than 'low'");
-    }
-    if (status == LR_OK) {
-        snprintf(range->name, sizeof(range->name), "%s", name);
-    }
+    if (status == LR_OK) snprintf(range->name, sizeof(range->name), "%s", name);
     free(name);
     return status;
 }
 
-static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *entry,
-                             struct lr_view_session *session)
+static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     void *iterator = NULL;
     struct fy_node *item;
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
-    if (entry->value == NULL || !fy_node_is_sequence(entry->value)) {
+    if (entry->key == NULL) return LR_OK;
+    if (entry->value == NULL || !fy_node_is_sequence(entry->value))
         return lr_yaml_error(yaml, entry->key, "'ranges' must be a list of {name, low, high}");
-    }
     while ((item = fy_node_sequence_iterate(entry->value, &iterator)) != NULL) {
-        if (session->num_ranges == LR_SESSION_RANGES) {
-            return lr_yaml_error(yaml, entry->key, "'ranges' has more than %d entries",
-                                 LR_SESSION_RANGES);
-        }
+        if (session->num_ranges == LR_SESSION_RANGES)
+            return lr_yaml_error(yaml, entry->key, "'ranges' has more than %d entries", LR_SESSION_RANGES);
         LR_TRY(read_range(yaml, item, entry->key, &session->ranges[session->num_ranges]));
         session->num_ranges++;
     }
     return LR_OK;
 }
 
-static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entry,
-                            struct lr_view_session *session)
+static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     char *image = NULL, *words[3] = {NULL, NULL, NULL};
     double slices[3] = {0};
@@ -527,46 +452,30 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entr
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "what is shown"};
     int shown[3] = {0, 1, 1}, wholes[3] = {0};
-    if (entry->key == NULL) {
-        return LR_OK;
-    }
+    if (entry->key == NULL) return LR_OK;
     session->has_shown = true;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    for (int k = 0; k < 3 && status == LR_OK; k++) {
-        status = take_word(yaml, &fields[3 + k], showings, &shown[k]);
-    }
-    if (status == LR_OK) {
-        status = take_wholes(yaml, &fields[1], 0, wholes);
-    }
-    if (status == LR_OK && image != NULL && strlen(image) >= LR_SESSION_NAME) {
-        status = lr_yaml_error(yaml, image_at, "'image' must have at most %d bytes",
-                               LR_SESSION_NAME - 1);
-    }
-    if (status == LR_OK && image != NULL) {
-        snprintf(session->shown_image, sizeof(session->shown_image), "%s", image);
-    }
-    for (int k = 0; k < 3; k++) {
-        session->slices[k] = wholes[k] != 0;
-    }
+    for (int k = 0; k < 3 && status == LR_OK; k++) status = take_word(yaml, &fields[3 + k], showings, &shown[k]);
+    if (status == LR_OK) status = take_wholes(yaml, &fields[1], 0, wholes);
+    if (status == LR_OK && image != NULL && strlen(image) >= LR_SESSION_NAME)
+        status = lr_yaml_error(yaml, image_at, "'image' must have at most %d bytes", LR_SESSION_NAME - 1);
+    if (status == LR_OK && image != NULL) snprintf(session->shown_image, sizeof(session->shown_image), "%s", image);
+    for (int k = 0; k < 3; k++) session->slices[k] = wholes[k] != 0;
     session->has_volume = shown[0];
     session->hides_crystals = !shown[1];
     session->hides_lors = !shown[2];
     free(image);
-    for (int k = 0; k < 3; k++) {
-        free(words[k]);
-    }
+    for (int k = 0; k < 3; k++) free(words[k]);
     return status;
 }
 
 /* --- the whole --- */
 
-static lr_status read_session(const struct lr_yaml *yaml, char **mode,
-                              struct lr_view_session *session)
+static lr_status read_session(const struct lr_yaml *yaml, char **mode, struct lr_view_session *session)
 {
     int version = 0, number = 0;
     struct fy_node *version_at = NULL, *mode_at = NULL;
-    struct entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, recon = {0}, ranges = {0},
-                 shown = {0};
+    struct entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, recon = {0}, ranges = {0}, shown = {0};
     const struct lr_yaml_field fields[] = {
         {SESSION_KEY, NULL, LR_YAML_COUNT, true, &version, &version_at},
         {"scanner", NULL, LR_YAML_TEXT, false, &session->scanner, NULL},
@@ -587,8 +496,7 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode,
     const struct lr_yaml_mapping mapping = {root, root, "a session"};
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
     if (version != SESSION_VERSION) {
-        return lr_yaml_error(yaml, version_at,
-                             "this is a session of version %d, and this program knows version %d",
+        return lr_yaml_error(yaml, version_at, "this is a session of version %d, and this program knows version %d",
                              version, SESSION_VERSION);
     }
     LR_TRY(take_word(yaml, &fields[7], lr_session_modes, &number));
@@ -607,9 +515,7 @@ static lr_status take_document(const struct lr_yaml *yaml, void *user)
     char *mode = NULL;
     const lr_status status = read_session(yaml, &mode, user);
     free(mode);
-    if (status != LR_OK) {
-        lr_view_session_finish(user);
-    }
+    if (status != LR_OK) lr_view_session_finish(user);
     return status;
 }
 
@@ -619,10 +525,9 @@ lr_status lr_view_session_read(const char *path, struct lr_view_session *session
     return lr_yaml_take_file(path, &(struct lr_yaml_taker){take_document, session, log});
 }
 
-lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes,
-                                struct lr_view_session *session, const lr_log *log)
+lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
+                                const lr_log *log)
 {
     *session = (struct lr_view_session){0};
-    return lr_yaml_take_text(name, text, text_bytes,
-                             &(struct lr_yaml_taker){take_document, session, log});
+    return lr_yaml_take_text(name, text, text_bytes, &(struct lr_yaml_taker){take_document, session, log});
 }

@@ -54,8 +54,7 @@ struct lr_view_session {
     bool has_tof;   /* of an event */
     double tof_mm;
     bool has_recon;
-    int recon_family, recon_algorithm, recon_elements,
-        recon_subsets; /* as the viewer counts them */
+    int recon_family, recon_algorithm, recon_elements, recon_subsets; /* as the viewer counts them */
     int num_ranges;
     struct lr_session_range ranges[LR_SESSION_RANGES];
     bool has_shown;
@@ -75,16 +74,14 @@ bool lr_view_session_recognises(const char *text);
 /* Reads a file; *session is overwritten, finish it in any case (it is zero after an error).
  * errors: LR_BAD_INPUT with file, line and column: unknown or repeated keys, wrong types, another
  * version, numbers out of range; LR_FAILED when memory is short. */
-lr_status lr_view_session_read(const char *path, struct lr_view_session *session,
-                               const lr_log *log);
+lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log);
 
 /* As above from text; `name` stands in place of the path in errors. */
-lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes,
-                                struct lr_view_session *session, const lr_log *log);
+lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes, struct lr_view_session *session,
+                                const lr_log *log);
 
 /* Writes beside the path and renames. Numbers read back equal.
  * errors: LR_USAGE for a session that would not be read back; LR_FAILED for the disk. */
-lr_status lr_view_session_write(const char *path, const struct lr_view_session *session,
-                                const lr_log *log);
+lr_status lr_view_session_write(const char *path, const struct lr_view_session *session, const lr_log *log);
 
 #endif

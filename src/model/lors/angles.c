@@ -39,13 +39,11 @@ static struct lr_module_places find_step(const lr_module *module)
 }
 
 /* Modules of one azimuth share their places; those of the next one follow. */
-static void number(const lr_scanner *scanner, const struct azimuth *sorted,
-                   struct lr_angles *angles)
+static void number(const lr_scanner *scanner, const struct azimuth *sorted, struct lr_angles *angles)
 {
     for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
         int most = 0;
-        for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle;
-             end++) {
+        for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
             const int num = num_around(scanner, angles, sorted[end].module);
             most = num > most ? num : most;
         }
@@ -63,9 +61,7 @@ struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
     static const char *const what = "places around the axis";
     struct lr_angles *angles = lr_alloc(1, sizeof(*angles), what, log);
     struct azimuth *sorted = lr_alloc(scanner->num_modules, sizeof(*sorted), what, log);
-    if (angles != NULL) {
-        angles->modules = lr_alloc(scanner->num_modules, sizeof(*angles->modules), what, log);
-    }
+    if (angles != NULL) angles->modules = lr_alloc(scanner->num_modules, sizeof(*angles->modules), what, log);
     if (angles == NULL || sorted == NULL || angles->modules == NULL) {
         free(sorted);
         lr_angles_destroy(angles);
@@ -100,9 +96,7 @@ int lr_lors_num_angles(const lr_lors *lors)
 int lr_lors_angle(const lr_lors *lors, int64_t lor)
 {
     struct lr_place place = {.lors = lors};
-    if (lors->angles == NULL || lor < 0 || lor >= lors->count) {
-        return -1;
-    }
+    if (lors->angles == NULL || lor < 0 || lor >= lors->count) return -1;
     lr_place_seek(&place, lor);
     const int32_t *pair = lors->pairs[place.pair];
     const struct lr_module_places *modules = lors->angles->modules;

@@ -41,9 +41,8 @@ static void fill_factors(void *user, int64_t begin, int64_t end, int worker)
         lr_place_seek(&place, lr_span_lor(loop->span, k));
         loop->values[k] = 0.0f;
         if (lr_place_in_coincidence(&place)) {
-            loop->values[k] =
-                (float)exp(-lr_mu_lines_integral(&self->mu, self->faces[place.first_i + place.a],
-                                                 self->faces[place.first_j + place.b]));
+            loop->values[k] = (float)exp(-lr_mu_lines_integral(&self->mu, self->faces[place.first_i + place.a],
+                                                               self->faces[place.first_j + place.b]));
         }
     }
 }
@@ -51,9 +50,7 @@ static void fill_factors(void *user, int64_t begin, int64_t end, int worker)
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const lr_attenuation *self = user;
-    if (!lr_span_fits(self->lors, span)) {
-        return LR_USAGE;
-    }
+    if (!lr_span_fits(self->lors, span)) return LR_USAGE;
     struct loop loop = {self, span, values};
     lr_parallel_for(self->threads, span->count, SHARE, fill_factors, &loop);
     return LR_OK;
@@ -88,14 +85,9 @@ static lr_status prepare(lr_attenuation *self, const lr_attenuation_params *para
 {
     const lr_scanner *scanner = params->lors->scanner;
     LR_TRY(lr_mu_lines_init(&self->mu, params->mu, params->log));
-    self->faces =
-        lr_alloc(scanner->num_crystals, sizeof(*self->faces), "the crystals' faces", params->log);
-    if (self->faces == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        place_faces(self, m);
-    }
+    self->faces = lr_alloc(scanner->num_crystals, sizeof(*self->faces), "the crystals' faces", params->log);
+    if (self->faces == NULL) return LR_FAILED;
+    for (int m = 0; m < scanner->num_modules; m++) place_faces(self, m);
     return LR_OK;
 }
 
@@ -108,9 +100,7 @@ lr_attenuation *lr_attenuation_create(const lr_attenuation_params *params)
         return NULL;
     }
     lr_attenuation *self = lr_alloc(1, sizeof(*self), "attenuation factors", params->log);
-    if (self == NULL) {
-        return NULL;
-    }
+    if (self == NULL) return NULL;
     self->lors = params->lors;
     self->threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (prepare(self, params) != LR_OK) {

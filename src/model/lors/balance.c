@@ -37,8 +37,7 @@ struct dealing {
 };
 
 /* The crystal of another module than `from` that a line out of a crystal of that one meets first; -1: none. */
-static int meet(const struct dealing *dealing, int from, const double origin[3],
-                const double way[3])
+static int meet(const struct dealing *dealing, int from, const double origin[3], const double way[3])
 {
     const lr_scanner *scanner = dealing->lors->scanner;
     double nearest = INFINITY;
@@ -51,14 +50,10 @@ static int meet(const struct dealing *dealing, int from, const double origin[3],
         vec_sub(centre, origin, away);
         const double slope = vec_dot(module->normal, way);
         const double t = vec_dot(module->normal, away) / slope;
-        if (m == from || !(slope < 0.0) || !(t > 0.0 && t < nearest)) {
-            continue;
-        }
+        if (m == from || !(slope < 0.0) || !(t > 0.0 && t < nearest)) continue;
         vec_add_scaled(away, -t, way, hit); /* from there to the centre */
-        const double p =
-            floor(0.5 * module->crystals[0] - vec_dot(module->u, hit) / module->pitch_mm[0]);
-        const double q =
-            floor(0.5 * module->crystals[1] - vec_dot(module->v, hit) / module->pitch_mm[1]);
+        const double p = floor(0.5 * module->crystals[0] - vec_dot(module->u, hit) / module->pitch_mm[0]);
+        const double q = floor(0.5 * module->crystals[1] - vec_dot(module->v, hit) / module->pitch_mm[1]);
         if (p >= 0 && p < module->crystals[0] && q >= 0 && q < module->crystals[1]) {
             nearest = t;
             met = scanner->first_crystal[m] + (int)q * module->crystals[0] + (int)p;
@@ -71,8 +66,8 @@ static void add_line(struct dealing *dealing, int64_t lor, double direction)
 {
     const lr_lor at = lr_lors_describe(dealing->lors, lor);
     const int64_t pair = lr_lors_pair(dealing->lors, at.module_i, at.module_j);
-    const int k = dealing->group_of[pair] * dealing->interleave +
-                  lr_lors_angle(dealing->lors, lor) % dealing->interleave;
+    const int k =
+        dealing->group_of[pair] * dealing->interleave + lr_lors_angle(dealing->lors, lor) % dealing->interleave;
     for (int wave = 0; wave < WAVES; wave++) {
         dealing->sums[k][wave][0] += cos(2 * wave * direction);
         dealing->sums[k][wave][1] += sin(2 * wave * direction);
@@ -104,26 +99,20 @@ static void look_from(struct dealing *dealing, const double point[3])
     for (int k = 0; k < dealing->num_level; k++) {
         const int m = dealing->level[k];
         const lr_module *module = &scanner->modules[m];
-        const bool is_v =
-            lors->angles->modules[m].is_v; /* whose axis along the scanner's is u then */
+        const bool is_v = lors->angles->modules[m].is_v; /* whose axis along the scanner's is u then */
         const double *along = is_v ? module->u : module->v, half = 0.5 * module->crystals[!is_v];
-        const double level =
-            (point[2] - module->centre_mm[2]) / (along[2] * module->pitch_mm[!is_v]);
-        if (!(fabs(level) < half)) {
-            continue;
-        }
+        const double level = (point[2] - module->centre_mm[2]) / (along[2] * module->pitch_mm[!is_v]);
+        if (!(fabs(level) < half)) continue;
         const int row = (int)(level + half);
         for (int n = 0; n < module->crystals[is_v]; n++) {
-            const int crystal = scanner->first_crystal[m] + (is_v ? n * module->crystals[0] + row
-                                                                  : row * module->crystals[0] + n);
+            const int crystal =
+                scanner->first_crystal[m] + (is_v ? n * module->crystals[0] + row : row * module->crystals[0] + n);
             double origin[3], way[3];
             lr_scanner_hit_centre(scanner, crystal, origin);
             vec_sub(point, origin, way);
             const int other = meet(dealing, m, origin, way);
             const int64_t lor = other >= 0 ? lr_lors_number(lors, crystal, other) : -1;
-            if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) {
-                add_line(dealing, lor, atan2(way[1], way[0]));
-            }
+            if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) add_line(dealing, lor, atan2(way[1], way[0]));
         }
     }
 }
@@ -133,14 +122,11 @@ static void compare(struct dealing *dealing)
     double all[WAVES][2] = {{0.0}};
     for (int k = 0; k < dealing->subsets; k++) {
         dealing->lines[k] += dealing->sums[k][0][0];
-        for (int n = 0; n < 2 * WAVES; n++) {
-            all[n / 2][n % 2] += dealing->sums[k][n / 2][n % 2];
-        }
+        for (int n = 0; n < 2 * WAVES; n++) all[n / 2][n % 2] += dealing->sums[k][n / 2][n % 2];
     }
     for (int k = 0; all[0][0] > 0.0 && k < dealing->subsets; k++) {
         for (int n = 0; n < 2 * WAVES; n++) {
-            const double away =
-                dealing->subsets * dealing->sums[k][n / 2][n % 2] - all[n / 2][n % 2];
+            const double away = dealing->subsets * dealing->sums[k][n / 2][n % 2] - all[n / 2][n % 2];
             dealing->squares[n / 2] += away * away / (all[0][0] * all[0][0]) / dealing->subsets;
             dealing->sums[k][n / 2][n % 2] = 0.0;
         }
@@ -162,9 +148,7 @@ static double measure(struct dealing *dealing)
         const int64_t lor = (int64_t)(lor_share * (double)lors->count);
         int32_t crystals[2];
         double point[3], other[3], way[3];
-        if (!lr_lors_in_coincidence(lors, lor)) {
-            continue;
-        }
+        if (!lr_lors_in_coincidence(lors, lor)) continue;
         lr_lors_crystals(lors, lor, crystals);
         lr_scanner_hit_centre(lors->scanner, crystals[0], point);
         lr_scanner_hit_centre(lors->scanner, crystals[1], other);
@@ -173,12 +157,9 @@ static double measure(struct dealing *dealing)
         look_from(dealing, point);
         compare(dealing);
     }
-    for (int wave = 0; wave < WAVES; wave++) {
+    for (int wave = 0; wave < WAVES; wave++)
         worst = fmax(worst, sqrt(dealing->squares[wave] / fmax(dealing->num_points, 1.0)));
-    }
-    for (int k = 0; k < dealing->subsets; k++) {
-        worst = dealing->lines[k] > 0.0 ? worst : INFINITY;
-    }
+    for (int k = 0; k < dealing->subsets; k++) worst = dealing->lines[k] > 0.0 ? worst : INFINITY;
     return worst;
 }
 
@@ -198,8 +179,7 @@ static lr_status init_dealing(struct dealing *dealing, const lr_log *log)
     dealing->sums = lr_alloc(dealing->subsets, sizeof(*dealing->sums), what, log);
     dealing->lines = lr_alloc(dealing->subsets, sizeof(*dealing->lines), what, log);
     dealing->level = lr_alloc(lors->scanner->num_modules, sizeof(*dealing->level), what, log);
-    return dealing->group_of != NULL && dealing->sums != NULL && dealing->lines != NULL &&
-                   dealing->level != NULL
+    return dealing->group_of != NULL && dealing->sums != NULL && dealing->lines != NULL && dealing->level != NULL
                ? LR_OK
                : LR_FAILED;
 }
@@ -211,12 +191,9 @@ static lr_status find_interleave(struct dealing *dealing, int *best, const lr_lo
     const int subsets = dealing->subsets, angles = lr_lors_num_angles(lors);
     double whole = INFINITY, least = INFINITY;
     *best = 0;
-    for (int interleave = 1; interleave <= subsets && interleave <= angles && least > EVEN_ENOUGH;
-         interleave++) {
+    for (int interleave = 1; interleave <= subsets && interleave <= angles && least > EVEN_ENOUGH; interleave++) {
         const int groups = subsets / interleave;
-        if (subsets % interleave != 0 || groups > lors->num_pairs) {
-            continue;
-        }
+        if (subsets % interleave != 0 || groups > lors->num_pairs) continue;
         LR_TRY(lr_osem_subsets(lors, groups, dealing->group_of, log));
         dealing->interleave = interleave;
         const double found = measure(dealing);
@@ -225,14 +202,12 @@ static lr_status find_interleave(struct dealing *dealing, int *best, const lr_lo
         least = fmin(found, least);
     }
     if (*best == 1) {
-        lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g",
-                subsets, least);
+        lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g", subsets, least);
     } else if (*best > 1) {
-        lr_info(
-            log,
-            "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, "
-            "and would see those of whole pairs by %.2g",
-            subsets, *best, least, whole);
+        lr_info(log,
+                "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, "
+                "and would see those of whole pairs by %.2g",
+                subsets, *best, least, whole);
     }
     return LR_OK;
 }
@@ -240,19 +215,16 @@ static lr_status find_interleave(struct dealing *dealing, int *best, const lr_lo
 lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log)
 {
     *interleave = 1;
-    if (lors->scanner == NULL || subsets <= 1) {
-        return LR_OK;
-    }
+    if (lors->scanner == NULL || subsets <= 1) return LR_OK;
     struct dealing dealing = {.lors = lors, .subsets = subsets};
     lr_status status = init_dealing(&dealing, log);
     status = status == LR_OK ? find_interleave(&dealing, interleave, log) : status;
     finish_dealing(&dealing);
     if (status == LR_OK && *interleave == 0) {
-        return lr_error(
-            log, LR_USAGE,
-            "%d subsets: some would have no LOR, of %lld pairs of modules at %d angles; "
-            "take fewer",
-            subsets, (long long)lors->num_pairs, lr_lors_num_angles(lors));
+        return lr_error(log, LR_USAGE,
+                        "%d subsets: some would have no LOR, of %lld pairs of modules at %d angles; "
+                        "take fewer",
+                        subsets, (long long)lors->num_pairs, lr_lors_num_angles(lors));
     }
     return status;
 }

@@ -53,9 +53,7 @@ static double distance2(const lr_scanner *scanner, int module, const double poin
 {
     double centre_mm[3], sum = 0.0;
     lr_scanner_detection_centre(scanner, module, centre_mm);
-    for (int k = 0; k < 3; k++) {
-        sum += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
-    }
+    for (int k = 0; k < 3; k++) sum += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
     return sum;
 }
 

@@ -22,8 +22,7 @@ struct lr_elements {
 void lr_elements_finish(struct lr_elements *elements);
 
 /* errors, of all below: LR_FAILED, out of memory, logged. */
-lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value,
-                          const lr_log *log);
+lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value, const lr_log *log);
 
 /* Sorts by LOR, 0 <= lor < num_lors, and adds up repeats in the order they were added. */
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
@@ -32,8 +31,8 @@ lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, cons
 int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
 
 /* Replaces the list by `scale` times another one, without its zeros. */
-lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from,
-                             double scale, const lr_log *log);
+lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from, double scale,
+                             const lr_log *log);
 
 /* Rows on their way to a sink. Set sink and log, zero the rest. */
 struct lr_row_delivery {
@@ -43,7 +42,6 @@ struct lr_row_delivery {
 };
 
 /* Hands one merged row to the sink. errors: LR_FAILED, out of memory, or what the sink says. */
-lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row,
-                         const struct lr_elements *elements);
+lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row, const struct lr_elements *elements);
 
 #endif

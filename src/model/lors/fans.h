@@ -13,7 +13,6 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair);
 
 /* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals].
  * Same bits whatever the number of threads. errors: LR_FAILED, no memory, logged. */
-lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads,
-                          const lr_log *log);
+lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads, const lr_log *log);
 
 #endif

@@ -27,30 +27,24 @@ static lr_status check_axis(const lr_grid *grid, int axis, const lr_log *log)
 {
     const char name = "xyz"[axis];
     if (grid->size[axis] < 1) {
-        return lr_error(log, LR_BAD_INPUT, "the grid has %d voxels along %c: it needs at least 1",
-                        grid->size[axis], name);
+        return lr_error(log, LR_BAD_INPUT, "the grid has %d voxels along %c: it needs at least 1", grid->size[axis],
+                        name);
     }
     if (!isfinite(grid->voxel_mm[axis]) || grid->voxel_mm[axis] <= 0.0) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the grid's voxels are %.6g mm long along %c: this must be positive",
+        return lr_error(log, LR_BAD_INPUT, "the grid's voxels are %.6g mm long along %c: this must be positive",
                         grid->voxel_mm[axis], name);
     }
-    if (!isfinite(grid->origin_mm[axis])) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the %c coordinate of the grid's origin is not a finite number", name);
-    }
+    if (!isfinite(grid->origin_mm[axis]))
+        return lr_error(log, LR_BAD_INPUT, "the %c coordinate of the grid's origin is not a finite number", name);
     return LR_OK;
 }
 
 lr_status lr_grid_check(const lr_grid *grid, const lr_log *log)
 {
-    for (int axis = 0; axis < 3; axis++) {
-        LR_TRY(check_axis(grid, axis, log));
-    }
+    for (int axis = 0; axis < 3; axis++) LR_TRY(check_axis(grid, axis, log));
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
     if (slice > max_voxels / grid->size[2]) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the grid of %d x %d x %d has more than 2147483648 voxels: reduce its size",
+        return lr_error(log, LR_BAD_INPUT, "the grid of %d x %d x %d has more than 2147483648 voxels: reduce its size",
                         grid->size[0], grid->size[1], grid->size[2]);
     }
     return LR_OK;
@@ -74,28 +68,21 @@ void lr_grid_voxel_centre(const lr_grid *grid, int64_t row, double centre_mm[3])
 {
     int index[3];
     split_row(grid, row, index);
-    for (int k = 0; k < 3; k++) {
-        centre_mm[k] = grid->origin_mm[k] + index[k] * grid->voxel_mm[k];
-    }
+    for (int k = 0; k < 3; k++) centre_mm[k] = grid->origin_mm[k] + index[k] * grid->voxel_mm[k];
 }
 
 void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double point_mm[3])
 {
     const int *num = sample->num;
-    const int part[3] = {sample->index % num[0], sample->index / num[0] % num[1],
-                         sample->index / num[0] / num[1]};
+    const int part[3] = {sample->index % num[0], sample->index / num[0] % num[1], sample->index / num[0] / num[1]};
     lr_grid_voxel_centre(grid, sample->row, point_mm);
-    for (int k = 0; k < 3; k++) {
-        point_mm[k] += ((part[k] + 0.5) / num[k] - 0.5) * grid->voxel_mm[k];
-    }
+    for (int k = 0; k < 3; k++) point_mm[k] += ((part[k] + 0.5) / num[k] - 0.5) * grid->voxel_mm[k];
 }
 
 /* Whether a split is better than the best so far: smaller spacing, else more along z, else y. */
 static bool is_better(double spacing, const int split[3], double best_spacing, const int best[3])
 {
-    if (fabs(spacing - best_spacing) > TIE * fmax(spacing, best_spacing)) {
-        return spacing < best_spacing;
-    }
+    if (fabs(spacing - best_spacing) > TIE * fmax(spacing, best_spacing)) return spacing < best_spacing;
     return split[2] != best[2] ? split[2] > best[2] : split[1] > best[1];
 }
 
@@ -106,18 +93,13 @@ void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3])
     samples[1] = samples[2] = 1;
     for (int c = 1; c <= count; c++) {
         for (int b = 1; count % c == 0 && b <= count / c; b++) {
-            if (count / c % b != 0) {
-                continue;
-            }
+            if (count / c % b != 0) continue;
             const int split[3] = {count / c / b, b, c};
             const double spacing =
-                fmax(grid->voxel_mm[0] / split[0],
-                     fmax(grid->voxel_mm[1] / split[1], grid->voxel_mm[2] / split[2]));
+                fmax(grid->voxel_mm[0] / split[0], fmax(grid->voxel_mm[1] / split[1], grid->voxel_mm[2] / split[2]));
             if (best_spacing == HUGE_VAL || is_better(spacing, split, best_spacing, samples)) {
                 best_spacing = spacing;
-                for (int k = 0; k < 3; k++) {
-                    samples[k] = split[k];
-                }
+                for (int k = 0; k < 3; k++) samples[k] = split[k];
             }
         }
     }
@@ -125,13 +107,9 @@ void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3])
 
 lr_image *lr_image_create(const lr_grid *grid, const lr_log *log)
 {
-    if (lr_grid_check(grid, log) != LR_OK) {
-        return NULL;
-    }
+    if (lr_grid_check(grid, log) != LR_OK) return NULL;
     lr_image *image = lr_alloc(1, sizeof(*image), "an image", log);
-    if (image == NULL) {
-        return NULL;
-    }
+    if (image == NULL) return NULL;
     image->grid = *grid;
     image->values = lr_alloc(lr_grid_num_voxels(grid), sizeof(*image->values), "an image", log);
     if (image->values == NULL) {

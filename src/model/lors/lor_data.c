@@ -10,9 +10,7 @@
 static lr_lor_data *create(int64_t count, bool sparse, const lr_log *log)
 {
     lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", log);
-    if (data == NULL) {
-        return NULL;
-    }
+    if (data == NULL) return NULL;
     data->count = count;
     data->values = lr_alloc(count, sizeof(*data->values), "LOR data", log);
     data->index = sparse ? lr_alloc(count, sizeof(*data->index), "LOR data", log) : NULL;
@@ -38,11 +36,8 @@ static int compare_lors(const void *a, const void *b)
 static int64_t sort_events(const int64_t *events, int64_t num_events, int64_t *sorted)
 {
     int64_t kept = 0;
-    for (int64_t k = 0; k < num_events; k++) {
-        if (events[k] >= 0) {
-            sorted[kept++] = events[k];
-        }
-    }
+    for (int64_t k = 0; k < num_events; k++)
+        if (events[k] >= 0) sorted[kept++] = events[k];
     qsort(sorted, (size_t)kept, sizeof(*sorted), compare_lors);
     return kept;
 }
@@ -50,9 +45,7 @@ static int64_t sort_events(const int64_t *events, int64_t num_events, int64_t *s
 static int64_t count_different(const int64_t *sorted, int64_t count)
 {
     int64_t different = 0;
-    for (int64_t k = 0; k < count; k++) {
-        different += k == 0 || sorted[k] != sorted[k - 1];
-    }
+    for (int64_t k = 0; k < count; k++) different += k == 0 || sorted[k] != sorted[k - 1];
     return different;
 }
 
@@ -71,14 +64,10 @@ static void fill_counts(const int64_t *sorted, int64_t count, lr_lor_data *data)
 lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr_log *log)
 {
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
-    if (sorted == NULL) {
-        return NULL;
-    }
+    if (sorted == NULL) return NULL;
     const int64_t kept = sort_events(events, num_events, sorted);
     lr_lor_data *data = create(count_different(sorted, kept), true, log);
-    if (data != NULL) {
-        fill_counts(sorted, kept, data);
-    }
+    if (data != NULL) fill_counts(sorted, kept, data);
     free(sorted);
     return data;
 }
@@ -86,28 +75,22 @@ lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr
 lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors, const lr_log *log)
 {
     const int64_t last = data->count > 0 ? data->count - 1 : 0;
-    if (data->index == NULL
-            ? data->count != lors->count
-            : data->count > 0 && (data->index[0] < 0 || data->index[last] >= lors->count)) {
+    if (data->index == NULL ? data->count != lors->count
+                            : data->count > 0 && (data->index[0] < 0 || data->index[last] >= lors->count)) {
         lr_log_write(log, LR_LOG_ERROR, LR_USAGE,
                      "LOR data of another scanner: %lld values, the last for LOR %lld, but %s has "
                      "%lld LORs",
-                     (long long)data->count,
-                     (long long)(data->index && data->count > 0 ? data->index[last] : last),
+                     (long long)data->count, (long long)(data->index && data->count > 0 ? data->index[last] : last),
                      lors->scanner->name, (long long)lors->count);
         return NULL;
     }
     lr_lor_data *dense = lr_lor_data_create(lors, log);
-    if (dense == NULL) {
-        return NULL;
-    }
+    if (dense == NULL) return NULL;
     if (data->index == NULL) {
         memcpy(dense->values, data->values, (size_t)data->count * sizeof(*data->values));
         return dense;
     }
-    for (int64_t k = 0; k < data->count; k++) {
-        dense->values[data->index[k]] = data->values[k];
-    }
+    for (int64_t k = 0; k < data->count; k++) dense->values[data->index[k]] = data->values[k];
     return dense;
 }
 

@@ -41,22 +41,13 @@ static lr_status make_room(struct pair_list *list)
 {
     const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
     int64_t room = 2 * list->max_pairs + 64;
-    if (room > most) {
-        room = most;
-    }
-    if (room <= list->max_pairs) {
-        return refuse_memory(list);
-    }
+    if (room > most) room = most;
+    if (room <= list->max_pairs) return refuse_memory(list);
     void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
-    if (pairs == NULL) {
-        return LR_FAILED;
-    }
+    if (pairs == NULL) return LR_FAILED;
     list->pairs = pairs;
-    void *offsets =
-        lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
-    if (offsets == NULL) {
-        return LR_FAILED;
-    }
+    void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
+    if (offsets == NULL) return LR_FAILED;
     list->offsets = offsets;
     list->max_pairs = room;
     return LR_OK;
@@ -71,12 +62,9 @@ static lr_status append(struct pair_list *list, int i, int j)
                         list->scanner->name, INT32_MAX);
     }
     const int64_t k = list->num_pairs;
-    const int64_t end =
-        list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
+    const int64_t end = list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
     if (list->first_pair != NULL) {
-        if (k == list->max_pairs) {
-            LR_TRY(make_room(list));
-        }
+        if (k == list->max_pairs) LR_TRY(make_room(list));
         list->pairs[k][0] = i;
         list->pairs[k][1] = j;
         list->offsets[k] = list->num_lors;
@@ -93,9 +81,7 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
     const int num_modules = list->scanner->num_modules;
     int64_t work = WORK_BETWEEN_REPORTS;
     for (int i = 0; i < num_modules; i++) {
-        if (list->first_pair != NULL) {
-            list->first_pair[i] = (int32_t)list->num_pairs;
-        }
+        if (list->first_pair != NULL) list->first_pair[i] = (int32_t)list->num_pairs;
         for (int j = i + 1; j < num_modules; j++) {
             bool any = false;
             work += crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
@@ -104,14 +90,10 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
                 work = 0;
             }
             LR_TRY(lr_mask_builder_add(builder, i, j, &any));
-            if (any) {
-                LR_TRY(append(list, i, j));
-            }
+            if (any) LR_TRY(append(list, i, j));
         }
     }
-    if (list->first_pair != NULL) {
-        list->first_pair[num_modules] = (int32_t)list->num_pairs;
-    }
+    if (list->first_pair != NULL) list->first_pair[num_modules] = (int32_t)list->num_pairs;
     if (list->num_pairs == 0) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: no two crystals are in coincidence: widen the field of view or the "
@@ -121,14 +103,11 @@ static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *buil
     return LR_OK;
 }
 
-lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress, lr_lors_size *size,
-                        const lr_log *log)
+lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress, lr_lors_size *size, const lr_log *log)
 {
     struct pair_list list = {.scanner = scanner, .progress = progress, .log = log};
     struct lr_mask_builder *builder = lr_mask_builder_create(scanner, LR_MASKS_COUNTED, log);
-    if (builder == NULL) {
-        return LR_FAILED;
-    }
+    if (builder == NULL) return LR_FAILED;
     const lr_status status = list_pairs(&list, builder);
     lr_mask_builder_destroy(builder);
     *size = (lr_lors_size){list.num_pairs, list.num_lors};
@@ -147,27 +126,19 @@ lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log)
     return lr_lors_create_watched(scanner, NULL, log);
 }
 
-lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress,
-                                const lr_log *log)
+lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress, const lr_log *log)
 {
     struct pair_list list = {.scanner = scanner, .progress = progress, .log = log};
     lr_lors *lors = lr_alloc(1, sizeof(*lors), "the list of LORs", log);
-    struct lr_mask_builder *builder =
-        lors ? lr_mask_builder_create(scanner, LR_MASKS_KEPT, log) : NULL;
-    list.first_pair = lr_alloc((int64_t)scanner->num_modules + 1, sizeof(*list.first_pair),
-                               "module pairs", builder != NULL ? log : NULL);
-    if (builder == NULL || list.first_pair == NULL) {
-        goto fail;
-    }
-    if (list_pairs(&list, builder) != LR_OK) {
-        goto fail;
-    }
+    struct lr_mask_builder *builder = lors ? lr_mask_builder_create(scanner, LR_MASKS_KEPT, log) : NULL;
+    list.first_pair = lr_alloc((int64_t)scanner->num_modules + 1, sizeof(*list.first_pair), "module pairs",
+                               builder != NULL ? log : NULL);
+    if (builder == NULL || list.first_pair == NULL) goto fail;
+    if (list_pairs(&list, builder) != LR_OK) goto fail;
     lors->masks = lr_mask_builder_finish(builder);
     builder = NULL;
     lors->angles = lors->masks != NULL ? lr_angles_create(scanner, log) : NULL;
-    if (lors->angles == NULL) {
-        goto fail;
-    }
+    if (lors->angles == NULL) goto fail;
     lors->scanner = scanner;
     lors->num_pairs = list.num_pairs;
     lors->pairs = (const int32_t(*)[2])list.pairs;
@@ -178,18 +149,14 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
 fail:
     lr_mask_builder_destroy(builder);
     free_list(&list);
-    if (lors != NULL) {
-        lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
-    }
+    if (lors != NULL) lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
     free(lors);
     return NULL;
 }
 
 void lr_lors_destroy(lr_lors *lors)
 {
-    if (lors == NULL) {
-        return;
-    }
+    if (lors == NULL) return;
     free((void *)lors->pairs);
     free((void *)lors->offsets);
     free((void *)lors->first_pair);
@@ -203,21 +170,16 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     const int i = module_a < module_b ? module_a : module_b;
     const int j = module_a < module_b ? module_b : module_a;
     int64_t low = lors->first_pair[i], high = lors->first_pair[i + 1];
-    if (low == high || j < lors->pairs[low][1] || j > lors->pairs[high - 1][1]) {
-        return -1;
-    }
+    if (low == high || j < lors->pairs[low][1] || j > lors->pairs[high - 1][1]) return -1;
     /* Modules in coincidence with one are mostly numbered without gaps. */
     const int64_t guess = low + (j - lors->pairs[low][1]);
-    if (guess < high && lors->pairs[guess][1] == j) {
-        return guess;
-    }
+    if (guess < high && lors->pairs[guess][1] == j) return guess;
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        if (lors->pairs[middle][1] <= j) {
+        if (lors->pairs[middle][1] <= j)
             low = middle;
-        } else {
+        else
             high = middle;
-        }
     }
     return lors->pairs[low][1] == j ? low : -1;
 }
@@ -238,11 +200,8 @@ static int64_t pair_of_crystals(const lr_lors *lors, const int32_t crystals[2], 
     const bool ascend = crystals[0] < crystals[1];
     ordered[0] = crystals[ascend ? 0 : 1];
     ordered[1] = crystals[ascend ? 1 : 0];
-    if (scanner == NULL || ordered[0] < 0 || ordered[1] >= scanner->num_crystals) {
-        return -1;
-    }
-    return lr_lors_pair(lors, lr_scanner_module_of(scanner, ordered[0]),
-                        lr_scanner_module_of(scanner, ordered[1]));
+    if (scanner == NULL || ordered[0] < 0 || ordered[1] >= scanner->num_crystals) return -1;
+    return lr_lors_pair(lors, lr_scanner_module_of(scanner, ordered[0]), lr_scanner_module_of(scanner, ordered[1]));
 }
 
 int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
@@ -260,15 +219,13 @@ static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
     const int64_t crystals_j = crystals_of(lors->scanner, j);
     const int a = (int)((lor - lors->offsets[pair]) / crystals_j);
     const int b = (int)((lor - lors->offsets[pair]) % crystals_j);
-    return (lr_lor){
-        .module_i = i, .p = a % nu_i, .q = a / nu_i, .module_j = j, .r = b % nu_j, .s = b / nu_j};
+    return (lr_lor){.module_i = i, .p = a % nu_i, .q = a / nu_i, .module_j = j, .r = b % nu_j, .s = b / nu_j};
 }
 
 lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor)
 {
     const int64_t pair = lr_place_pair(lors, lor);
-    return lors->scanner != NULL ? describe(lors, pair, lor)
-                                 : (lr_lor){(int)pair, -1, -1, -1, -1, -1};
+    return lors->scanner != NULL ? describe(lors, pair, lor) : (lr_lor){(int)pair, -1, -1, -1, -1, -1};
 }
 
 void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2])
@@ -284,22 +241,16 @@ int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2])
 {
     int ordered[2];
     const int64_t pair = pair_of_crystals(lors, crystals, ordered);
-    if (pair < 0) {
-        return -1;
-    }
+    if (pair < 0) return -1;
     const int64_t lor = number_in_pair(lors, pair, ordered[0], ordered[1]);
-    if (lors->masks->pairs[pair].kind == LR_MASK_ALL) {
-        return lor;
-    }
+    if (lors->masks->pairs[pair].kind == LR_MASK_ALL) return lor;
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s) ? lor : -1;
 }
 
 bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
 {
-    if (lor < 0 || lor >= lors->count || lors->scanner == NULL) {
-        return lor >= 0 && lor < lors->count;
-    }
+    if (lor < 0 || lor >= lors->count || lors->scanner == NULL) return lor >= 0 && lor < lors->count;
     const int64_t pair = lr_place_pair(lors, lor);
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s);

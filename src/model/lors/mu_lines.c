@@ -38,8 +38,7 @@ struct flat_axis {
 static struct flat_axis flat_axis(const struct lr_mu_lines *self, const struct line *line, int axis)
 {
     const double along = line->along[axis];
-    return (struct flat_axis){line->from[axis], along, along != 0.0 ? 1.0 / along : 0.0,
-                              self->stride[axis]};
+    return (struct flat_axis){line->from[axis], along, along != 0.0 ? 1.0 / along : 0.0, self->stride[axis]};
 }
 
 /* Where the line passes from cell `from` to its neighbour `to`, within t[0] .. t[1]; t[1] when they
@@ -55,8 +54,7 @@ static inline double crossing(const struct flat_axis *axis, int from, int to, co
 /* Sum of mu dt over t[0] .. t[1] inside the box, along an axis that rises and is the steepest.
  * Cells count from 1 in the box, 0 and size + 1 being its border, so that rounding at the box's
  * faces meets zeros. */
-static double sum_slabs(const struct lr_mu_lines *self, const struct line *line, int steepest,
-                        const double range[2])
+static double sum_slabs(const struct lr_mu_lines *self, const struct line *line, int steepest, const double range[2])
 {
     const struct flat_axis y = flat_axis(self, line, (steepest + 1) % 3);
     const struct flat_axis z = flat_axis(self, line, (steepest + 2) % 3);
@@ -81,8 +79,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;
         const double t1 = y_first ? ty : tz, t2 = y_first ? tz : ty;
-        const int64_t middle =
-            y_first ? y1 * y.stride + z0 * z.stride : y0 * y.stride + z1 * z.stride;
+        const int64_t middle = y_first ? y1 * y.stride + z0 * z.stride : y0 * y.stride + z1 * z.stride;
         sum += slab[y0 * y.stride + z0 * z.stride] * (t1 - t[0]) + slab[middle] * (t2 - t1) +
                slab[y1 * y.stride + z1 * z.stride] * (t[1] - t2);
         t[0] = t[1];
@@ -99,9 +96,7 @@ static bool clip(const struct lr_mu_lines *self, const struct line *line, double
     range[1] = 1.0;
     for (int k = 0; k < 3; k++) {
         if (line->along[k] == 0.0) {
-            if (line->from[k] < 0.0 || line->from[k] >= self->size[k]) {
-                return false;
-            }
+            if (line->from[k] < 0.0 || line->from[k] >= self->size[k]) return false;
             continue;
         }
         const double a = -line->from[k] / line->along[k];
@@ -116,16 +111,10 @@ static bool clip(const struct lr_mu_lines *self, const struct line *line, double
 static double sum_clear(const struct lr_mu_lines *self, const struct line *line)
 {
     double range[2];
-    if (!clip(self, line, range)) {
-        return 0.0;
-    }
+    if (!clip(self, line, range)) return 0.0;
     int steepest = 0;
-    for (int k = 1; k < 3; k++) {
-        steepest = fabs(line->along[k]) > fabs(line->along[steepest]) ? k : steepest;
-    }
-    if (line->along[steepest] > 0.0) {
-        return sum_slabs(self, line, steepest, range);
-    }
+    for (int k = 1; k < 3; k++) steepest = fabs(line->along[k]) > fabs(line->along[steepest]) ? k : steepest;
+    if (line->along[steepest] > 0.0) return sum_slabs(self, line, steepest, range);
     struct line reversed;
     const double reversed_range[2] = {1.0 - range[1], 1.0 - range[0]};
     for (int k = 0; k < 3; k++) {
@@ -137,8 +126,7 @@ static double sum_clear(const struct lr_mu_lines *self, const struct line *line)
 
 static bool lies_in_face(const struct line *line, int axis)
 {
-    return fabs(line->along[axis]) <= IN_FACE &&
-           fabs(line->from[axis] - nearbyint(line->from[axis])) <= IN_FACE;
+    return fabs(line->along[axis]) <= IN_FACE && fabs(line->from[axis] - nearbyint(line->from[axis])) <= IN_FACE;
 }
 
 /* A line in the face between two voxels takes the mean of both. */
@@ -147,9 +135,7 @@ static double sum_line(const struct lr_mu_lines *self, const struct line *line)
     struct line lines[4] = {*line};
     int count = 1;
     for (int k = 0; k < 3; k++) {
-        if (!lies_in_face(line, k) || count > 2) {
-            continue;
-        }
+        if (!lies_in_face(line, k) || count > 2) continue;
         for (int n = 0; n < count; n++) {
             const double face = nearbyint(line->from[k]);
             lines[count + n] = lines[n];
@@ -160,14 +146,11 @@ static double sum_line(const struct lr_mu_lines *self, const struct line *line)
         count *= 2;
     }
     double sum = 0.0;
-    for (int n = 0; n < count; n++) {
-        sum += sum_clear(self, &lines[n]);
-    }
+    for (int n = 0; n < count; n++) sum += sum_clear(self, &lines[n]);
     return sum / count;
 }
 
-double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3],
-                            const double to[3])
+double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3], const double to[3])
 {
     struct line line;
     double length2 = 0.0;
@@ -219,8 +202,8 @@ static void find_box(const lr_image *mu, int64_t low[3], int64_t high[3])
     }
 }
 
-static lr_status copy_box(struct lr_mu_lines *self, const lr_image *mu, const int64_t low[3],
-                          const int64_t high[3], const lr_log *log)
+static lr_status copy_box(struct lr_mu_lines *self, const lr_image *mu, const int64_t low[3], const int64_t high[3],
+                          const lr_log *log)
 {
     int64_t count = 1;
     for (int k = 0; k < 3; k++) {
@@ -232,18 +215,13 @@ static lr_status copy_box(struct lr_mu_lines *self, const lr_image *mu, const in
         count *= high[k] - low[k] + 2;
     }
     self->values = lr_alloc(count, sizeof(*self->values), "the mu-map", log);
-    if (self->values == NULL) {
-        return LR_FAILED;
-    }
+    if (self->values == NULL) return LR_FAILED;
     const int *size = mu->grid.size;
     for (int64_t z = low[2]; z < high[2]; z++) {
         for (int64_t y = low[1]; y < high[1]; y++) {
-            float *row = self->values + (y - low[1] + 1) * self->stride[1] +
-                         (z - low[2] + 1) * self->stride[2] + 1;
+            float *row = self->values + (y - low[1] + 1) * self->stride[1] + (z - low[2] + 1) * self->stride[2] + 1;
             const float *from = mu->values + low[0] + size[0] * (y + size[1] * z);
-            for (int64_t x = 0; x < high[0] - low[0]; x++) {
-                row[x] = from[x];
-            }
+            for (int64_t x = 0; x < high[0] - low[0]; x++) row[x] = from[x];
         }
     }
     return LR_OK;
@@ -266,7 +244,6 @@ void lr_mu_lines_finish(struct lr_mu_lines *self)
 
 void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3], double place[3])
 {
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 3; k++)
         place[k] = (point_mm[k] - self->origin_mm[k]) / self->voxel_mm[k] + 0.5 - self->corner[k];
-    }
 }

@@ -9,8 +9,7 @@
 
 /* A map made ready for it. Zero is valid and finishes to nothing. */
 struct lr_mu_lines {
-    float *
-        values; /* owned; the box around the voxels that are not zero, with one voxel of zeros around */
+    float *values; /* owned; the box around the voxels that are not zero, with one voxel of zeros around */
     int64_t stride[3];
     double size[3];   /* of the box without its border; coordinates run from 0 within it */
     double corner[3]; /* of the box, in voxels from the grid's */
@@ -25,7 +24,6 @@ void lr_mu_lines_finish(struct lr_mu_lines *self);
 void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3], double place[3]);
 
 /* Between two points in these coordinates, mu in 1/mm times mm. */
-double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3],
-                            const double to[3]);
+double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3], const double to[3]);
 
 #endif

@@ -69,23 +69,20 @@ static lr_status check_hounsfield(const struct range *range, const lr_mu_map_par
     return LR_OK;
 }
 
-static lr_status check_attenuation(const struct range *range, double factor,
-                                   const lr_mu_map_params *params)
+static lr_status check_attenuation(const struct range *range, double factor, const lr_mu_map_params *params)
 {
     if (range->high * factor > most_per_mm || range->low < -100) {
-        return lr_error(
-            params->log, LR_BAD_INPUT,
-            "%s: values from %g to %g are no attenuation at 511 keV, of which water "
-            "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then give "
-            "--mu-unit hu%s",
-            params->name, range->low, range->high,
-            range->low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: values from %g to %g are no attenuation at 511 keV, of which water "
+                        "has 0.0096/mm and lead 0.18/mm: are they Hounsfield units? Then give "
+                        "--mu-unit hu%s",
+                        params->name, range->low, range->high,
+                        range->low < 0 ? "" : "; or are they CT numbers with an offset, or an activity?");
     }
     return LR_OK;
 }
 
-static void warn_of_size(const struct range *range, double factor, lr_mu_unit unit,
-                         const lr_mu_map_params *params)
+static void warn_of_size(const struct range *range, double factor, lr_mu_unit unit, const lr_mu_map_params *params)
 {
     if (range->high <= 0 && range->low >= 0) {
         lr_warn(params->log, "%s: the map is 0 everywhere: nothing is attenuated", params->name);
@@ -107,9 +104,8 @@ static void find_box(const lr_scanner *scanner, double low[3], double high[3])
         high[k] = -INFINITY;
         for (int m = 0; m < scanner->num_modules; m++) {
             const lr_module *module = &scanner->modules[m];
-            const double half =
-                0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
-                       module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
+            const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
+                                       module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
             low[k] = fmin(low[k], module->centre_mm[k] - half);
             high[k] = fmax(high[k], module->centre_mm[k] + half);
         }
@@ -140,9 +136,7 @@ static struct place find_place(const lr_image *mu, const double low[3], const do
         place.sum += value > 0 ? value : 0;
         place.inside += value > 0 && within ? value : 0;
     }
-    for (int k = 0; k < 3 && place.sum > 0; k++) {
-        place.middle_mm[k] /= place.sum;
-    }
+    for (int k = 0; k < 3 && place.sum > 0; k++) place.middle_mm[k] /= place.sum;
     return place;
 }
 
@@ -153,15 +147,13 @@ static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
     const struct place place = find_place(mu, low, high);
     const double *middle = place.middle_mm;
     if (place.sum > 0 && !(place.inside > 0)) {
-        return lr_error(
-            params->log, LR_BAD_INPUT,
-            "%s: the map misses the scanner: its middle is at (%.4g, %.4g, %.4g) mm, the "
-            "scanner's at (%.4g, %.4g, %.4g) mm: set the origin in its file",
-            params->name, middle[0], middle[1], middle[2], 0.5 * (low[0] + high[0]),
-            0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2]));
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: the map misses the scanner: its middle is at (%.4g, %.4g, %.4g) mm, the "
+                        "scanner's at (%.4g, %.4g, %.4g) mm: set the origin in its file",
+                        params->name, middle[0], middle[1], middle[2], 0.5 * (low[0] + high[0]),
+                        0.5 * (low[1] + high[1]), 0.5 * (low[2] + high[2]));
     }
-    const double off_mm =
-        hypot(middle[0] - 0.5 * (low[0] + high[0]), middle[1] - 0.5 * (low[1] + high[1]));
+    const double off_mm = hypot(middle[0] - 0.5 * (low[0] + high[0]), middle[1] - 0.5 * (low[1] + high[1]));
     if (place.sum > 0 && off_mm > 0.25 * fmax(high[0] - low[0], high[1] - low[1])) {
         lr_warn(params->log,
                 "%s: the middle of the map, (%.4g, %.4g, %.4g) mm, lies %.4g mm beside the "
@@ -179,22 +171,15 @@ lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *given)
     params.name = given->name != NULL ? given->name : "the mu-map";
     const struct range range = find_range(mu);
     const bool by_value = given->unit == LR_MU_BY_VALUE;
-    const lr_mu_unit unit = !by_value                   ? given->unit
-                            : range.high > usual_per_mm ? LR_MU_PER_CM
-                                                        : LR_MU_PER_MM;
+    const lr_mu_unit unit = !by_value ? given->unit : range.high > usual_per_mm ? LR_MU_PER_CM : LR_MU_PER_MM;
     const double factor = unit == LR_MU_PER_CM ? 0.1 : 1;
-    LR_TRY(unit == LR_MU_HU ? check_hounsfield(&range, &params)
-                            : check_attenuation(&range, factor, &params));
-    if (params.scanner != NULL && unit != LR_MU_HU) {
-        LR_TRY(check_place(mu, &params));
-    }
+    LR_TRY(unit == LR_MU_HU ? check_hounsfield(&range, &params) : check_attenuation(&range, factor, &params));
+    if (params.scanner != NULL && unit != LR_MU_HU) LR_TRY(check_place(mu, &params));
     static const char *const names[] = {"", "1/mm", "1/cm", "Hounsfield units"};
     static const char *const waters[] = {"", "0.0096", "0.096", "0"};
-    lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name,
-            names[unit], range.high, waters[unit], by_value ? "; --mu-unit decides otherwise" : "");
-    if (unit != LR_MU_HU) {
-        warn_of_size(&range, factor, unit, &params);
-    }
+    lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name, names[unit],
+            range.high, waters[unit], by_value ? "; --mu-unit decides otherwise" : "");
+    if (unit != LR_MU_HU) warn_of_size(&range, factor, unit, &params);
     convert(mu, unit);
     return unit == LR_MU_HU && params.scanner != NULL ? check_place(mu, &params) : LR_OK;
 }

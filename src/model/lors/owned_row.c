@@ -11,13 +11,10 @@
 lr_status lr_owned_row_reserve(struct lr_owned_row *row, int64_t room, const lr_log *log)
 {
     static const char what[] = "a matrix row";
-    if (room <= row->room) {
-        return LR_OK;
-    }
+    if (room <= row->room) return LR_OK;
     int64_t both = row->room;
     LR_TRY(lr_grow(&row->lor, &both, room, &(struct lr_items){sizeof(*row->lor), what, log}));
-    return lr_grow(&row->probability, &row->room, room,
-                   &(struct lr_items){sizeof(*row->probability), what, log});
+    return lr_grow(&row->probability, &row->room, room, &(struct lr_items){sizeof(*row->probability), what, log});
 }
 
 lr_status lr_owned_row_copy(struct lr_owned_row *row, const lr_row *from, const lr_log *log)

@@ -22,8 +22,7 @@ static inline int64_t lr_pair_size(const lr_lors *lors, int64_t pair)
     return lors->offsets[pair + 1] - lors->offsets[pair];
 }
 
-static inline struct lr_pair_window lr_pair_window_begin(const lr_lors *lors, const int32_t *pairs,
-                                                         int64_t num_pairs)
+static inline struct lr_pair_window lr_pair_window_begin(const lr_lors *lors, const int32_t *pairs, int64_t num_pairs)
 {
     return (struct lr_pair_window){
         .lors = lors, .pairs = pairs, .num_pairs = pairs != NULL ? num_pairs : lors->num_pairs};
@@ -32,10 +31,8 @@ static inline struct lr_pair_window lr_pair_window_begin(const lr_lors *lors, co
 /* All pairs in one window. */
 static inline struct lr_pair_window lr_pair_window_all(const lr_lors *lors)
 {
-    return (struct lr_pair_window){.lors = lors,
-                                   .num_pairs = lors->num_pairs,
-                                   .end = lors->num_pairs,
-                                   .num_values = lors->count};
+    return (struct lr_pair_window){
+        .lors = lors, .num_pairs = lors->num_pairs, .end = lors->num_pairs, .num_values = lors->count};
 }
 
 /* Pair k of the list. */
@@ -70,10 +67,8 @@ static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t mo
 {
     lr_pair_window_leave(window);
     while (window->end < window->num_pairs &&
-           (window->end == window->begin ||
-            window->num_values + lr_pair_window_size(window, window->end) <= most)) {
+           (window->end == window->begin || window->num_values + lr_pair_window_size(window, window->end) <= most))
         lr_pair_window_take(window);
-    }
     return window->end > window->begin;
 }
 
@@ -81,9 +76,7 @@ static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t mo
 static inline bool lr_pair_window_has(const struct lr_pair_window *window, int64_t pair)
 {
     int64_t low = window->begin, high = window->end;
-    if (window->pairs == NULL) {
-        return pair >= low && pair < high;
-    }
+    if (window->pairs == NULL) return pair >= low && pair < high;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         low = window->pairs[middle] < pair ? middle + 1 : low;

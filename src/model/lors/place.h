@@ -33,9 +33,7 @@ void lr_place_seek_row(struct lr_place *place, int64_t lor);
 /* Goes to a LOR, 0 <= lor < count: next to nothing when it is in the row at hand. */
 static inline void lr_place_seek(struct lr_place *place, int64_t lor)
 {
-    if (lor < place->row || lor >= place->row + place->crystals_j) {
-        lr_place_seek_row(place, lor);
-    }
+    if (lor < place->row || lor >= place->row + place->crystals_j) lr_place_seek_row(place, lor);
     place->b = (int)(lor - place->row);
 }
 
@@ -43,8 +41,8 @@ static inline bool lr_place_in_coincidence(const struct lr_place *place)
 {
     const struct lr_coincidence_masks *masks = place->lors->masks;
     return masks->pairs[place->pair].kind == LR_MASK_ALL ||
-           lr_coincidence_allows(place->lors, place->pair, place->p, place->q,
-                                 place->b % place->nu_j, place->b / place->nu_j);
+           lr_coincidence_allows(place->lors, place->pair, place->p, place->q, place->b % place->nu_j,
+                                 place->b / place->nu_j);
 }
 
 /* Number k of a span. */

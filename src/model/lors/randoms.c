@@ -49,8 +49,8 @@ static lr_status allocate(struct estimate *estimate)
     estimate->group_of = lr_alloc(num, sizeof(int32_t), what, estimate->log);
     estimate->measured = lr_alloc(num, sizeof(double), what, estimate->log);
     estimate->estimated = lr_alloc(num, sizeof(double), what, estimate->log);
-    return estimate->ends && estimate->rates && estimate->fans && estimate->group_of &&
-                   estimate->measured && estimate->estimated
+    return estimate->ends && estimate->rates && estimate->fans && estimate->group_of && estimate->measured &&
+                   estimate->estimated
                ? LR_OK
                : LR_FAILED;
 }
@@ -72,9 +72,7 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
     struct lr_place place = {.lors = estimate->lors};
     double skipped = 0.0;
     for (int64_t k = 0; k < delayeds->count; k++) {
-        if (delayeds->values[k] == 0.0f) {
-            continue;
-        }
+        if (delayeds->values[k] == 0.0f) continue;
         lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
         if (!lr_place_in_coincidence(&place)) {
             skipped += delayeds->values[k];
@@ -84,10 +82,7 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
         estimate->ends[place.first_j + place.b] += delayeds->values[k];
         estimate->delayeds += delayeds->values[k];
     }
-    if (skipped > 0.0) {
-        lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out",
-                skipped);
-    }
+    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
     return LR_OK;
 }
 
@@ -111,11 +106,10 @@ static lr_status take_ends(struct estimate *estimate, const double *ends)
 
 static lr_status check_delayeds(const struct estimate *estimate)
 {
-    return estimate->delayeds > 0.0
-               ? LR_OK
-               : lr_error(estimate->log, LR_BAD_INPUT,
-                          "there are no delayed coincidences to estimate randoms from: "
-                          "reconstruct without randoms, or give a file with delayeds");
+    return estimate->delayeds > 0.0 ? LR_OK
+                                    : lr_error(estimate->log, LR_BAD_INPUT,
+                                               "there are no delayed coincidences to estimate randoms from: "
+                                               "reconstruct without randoms, or give a file with delayeds");
 }
 
 /* --- pooling --- */
@@ -129,11 +123,9 @@ static int block_column(const lr_scanner *scanner, int m)
     int column = 0;
     for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
         const lr_module *before = &scanner->modules[other];
-        if (before->position != module->position || before->ring != module->ring) {
+        if (before->position != module->position || before->ring != module->ring)
             break; /* the modules of a panel follow each other */
-        }
-        column += before->layer == module->layer &&
-                  before->first_crystal_ring == module->first_crystal_ring;
+        column += before->layer == module->layer && before->first_crystal_ring == module->first_crystal_ring;
     }
     return column * LR_MAX_LAYERS + module->layer;
 }
@@ -157,22 +149,16 @@ static void fill_keys(const lr_scanner *scanner, enum pooling pooling, struct pl
                 keys[c].column = column;
                 keys[c].p = n % module->crystals[0];
             }
-            if (pooling == POOL_MODULES) {
-                keys[c].ring = module->first_crystal_ring + n / module->crystals[0];
-            }
+            if (pooling == POOL_MODULES) keys[c].ring = module->first_crystal_ring + n / module->crystals[0];
         }
     }
 }
 
 static int compare_groups(const struct place_key *a, const struct place_key *b)
 {
-    const int differences[4] = {a->width - b->width, a->column - b->column, a->p - b->p,
-                                a->ring - b->ring};
-    for (int k = 0; k < 4; k++) {
-        if (differences[k] != 0) {
-            return differences[k];
-        }
-    }
+    const int differences[4] = {a->width - b->width, a->column - b->column, a->p - b->p, a->ring - b->ring};
+    for (int k = 0; k < 4; k++)
+        if (differences[k] != 0) return differences[k];
     return 0;
 }
 
@@ -187,18 +173,12 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
 {
     const int64_t num = estimate->num_crystals;
     struct place_key *keys = lr_alloc(num, sizeof(*keys), "groups of crystals", estimate->log);
-    if (keys == NULL) {
-        return LR_FAILED;
-    }
+    if (keys == NULL) return LR_FAILED;
     fill_keys(estimate->lors->scanner, pooling, keys);
-    if (pooling != POOL_NONE) {
-        qsort(keys, (size_t)num, sizeof(*keys), compare_keys);
-    }
+    if (pooling != POOL_NONE) qsort(keys, (size_t)num, sizeof(*keys), compare_keys);
     estimate->num_groups = 0;
     for (int64_t k = 0; k < num; k++) {
-        if (k == 0 || pooling == POOL_NONE || compare_groups(&keys[k - 1], &keys[k]) != 0) {
-            estimate->num_groups++;
-        }
+        if (k == 0 || pooling == POOL_NONE || compare_groups(&keys[k - 1], &keys[k]) != 0) estimate->num_groups++;
         estimate->group_of[keys[k].crystal] = estimate->num_groups - 1;
     }
     free(keys);
@@ -210,23 +190,16 @@ static lr_status pool(struct estimate *estimate)
 {
     for (int pooling = POOL_NONE; pooling < NUM_POOLINGS; pooling++) {
         LR_TRY(make_groups(estimate, (enum pooling)pooling));
-        if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) {
-            break;
-        }
+        if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;
     }
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
-        estimate->measured[estimate->group_of[c]] += estimate->ends[c];
-    }
+    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
     return LR_OK;
 }
 
 static lr_status largest_group(const struct estimate *estimate, int *largest)
 {
-    int *sizes =
-        lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
-    if (sizes == NULL) {
-        return LR_FAILED;
-    }
+    int *sizes = lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
+    if (sizes == NULL) return LR_FAILED;
     *largest = 0;
     for (int64_t c = 0; c < estimate->num_crystals; c++) {
         const int size = ++sizes[estimate->group_of[c]];
@@ -241,14 +214,10 @@ static lr_status largest_group(const struct estimate *estimate, int *largest)
 /* Sums what the rates give each group: v_i times the sum of v over the fan of i. */
 static lr_status estimate_fans(struct estimate *estimate)
 {
-    LR_TRY(lr_crystal_fans(estimate->lors, estimate->rates, estimate->fans, lr_num_processors(),
-                           estimate->log));
-    for (int g = 0; g < estimate->num_groups; g++) {
-        estimate->estimated[g] = 0.0;
-    }
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+    LR_TRY(lr_crystal_fans(estimate->lors, estimate->rates, estimate->fans, lr_num_processors(), estimate->log));
+    for (int g = 0; g < estimate->num_groups; g++) estimate->estimated[g] = 0.0;
+    for (int64_t c = 0; c < estimate->num_crystals; c++)
         estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
-    }
     return LR_OK;
 }
 
@@ -259,55 +228,41 @@ static double improve(struct estimate *estimate)
     double worst = 0.0;
     for (int g = 0; g < estimate->num_groups; g++) {
         const double measured = estimate->measured[g], estimated = estimate->estimated[g];
-        if (measured > 0.0) {
-            worst = fmax(worst, fabs(estimated / measured - 1.0));
-        }
+        if (measured > 0.0) worst = fmax(worst, fabs(estimated / measured - 1.0));
         estimate->estimated[g] = estimated > 0.0 ? sqrt(measured / estimated) : 0.0;
     }
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+    for (int64_t c = 0; c < estimate->num_crystals; c++)
         estimate->rates[c] *= estimate->estimated[estimate->group_of[c]];
-    }
     return worst;
 }
 
 /* Begins with equal rates, so that the first round sees the fans' sizes. */
 static lr_status find_rates(struct estimate *estimate)
 {
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
-        estimate->rates[c] = 1.0;
-    }
+    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->rates[c] = 1.0;
     double worst = INFINITY;
     int round = 0;
     while (worst > FAN_TOLERANCE && round++ < MAX_ROUNDS) {
         LR_TRY(estimate_fans(estimate));
         worst = improve(estimate);
     }
-    lr_debug(estimate->log, "fan sums of %g delayeds are met to %.2g after %d rounds",
-             estimate->delayeds, worst, round);
+    lr_debug(estimate->log, "fan sums of %g delayeds are met to %.2g after %d rounds", estimate->delayeds, worst,
+             round);
     return LR_OK;
 }
 
 static lr_status fill_result(struct estimate *estimate, lr_randoms *randoms)
 {
     const int64_t num = estimate->num_crystals;
-    randoms->values =
-        lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
-    if (randoms->values == NULL) {
-        return LR_FAILED;
-    }
+    randoms->values = lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
+    if (randoms->values == NULL) return LR_FAILED;
     double sum = 0.0;
-    for (int64_t c = 0; c < num; c++) {
-        sum += estimate->rates[c];
-    }
-    for (int64_t c = 0; c < num; c++) {
-        randoms->values[c] = (float)(estimate->rates[c] * (double)num / sum);
-    }
+    for (int64_t c = 0; c < num; c++) sum += estimate->rates[c];
+    for (int64_t c = 0; c < num; c++) randoms->values[c] = (float)(estimate->rates[c] * (double)num / sum);
     randoms->delayeds = estimate->delayeds;
     randoms->product = (lr_crystal_product){estimate->lors, randoms->values, 1.0, estimate->log};
     const double of_one = lr_crystal_product_sum(&randoms->product, 0);
-    if (!(of_one > 0.0)) {
-        return lr_error(estimate->log, LR_FAILED, "no memory for the sum of randoms");
-    }
+    if (!(of_one > 0.0)) return lr_error(estimate->log, LR_FAILED, "no memory for the sum of randoms");
     randoms->product.scale = estimate->delayeds / of_one;
     return largest_group(estimate, &randoms->pooled);
 }
@@ -318,12 +273,10 @@ struct measured {
     const double *ends;
 };
 
-static lr_status run(struct estimate *estimate, const struct measured *measured,
-                     lr_randoms *randoms)
+static lr_status run(struct estimate *estimate, const struct measured *measured, lr_randoms *randoms)
 {
     const lr_lor_data *delayeds = measured->delayeds;
-    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log)
-                            : LR_OK);
+    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
     LR_TRY(allocate(estimate));
     LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
     LR_TRY(check_delayeds(estimate));
@@ -332,11 +285,9 @@ static lr_status run(struct estimate *estimate, const struct measured *measured,
     return fill_result(estimate, randoms);
 }
 
-static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *measured,
-                                 const lr_log *log)
+static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *measured, const lr_log *log)
 {
-    struct estimate estimate = {
-        .lors = lors, .log = log, .num_crystals = lors->scanner->num_crystals};
+    struct estimate estimate = {.lors = lors, .log = log, .num_crystals = lors->scanner->num_crystals};
     lr_randoms *randoms = lr_alloc(1, sizeof(*randoms), "randoms", log);
     if (randoms != NULL && run(&estimate, measured, randoms) != LR_OK) {
         lr_randoms_destroy(randoms);

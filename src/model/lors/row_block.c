@@ -22,8 +22,7 @@ const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink)
     return entry != NULL ? &entry->blocks : NULL;
 }
 
-lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink,
-                              const lr_log *log)
+lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log)
 {
     struct lr_owned_row row = {0};
     const struct lr_packed_element *from = block->elements;
@@ -33,9 +32,7 @@ lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sin
         status = lr_owned_row_reserve(&row, extent->count, log);
         if (status == LR_OK) {
             row.count = 0;
-            for (int64_t k = 0; k < extent->count; k++) {
-                lr_owned_row_put(&row, from[k].lor, (double)from[k].value);
-            }
+            for (int64_t k = 0; k < extent->count; k++) lr_owned_row_put(&row, from[k].lor, (double)from[k].value);
             from += extent->count;
             const lr_row view = lr_owned_row_view(&row, extent->row);
             status = sink->take(sink->user, &view);

@@ -21,9 +21,8 @@ struct lr_row_extent {
 struct lr_row_block {
     const struct lr_row_extent *rows; /* [num_rows] */
     int64_t num_rows, num_elements;
-    const struct lr_packed_element
-        *elements; /* of the rows, one after the other, each sorted by LOR */
-    int threads;   /* that the sink may use */
+    const struct lr_packed_element *elements; /* of the rows, one after the other, each sorted by LOR */
+    int threads;                              /* that the sink may use */
 };
 
 /* What takes rows by blocks, beside a sink that takes them one by one. Both get rows in ascending order,
@@ -46,7 +45,6 @@ lr_row_sink lr_row_entry_sink(struct lr_row_entry *entry);
 const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink);
 
 /* Hands a block to a sink row by row. errors: LR_FAILED without memory, logged, or what the sink says. */
-lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink,
-                              const lr_log *log);
+lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log);
 
 #endif

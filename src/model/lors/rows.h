@@ -27,17 +27,14 @@ static inline int lr_rows_per_row(const struct lr_rows *rows)
     return rows->grid ? rows->samples[0] * rows->samples[1] * rows->samples[2] : 1;
 }
 
-static inline void lr_rows_point(const struct lr_rows *rows, int64_t row, int index,
-                                 double point_mm[3])
+static inline void lr_rows_point(const struct lr_rows *rows, int64_t row, int index, double point_mm[3])
 {
     if (rows->grid) {
         const int *num = rows->samples;
         const lr_sample sample = {row, {num[0], num[1], num[2]}, index};
         lr_grid_sample_point(rows->grid, &sample, point_mm);
     } else {
-        for (int k = 0; k < 3; k++) {
-            point_mm[k] = rows->points_mm[row][k];
-        }
+        for (int k = 0; k < 3; k++) point_mm[k] = rows->points_mm[row][k];
     }
 }
 

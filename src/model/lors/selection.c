@@ -8,25 +8,17 @@
 
 int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
 {
-    if (lr_selection_is_all(selection)) {
-        return lors->count;
-    }
-    if (selection->lors != NULL) {
-        return selection->num_lors;
-    }
+    if (lr_selection_is_all(selection)) return lors->count;
+    if (selection->lors != NULL) return selection->num_lors;
     int64_t count = 0;
-    for (int64_t k = 0; k < selection->num_pairs; k++) {
-        count += lr_pair_size(lors, selection->pairs[k]);
-    }
+    for (int64_t k = 0; k < selection->num_pairs; k++) count += lr_pair_size(lors, selection->pairs[k]);
     return count;
 }
 
 static lr_status check_lists(const lr_lors *lors, const lr_selection *selection, const lr_log *log)
 {
-    if (selection->lors != NULL && selection->pairs != NULL) {
-        return lr_error(log, LR_USAGE,
-                        "a selection has LORs and module pairs: give one of the two");
-    }
+    if (selection->lors != NULL && selection->pairs != NULL)
+        return lr_error(log, LR_USAGE, "a selection has LORs and module pairs: give one of the two");
     if (selection->num_lors < 0 || selection->num_pairs < 0) {
         return lr_error(log, LR_USAGE, "a selection cannot have %lld LORs and %lld module pairs",
                         (long long)selection->num_lors, (long long)selection->num_pairs);
@@ -38,14 +30,12 @@ static lr_status check_lists(const lr_lors *lors, const lr_selection *selection,
                         selection->num_lors > 0 ? "LORs" : "module pairs");
     }
     const int most = selection->interleave > 1 ? selection->interleave : 1;
-    if (selection->interleave < 0 || selection->interleave_turn < 0 ||
-        selection->interleave_turn >= most ||
+    if (selection->interleave < 0 || selection->interleave_turn < 0 || selection->interleave_turn >= most ||
         (most > 1 && (selection->pairs == NULL || lors->angles == NULL))) {
-        return lr_error(
-            log, LR_USAGE,
-            "part %d of %d of interleaved LORs: give 0 to one below their number, and a "
-            "list of a scanner's module pairs",
-            selection->interleave_turn, selection->interleave);
+        return lr_error(log, LR_USAGE,
+                        "part %d of %d of interleaved LORs: give 0 to one below their number, and a "
+                        "list of a scanner's module pairs",
+                        selection->interleave_turn, selection->interleave);
     }
     return LR_OK;
 }
@@ -59,26 +49,21 @@ struct listed {
 static lr_status check_number(const struct listed *listed, const lr_log *log)
 {
     if (listed->number < 0 || listed->number >= listed->end) {
-        return lr_error(log, LR_USAGE,
-                        "entry %lld of a selection is %s %lld: the scanner has 0 to %lld",
-                        (long long)listed->at, listed->what, (long long)listed->number,
-                        (long long)listed->end - 1);
+        return lr_error(log, LR_USAGE, "entry %lld of a selection is %s %lld: the scanner has 0 to %lld",
+                        (long long)listed->at, listed->what, (long long)listed->number, (long long)listed->end - 1);
     }
     if (listed->number <= listed->before) {
         return lr_error(log, LR_USAGE,
                         "entry %lld of a selection is %s %lld after %lld: list them in ascending "
                         "order, each once",
-                        (long long)listed->at, listed->what, (long long)listed->number,
-                        (long long)listed->before);
+                        (long long)listed->at, listed->what, (long long)listed->number, (long long)listed->before);
     }
     return LR_OK;
 }
 
 lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection, const lr_log *log)
 {
-    if (selection == NULL) {
-        return LR_OK;
-    }
+    if (selection == NULL) return LR_OK;
     LR_TRY(check_lists(lors, selection, log));
     struct listed lor = {.what = "LOR", .before = -1, .end = lors->count};
     for (; lor.at < selection->num_lors; lor.at++) {
@@ -97,16 +82,11 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
 
 int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int64_t position)
 {
-    if (lr_selection_is_all(selection)) {
-        return position;
-    }
-    if (selection->lors != NULL) {
-        return selection->lors[position];
-    }
+    if (lr_selection_is_all(selection)) return position;
+    if (selection->lors != NULL) return selection->lors[position];
     int64_t entry = 0;
-    while (position >= lr_pair_size(lors, selection->pairs[entry])) {
+    while (position >= lr_pair_size(lors, selection->pairs[entry]))
         position -= lr_pair_size(lors, selection->pairs[entry++]);
-    }
     return lors->offsets[selection->pairs[entry]] + position;
 }
 
@@ -122,11 +102,10 @@ static int64_t seek(const lr_selection *selection, int64_t entry, int64_t lor)
     high = high < selection->num_lors ? high : selection->num_lors;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (selection->lors[middle] < lor) {
+        if (selection->lors[middle] < lor)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -144,12 +123,9 @@ static bool next_listed(struct lr_selection_walk *walk, int64_t end, int64_t lon
     walk->entry = seek(selection, walk->entry, walk->begin);
     const int64_t last = shorter(walk->entry + longest, selection->num_lors);
     int64_t stop = last;
-    if (stop > walk->entry && selection->lors[stop - 1] >= end) {
-        stop = shorter(seek(selection, walk->entry, end), last);
-    }
+    if (stop > walk->entry && selection->lors[stop - 1] >= end) stop = shorter(seek(selection, walk->entry, end), last);
     walk->position = walk->entry;
-    walk->span =
-        (lr_lor_span){.numbers = selection->lors + walk->entry, .count = stop - walk->entry};
+    walk->span = (lr_lor_span){.numbers = selection->lors + walk->entry, .count = stop - walk->entry};
     walk->entry = stop;
     return walk->span.count > 0;
 }
@@ -158,16 +134,12 @@ static bool next_listed(struct lr_selection_walk *walk, int64_t end, int64_t lon
 static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t count)
 {
     const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;
-    if (first + walk->inside < walk->begin) {
-        walk->inside = shorter(walk->begin - first, count);
-    }
+    if (first + walk->inside < walk->begin) walk->inside = shorter(walk->begin - first, count);
     const int64_t left = shorter(count, end - first) - walk->inside;
-    if (left <= 0) {
-        return false;
-    }
+    if (left <= 0) return false;
     walk->position = walk->entry_begin + walk->inside;
-    walk->span = (lr_lor_span){.first = first + walk->inside,
-                               .count = walk->longest > 0 ? shorter(left, walk->longest) : left};
+    walk->span =
+        (lr_lor_span){.first = first + walk->inside, .count = walk->longest > 0 ? shorter(left, walk->longest) : left};
     walk->inside += walk->span.count;
     return true;
 }
@@ -175,9 +147,7 @@ static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t
 bool lr_selection_next(struct lr_selection_walk *walk)
 {
     const lr_selection *selection = walk->selection;
-    if (lr_selection_is_all(selection)) {
-        return next_in_range(walk, 0, walk->lors->count);
-    }
+    if (lr_selection_is_all(selection)) return next_in_range(walk, 0, walk->lors->count);
     if (selection->lors != NULL) {
         return next_listed(walk, walk->end > 0 ? walk->end : walk->lors->count,
                            walk->longest > 0 ? walk->longest : selection->num_lors);
@@ -185,9 +155,7 @@ bool lr_selection_next(struct lr_selection_walk *walk)
     for (; walk->entry < selection->num_pairs; walk->entry++) {
         const int32_t pair = selection->pairs[walk->entry];
         const int64_t first = walk->lors->offsets[pair], size = lr_pair_size(walk->lors, pair);
-        if (next_in_range(walk, first, size)) {
-            return true;
-        }
+        if (next_in_range(walk, first, size)) return true;
         walk->entry_begin += size;
         walk->inside = 0;
     }
@@ -200,28 +168,21 @@ int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor)
 {
     const lr_selection *selection = finder->selection;
     const lr_lors *lors = finder->lors;
-    if (lr_selection_is_all(selection)) {
-        return lor;
-    }
+    if (lr_selection_is_all(selection)) return lor;
     if (selection->lors != NULL) {
         finder->entry = seek(selection, finder->entry, lor);
-        const bool found =
-            finder->entry < selection->num_lors && selection->lors[finder->entry] == lor;
+        const bool found = finder->entry < selection->num_lors && selection->lors[finder->entry] == lor;
         return found ? finder->entry : -1;
     }
-    while (finder->entry < selection->num_pairs &&
-           lors->offsets[selection->pairs[finder->entry] + 1] <= lor) {
+    while (finder->entry < selection->num_pairs && lors->offsets[selection->pairs[finder->entry] + 1] <= lor)
         finder->entry_begin += lr_pair_size(lors, selection->pairs[finder->entry++]);
-    }
-    const bool found = finder->entry < selection->num_pairs &&
-                       lors->offsets[selection->pairs[finder->entry]] <= lor;
+    const bool found = finder->entry < selection->num_pairs && lors->offsets[selection->pairs[finder->entry]] <= lor;
     return found ? finder->entry_begin + lor - lors->offsets[selection->pairs[finder->entry]] : -1;
 }
 
 /* --- what is interleaved --- */
 
-static void blank_pair(const lr_lors *lors, const lr_selection *selection, int32_t pair,
-                       float *values)
+static void blank_pair(const lr_lors *lors, const lr_selection *selection, int32_t pair, float *values)
 {
     const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
     const int *size_i = lors->scanner->modules[i].crystals;

@@ -31,25 +31,19 @@ struct hit {
     double t_mm, crystals_per_sr;
 };
 
-static void meet(const lr_module *module, const double from[3], const double along[3],
-                 struct hit *hit)
+static void meet(const lr_module *module, const double from[3], const double along[3], struct hit *hit)
 {
     double to[3], at[3];
     const double slope = -vec_dot(along, module->normal);
-    if (slope <= 0.0) {
-        return;
-    }
+    if (slope <= 0.0) return;
     vec_sub(module->centre_mm, from, to);
     const double t_mm = -vec_dot(to, module->normal) / slope;
-    if (t_mm <= 0.0 || t_mm >= hit->t_mm) {
-        return;
-    }
+    if (t_mm <= 0.0 || t_mm >= hit->t_mm) return;
     vec_add_scaled(to, -t_mm, along, at);
     const double *pitch = module->pitch_mm;
     if (fabs(vec_dot(at, module->u)) > 0.5 * module->crystals[0] * pitch[0] ||
-        fabs(vec_dot(at, module->v)) > 0.5 * module->crystals[1] * pitch[1]) {
+        fabs(vec_dot(at, module->v)) > 0.5 * module->crystals[1] * pitch[1])
         return;
-    }
     hit->t_mm = t_mm;
     hit->crystals_per_sr = t_mm * t_mm / (slope * pitch[0] * pitch[1]);
 }
@@ -71,13 +65,9 @@ static double lors_of_line(const lr_lors *lors, const double from[3], const doub
 {
     const double back[3] = {-along[0], -along[1], -along[2]};
     const struct hit a = first_hit(lors->scanner, from, along);
-    if (a.module < 0) {
-        return 0.0;
-    }
+    if (a.module < 0) return 0.0;
     const struct hit b = first_hit(lors->scanner, from, back);
-    if (b.module < 0 || lr_lors_pair(lors, a.module, b.module) < 0) {
-        return 0.0;
-    }
+    if (b.module < 0 || lr_lors_pair(lors, a.module, b.module) < 0) return 0.0;
     const double roots = sqrt(a.crystals_per_sr) + sqrt(b.crystals_per_sr);
     return roots * roots;
 }
@@ -101,8 +91,8 @@ static double steepest_of(const lr_scanner *scanner)
     double least = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
-        const double half = 0.5 * hypot(module->crystals[0] * module->pitch_mm[0],
-                                        module->crystals[1] * module->pitch_mm[1]);
+        const double half =
+            0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
         const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
         least = fmin(least, from_axis);
         ends[0] = fmin(ends[0], module->centre_mm[2] - half);
@@ -126,17 +116,14 @@ static void choose_boxes(const lr_lors *lors, const lr_grid *grid, int num[3])
 {
     static const int most[3] = {4, 4, MOST_POINTS};
     const int64_t crossings = 2 * (int64_t)LINES * lors->scanner->num_modules;
-    for (int k = 0; k < 3; k++) {
-        num[k] = grid->size[k] < most[k] ? grid->size[k] : most[k];
-    }
+    for (int k = 0; k < 3; k++) num[k] = grid->size[k] < most[k] ? grid->size[k] : most[k];
     while (crossings * num[0] * num[1] * num[2] > MOST_CROSSINGS && num[0] + num[1] + num[2] > 3) {
         const int longest = num[0] > 1 ? 0 : num[1] > 1 ? 1 : 2;
         num[longest] = (num[longest] + 1) / 2;
     }
 }
 
-static lr_status weigh_boxes(struct boxes *boxes, const lr_lors *lors, const lr_grid *grid,
-                             const lr_log *log)
+static lr_status weigh_boxes(struct boxes *boxes, const lr_lors *lors, const lr_grid *grid, const lr_log *log)
 {
     const int *num = boxes->num;
     const double steepest = steepest_of(lors->scanner);
@@ -144,22 +131,16 @@ static lr_status weigh_boxes(struct boxes *boxes, const lr_lors *lors, const lr_
     choose_boxes(lors, grid, boxes->num);
     const int count = num[0] * num[1] * num[2];
     boxes->cost = lr_alloc(count, sizeof(*boxes->cost), "costs of rows", log);
-    if (boxes->cost == NULL) {
-        return LR_FAILED;
-    }
+    if (boxes->cost == NULL) return LR_FAILED;
     for (int n = 0; n < count; n++) {
         const int place[3] = {n % num[0], n / num[0] % num[1], n / (num[0] * num[1])};
         double at[3];
-        for (int k = 0; k < 3; k++) {
-            at[k] = grid->origin_mm[k] +
-                    grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
-        }
+        for (int k = 0; k < 3; k++)
+            at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
         sum += boxes->cost[n] = lors_of_point(lors, at, steepest);
     }
     const double least = sum > 0.0 ? least_share * sum / count : 1.0;
-    for (int n = 0; n < count; n++) {
-        boxes->cost[n] += least;
-    }
+    for (int n = 0; n < count; n++) boxes->cost[n] += least;
     return LR_OK;
 }
 
@@ -169,9 +150,7 @@ static double cost_of_voxel(const struct boxes *boxes, const lr_grid *grid, int6
     const int64_t line = row / size[0];
     const int64_t place[3] = {row % size[0], line % size[1], line / size[1]};
     int64_t box[3];
-    for (int k = 0; k < 3; k++) {
-        box[k] = place[k] * num[k] / size[k];
-    }
+    for (int k = 0; k < 3; k++) box[k] = place[k] * num[k] / size[k];
     return boxes->cost[(box[2] * num[1] + box[1]) * num[0] + box[0]];
 }
 
@@ -185,9 +164,7 @@ static double length_in_grid(const lr_grid *grid, const double from[3], const do
     for (int k = 0; k < 3; k++) {
         const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
         const double high = low + grid->size[k] * grid->voxel_mm[k];
-        if (along[k] == 0.0 && (from[k] < low || from[k] > high)) {
-            return 0.0;
-        }
+        if (along[k] == 0.0 && (from[k] < low || from[k] > high)) return 0.0;
         const double a = along[k] != 0.0 ? (low - from[k]) / along[k] : 0.0;
         const double b = along[k] != 0.0 ? (high - from[k]) / along[k] : 1.0;
         range[0] = fmax(range[0], fmin(a, b));
@@ -248,23 +225,17 @@ static double cost_of(const void *of, int64_t entry)
     const lr_selection *part = choice->part;
     if (!work->by_lor) {
         return cost_of_voxel(&cut->boxes, cut->grid,
-                             choice->voxels != NULL ? choice->voxels[entry]
-                                                    : choice->begin + entry);
+                             choice->voxels != NULL ? choice->voxels[entry] : choice->begin + entry);
     }
-    if (part != NULL && part->lors != NULL) {
-        return cost_of_lor(cut->lors, cut->grid, part->lors[entry]);
-    }
-    return cost_of_pair(cut->lors, cut->grid,
-                        lr_selection_is_all(part) ? entry : part->pairs[entry]);
+    if (part != NULL && part->lors != NULL) return cost_of_lor(cut->lors, cut->grid, part->lors[entry]);
+    return cost_of_pair(cut->lors, cut->grid, lr_selection_is_all(part) ? entry : part->pairs[entry]);
 }
 
 static int64_t count_entries(const struct cut *cut)
 {
     const lr_rows_work *work = &cut->share->work;
     const lr_row_choice *choice = &work->choice;
-    if (!work->by_lor) {
-        return choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
-    }
+    if (!work->by_lor) return choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
     return lr_selection_is_all(choice->part) ? cut->lors->num_pairs
            : choice->part->lors != NULL      ? choice->part->num_lors
                                              : choice->part->num_pairs;
@@ -284,9 +255,7 @@ static void find_range(const struct costs *costs, const int64_t asked[2], int64_
     const int64_t number = asked[0], parts = asked[1], num = costs->num;
     double total = 0.0, before = 0.0;
     int64_t place = 0, part = 1; /* the last cut, which ends this part */
-    for (int64_t k = 0; k < num; k++) {
-        total += costs->cost(costs->of, k);
-    }
+    for (int64_t k = 0; k < num; k++) total += costs->cost(costs->of, k);
     range[0] = 0;
     range[1] = num;
     for (int64_t k = 0; k <= num && part < parts; k++) {
@@ -315,35 +284,28 @@ void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int
 static lr_status check_share(const struct cut *cut)
 {
     const lr_rows_share *share = cut->share;
-    const char *what = !share->work.by_lor ? "rows"
-                       : share->work.choice.part != NULL && share->work.choice.part->lors != NULL
-                           ? "LORs"
-                           : "module pairs";
+    const char *what = !share->work.by_lor                                                        ? "rows"
+                       : share->work.choice.part != NULL && share->work.choice.part->lors != NULL ? "LORs"
+                                                                                                  : "module pairs";
     if (share->parts < 1 || share->number < 1 || share->number > share->parts) {
-        return lr_error(share->log, LR_USAGE,
-                        "part %lld of %lld makes no sense: parts count from 1",
+        return lr_error(share->log, LR_USAGE, "part %lld of %lld makes no sense: parts count from 1",
                         (long long)share->number, (long long)share->parts);
     }
     return share->parts <= cut->num
                ? LR_OK
-               : lr_error(share->log, LR_USAGE,
-                          "%lld %s cannot be cut into %lld parts: take %lld parts at most",
+               : lr_error(share->log, LR_USAGE, "%lld %s cannot be cut into %lld parts: take %lld parts at most",
                           (long long)cut->num, what, (long long)share->parts, (long long)cut->num);
 }
 
-lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,
-                              int64_t range[2])
+lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share, int64_t range[2])
 {
     struct cut cut = {.lors = lors, .grid = grid, .share = share};
     LR_TRY(lr_grid_check(grid, share->log));
     LR_TRY(lr_selection_check(lors, share->work.choice.part, share->log));
     cut.num = count_entries(&cut);
     LR_TRY(check_share(&cut));
-    if (!share->work.by_lor) {
-        LR_TRY(weigh_boxes(&cut.boxes, lors, grid, share->log));
-    }
-    find_range(&(struct costs){cost_of, &cut, cut.num},
-               (const int64_t[2]){share->number, share->parts}, range);
+    if (!share->work.by_lor) LR_TRY(weigh_boxes(&cut.boxes, lors, grid, share->log));
+    find_range(&(struct costs){cost_of, &cut, cut.num}, (const int64_t[2]){share->number, share->parts}, range);
     free(cut.boxes.cost);
     return LR_OK;
 }

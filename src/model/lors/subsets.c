@@ -91,11 +91,10 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     lr_scanner_detection_centre(lors->scanner, lors->pairs[pair][1], b);
     line->pair = pair;
     line->num_lors = lr_pair_num_coincidences(lors, pair);
-    if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
+    if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM)
         describe_oblique(a, b, line);
-    } else {
+    else
         describe_axial(a, b, line);
-    }
 }
 
 static int compare(int64_t a, int64_t b)
@@ -108,9 +107,7 @@ static int compare_classes(const struct pair_line *a, const struct pair_line *b)
     const int64_t keys[3][2] = {{a->from_axis, b->from_axis}, {a->low, b->low}, {a->high, b->high}};
     for (int k = 0; k < 3; k++) {
         const int order = compare(keys[k][0], keys[k][1]);
-        if (order != 0) {
-            return order;
-        }
+        if (order != 0) return order;
     }
     return 0;
 }
@@ -147,9 +144,7 @@ static int by_direction(const void *a, const void *b)
 static int64_t count_lines(const struct pair_line *lines, int64_t num_pairs)
 {
     int64_t count = 0;
-    for (int64_t k = 0; k < num_pairs; k++) {
-        count += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
-    }
+    for (int64_t k = 0; k < num_pairs; k++) count += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
     return count;
 }
 
@@ -157,9 +152,8 @@ static int64_t count_lines(const struct pair_line *lines, int64_t num_pairs)
  * a turn count as the same line. Returns false where there are too few lines, or few in a class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
 {
-    for (int64_t k = 0; !with_images && k < num_pairs; k++) {
+    for (int64_t k = 0; !with_images && k < num_pairs; k++)
         lines[k].direction = lines[k].has_side ? lines[k].angle : lines[k].direction;
-    }
     qsort(lines, (size_t)num_pairs, sizeof(*lines), by_direction);
     const int64_t num_lines = count_lines(lines, num_pairs);
     int64_t num_classes = 0, turn = 0;
@@ -183,9 +177,8 @@ static void number_pairs(struct pair_line *lines, int64_t num_pairs, int subsets
         num_classes += k == 0 || compare_classes(&lines[k - 1], &lines[k]) != 0;
         lines[k].class_number = num_classes;
     }
-    for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++) {
+    for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++)
         lines[k].class_number = k / (4 * (int64_t)subsets);
-    }
     qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
     for (int64_t k = 0; k < num_pairs; k++) {
         const bool is_new = k == 0 || lines[k - 1].class_number != lines[k].class_number;
@@ -266,12 +259,9 @@ static int find_start(const struct class_hands *table)
     return best;
 }
 
-static void fill_hands(const struct pair_line *lines, int64_t count,
-                       const struct class_hands *table)
+static void fill_hands(const struct pair_line *lines, int64_t count, const struct class_hands *table)
 {
-    for (int hand = 0; hand < table->subsets; hand++) {
-        table->hands[hand] = (struct load){0};
-    }
+    for (int hand = 0; hand < table->subsets; hand++) table->hands[hand] = (struct load){0};
     for (int64_t k = 0; k < count; k++) {
         struct load share;
         fill_share(&lines[k], &share);
@@ -281,25 +271,19 @@ static void fill_hands(const struct pair_line *lines, int64_t count,
 
 static void add_hands(const struct class_hands *table, double sign, int start)
 {
-    for (int hand = 0; hand < table->subsets; hand++) {
+    for (int hand = 0; hand < table->subsets; hand++)
         add_share(&table->loads[(start + hand) % table->subsets], sign, &table->hands[hand]);
-    }
 }
 
 /* After the first round a class has a place, which it may change for a better one. */
-static void deal_class(const struct pair_line *lines, int64_t count, bool is_dealt,
-                       const struct class_hands *table)
+static void deal_class(const struct pair_line *lines, int64_t count, bool is_dealt, const struct class_hands *table)
 {
     int32_t *subset_of = table->subset_of;
     fill_hands(lines, count, table);
-    if (is_dealt) {
-        add_hands(table, -1.0, subset_of[lines[0].pair]);
-    }
+    if (is_dealt) add_hands(table, -1.0, subset_of[lines[0].pair]);
     const int start = find_start(table);
     add_hands(table, 1.0, start);
-    for (int64_t k = 0; k < count; k++) {
-        subset_of[lines[k].pair] = (int32_t)((start + lines[k].turn) % table->subsets);
-    }
+    for (int64_t k = 0; k < count; k++) subset_of[lines[k].pair] = (int32_t)((start + lines[k].turn) % table->subsets);
 }
 
 static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_hands *table)
@@ -307,9 +291,7 @@ static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_
     for (int round = 0; round < NUM_ROUNDS; round++) {
         for (int64_t begin = 0, end; begin < num_pairs; begin = end) {
             end = begin + 1;
-            while (end < num_pairs && lines[end].class_number == lines[begin].class_number) {
-                end++;
-            }
+            while (end < num_pairs && lines[end].class_number == lines[begin].class_number) end++;
             deal_class(lines + begin, end - begin, round > 0, table);
         }
     }
@@ -318,29 +300,23 @@ static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_
 lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log)
 {
     if (subsets < 1 || subsets > lors->num_pairs) {
-        return lr_error(log, LR_USAGE, "%d subsets of %lld pairs of modules: take 1 to %lld",
-                        subsets, (long long)lors->num_pairs, (long long)lors->num_pairs);
+        return lr_error(log, LR_USAGE, "%d subsets of %lld pairs of modules: take 1 to %lld", subsets,
+                        (long long)lors->num_pairs, (long long)lors->num_pairs);
     }
     if (lors->scanner == NULL) { /* views: their numbers go around */
-        for (int64_t view = 0; view < lors->num_pairs; view++) {
-            subset_of[view] = (int32_t)(view % subsets);
-        }
+        for (int64_t view = 0; view < lors->num_pairs; view++) subset_of[view] = (int32_t)(view % subsets);
         return LR_OK;
     }
     struct pair_line *lines = lr_alloc(lors->num_pairs, sizeof(*lines), "subsets", log);
     struct load *loads = lr_alloc(2 * (int64_t)subsets, sizeof(*loads), "subsets", log);
     const lr_status status = lines != NULL && loads != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
-            describe(lors, (int32_t)pair, &lines[pair]);
-        }
-        const bool by_lines = number_lines(lines, lors->num_pairs, subsets, true) ||
-                              number_lines(lines, lors->num_pairs, subsets, false);
-        if (!by_lines) {
-            number_pairs(lines, lors->num_pairs, subsets);
-        }
-        const struct class_hands table = {subsets, by_lines ? LORS_FIRST_OF_LINES : LORS_FIRST,
-                                          loads, loads + subsets, subset_of};
+        for (int64_t pair = 0; pair < lors->num_pairs; pair++) describe(lors, (int32_t)pair, &lines[pair]);
+        const bool by_lines =
+            number_lines(lines, lors->num_pairs, subsets, true) || number_lines(lines, lors->num_pairs, subsets, false);
+        if (!by_lines) number_pairs(lines, lors->num_pairs, subsets);
+        const struct class_hands table = {subsets, by_lines ? LORS_FIRST_OF_LINES : LORS_FIRST, loads, loads + subsets,
+                                          subset_of};
         deal(lines, lors->num_pairs, &table);
     }
     free(lines);

@@ -17,9 +17,8 @@ static bool is_behind(const lr_scanner *scanner, int module, int other)
     lr_scanner_detection_centre(scanner, module, from);
     lr_scanner_detection_centre(scanner, other, centre);
     vec_sub(centre, from, offset);
-    const double reach =
-        fabs(vec_dot(plane->normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] +
-        fabs(vec_dot(plane->normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
+    const double reach = fabs(vec_dot(plane->normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] +
+                         fabs(vec_dot(plane->normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
     return vec_dot(plane->normal, offset) - reach < -plane_tolerance_mm;
 }
 
@@ -28,9 +27,7 @@ bool lr_modules_may_hide(const lr_scanner *scanner)
     for (int i = 0; i < scanner->num_modules; i++) {
         for (int j = 0; j < scanner->num_modules; j++) {
             const bool same_layer = scanner->modules[i].layer == scanner->modules[j].layer;
-            if (i != j && same_layer && is_behind(scanner, i, j)) {
-                return true;
-            }
+            if (i != j && same_layer && is_behind(scanner, i, j)) return true;
         }
     }
     return false;
@@ -58,12 +55,8 @@ int lr_lors_axial_axis(const lr_lors *lors)
 {
     for (int axis = 2; axis >= 0; axis--) {
         int64_t pair = 0;
-        while (pair < lors->num_pairs && pair_fits(lors, pair, axis)) {
-            pair++;
-        }
-        if (pair == lors->num_pairs) {
-            return axis;
-        }
+        while (pair < lors->num_pairs && pair_fits(lors, pair, axis)) pair++;
+        if (pair == lors->num_pairs) return axis;
     }
     return -1;
 }

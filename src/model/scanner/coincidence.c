@@ -55,14 +55,11 @@ static void fill_centres(struct lr_mask_builder *builder)
     }
 }
 
-struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks,
-                                               const lr_log *log)
+struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log)
 {
     static const char *const what = "the coincidence masks";
     struct lr_mask_builder *builder = lr_alloc(1, sizeof(*builder), what, log);
-    if (builder == NULL) {
-        return NULL;
-    }
+    if (builder == NULL) return NULL;
     const double field = scanner->coincidence.field_of_view_mm;
     builder->scanner = scanner;
     builder->log = log;
@@ -75,8 +72,7 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
     builder->centres = lr_alloc(scanner->num_crystals, sizeof(*builder->centres), what, log);
     builder->upright = lr_alloc(scanner->num_modules, sizeof(*builder->upright), what, log);
     builder->masks = lr_alloc(1, sizeof(*builder->masks), what, log);
-    if (builder->sets == NULL || builder->centres == NULL || builder->upright == NULL ||
-        builder->masks == NULL) {
+    if (builder->sets == NULL || builder->centres == NULL || builder->upright == NULL || builder->masks == NULL) {
         lr_mask_builder_destroy(builder);
         return NULL;
     }
@@ -89,18 +85,14 @@ static bool passes(const double a[2], const double b[2], double reach)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1];
     const double length2 = dx * dx + dy * dy;
-    if (length2 < PARALLEL_MM * PARALLEL_MM) {
-        return a[0] * a[0] + a[1] * a[1] <= reach * reach;
-    }
+    if (length2 < PARALLEL_MM * PARALLEL_MM) return a[0] * a[0] + a[1] * a[1] <= reach * reach;
     const double cross = a[0] * dy - a[1] * dx;
     return cross * cross <= reach * reach * length2;
 }
 
-static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_module *j, int q,
-                        int s)
+static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_module *j, int q, int s)
 {
-    const int64_t difference =
-        (int64_t)i->first_crystal_ring + q - ((int64_t)j->first_crystal_ring + s);
+    const int64_t difference = (int64_t)i->first_crystal_ring + q - ((int64_t)j->first_crystal_ring + s);
     const int largest = scanner->coincidence.max_ring_difference;
     return !scanner->coincidence.limits_ring_difference || llabs(difference) <= largest;
 }
@@ -133,9 +125,7 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
         return NULL;
     }
     const struct lr_items items = {sizeof(*masks->words), "the coincidence masks", builder->log};
-    if (lr_grow(&masks->words, &builder->max_words, needed, &items) != LR_OK) {
-        return NULL;
-    }
+    if (lr_grow(&masks->words, &builder->max_words, needed, &items) != LR_OK) return NULL;
     uint32_t *set = masks->words + masks->num_words;
     memset(set, 0, (size_t)(needed - masks->num_words) * sizeof(*set));
     return set;
@@ -145,23 +135,20 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 static uint64_t hash_words(const uint32_t *words, int64_t num_words)
 {
     uint64_t hash = 14695981039346656037u;
-    for (int64_t k = 0; k < num_words; k++) {
-        hash = (hash ^ words[k]) * 1099511628211u;
-    }
+    for (int64_t k = 0; k < num_words; k++) hash = (hash ^ words[k]) * 1099511628211u;
     return hash ^ hash >> 32;
 }
 
 /* Slot of an equal set, or the free slot where it belongs. */
-static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint64_t hash,
-                                    const uint32_t *words, uint32_t num_words)
+static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint64_t hash, const uint32_t *words,
+                                    uint32_t num_words)
 {
     for (uint64_t at = hash;; at++) {
         struct stored_set *slot = &builder->sets[at & (uint64_t)(builder->max_sets - 1)];
-        if (slot->num_words == 0 || (slot->hash == hash && slot->num_words == num_words &&
-                                     memcmp(builder->masks->words + slot->offset, words,
-                                            num_words * sizeof(*words)) == 0)) {
+        if (slot->num_words == 0 ||
+            (slot->hash == hash && slot->num_words == num_words &&
+             memcmp(builder->masks->words + slot->offset, words, num_words * sizeof(*words)) == 0))
             return slot;
-        }
     }
 }
 
@@ -169,19 +156,15 @@ static bool grow_sets(struct lr_mask_builder *builder)
 {
     struct stored_set *old = builder->sets;
     const int64_t old_max = builder->max_sets;
-    builder->sets =
-        lr_alloc(2 * old_max, sizeof(*builder->sets), "the coincidence masks", builder->log);
+    builder->sets = lr_alloc(2 * old_max, sizeof(*builder->sets), "the coincidence masks", builder->log);
     if (builder->sets == NULL) {
         builder->sets = old;
         return false;
     }
     builder->max_sets = 2 * old_max;
-    for (int64_t k = 0; k < old_max; k++) {
-        if (old[k].num_words > 0) {
-            *find_slot(builder, old[k].hash, builder->masks->words + old[k].offset,
-                       old[k].num_words) = old[k];
-        }
-    }
+    for (int64_t k = 0; k < old_max; k++)
+        if (old[k].num_words > 0)
+            *find_slot(builder, old[k].hash, builder->masks->words + old[k].offset, old[k].num_words) = old[k];
     free(old);
     return true;
 }
@@ -189,12 +172,8 @@ static bool grow_sets(struct lr_mask_builder *builder)
 /* Keeps the set that new_set gave, unless an equal one is there already. */
 static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
 {
-    if (!builder->keeps) {
-        return LR_OK;
-    }
-    if (2 * (builder->num_sets + 1) > builder->max_sets && !grow_sets(builder)) {
-        return LR_FAILED;
-    }
+    if (!builder->keeps) return LR_OK;
+    if (2 * (builder->num_sets + 1) > builder->max_sets && !grow_sets(builder)) return LR_FAILED;
     struct lr_coincidence_masks *masks = builder->masks;
     const uint32_t num_words = (uint32_t)((num_bits + 31) / 32);
     const uint32_t *words = masks->words + masks->num_words;
@@ -212,9 +191,7 @@ static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uin
 static lr_status append_pair(struct lr_mask_builder *builder, struct lr_pair_mask mask)
 {
     struct lr_coincidence_masks *masks = builder->masks;
-    if (!builder->keeps) {
-        return LR_OK;
-    }
+    if (!builder->keeps) return LR_OK;
     const struct lr_items items = {sizeof(*masks->pairs), "the coincidence masks", builder->log};
     LR_TRY(lr_grow(&masks->pairs, &builder->max_pairs, masks->num_pairs + 1, &items));
     masks->pairs[masks->num_pairs++] = mask;
@@ -246,8 +223,7 @@ static int64_t fill_columns(const struct lr_mask_builder *builder, int i, int j,
 }
 
 /* Bits q * nv_j + s of crystal rings near enough to each other. */
-static int64_t fill_rings(const lr_scanner *scanner, const lr_module *i, const lr_module *j,
-                          uint32_t *set)
+static int64_t fill_rings(const lr_scanner *scanner, const lr_module *i, const lr_module *j, uint32_t *set)
 {
     int64_t ones = 0;
     for (int q = 0; q < i->crystals[1]; q++) {
@@ -270,26 +246,16 @@ static lr_status add_separable(struct lr_mask_builder *builder, int i, int j, bo
     const int64_t rings = (int64_t)module_i->crystals[1] * module_j->crystals[1];
     struct lr_pair_mask mask = {.kind = LR_MASK_SEPARABLE};
     uint32_t *set = new_set(builder, columns);
-    if (set == NULL) {
-        return LR_FAILED;
-    }
+    if (set == NULL) return LR_FAILED;
     const int64_t ones_a = fill_columns(builder, i, j, set);
-    if (ones_a == 0) {
-        return LR_OK;
-    }
+    if (ones_a == 0) return LR_OK;
     LR_TRY(keep_set(builder, columns, &mask.offset_a));
     set = new_set(builder, rings);
-    if (set == NULL) {
-        return LR_FAILED;
-    }
+    if (set == NULL) return LR_FAILED;
     const int64_t ones_b = fill_rings(builder->scanner, module_i, module_j, set);
     *any = ones_b > 0;
-    if (ones_b == 0) {
-        return LR_OK;
-    }
-    if (ones_a == columns && ones_b == rings) {
-        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    }
+    if (ones_b == 0) return LR_OK;
+    if (ones_a == columns && ones_b == rings) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
     LR_TRY(keep_set(builder, rings, &mask.offset_b));
     return append_pair(builder, mask);
 }
@@ -306,8 +272,7 @@ static int64_t fill_crystals(const struct lr_mask_builder *builder, int i, int j
     for (int a = 0; a < crystals_i; a++) {
         for (int b = 0; b < crystals_j; b++) {
             if (passes(centre_i[a], centre_j[b], builder->reach_mm) &&
-                rings_allow(scanner, module_i, module_j, a / module_i->crystals[0],
-                            b / module_j->crystals[0])) {
+                rings_allow(scanner, module_i, module_j, a / module_i->crystals[0], b / module_j->crystals[0])) {
                 set_bit(set, (int64_t)a * crystals_j + b);
                 ones++;
             }
@@ -322,17 +287,11 @@ static lr_status add_full(struct lr_mask_builder *builder, int i, int j, bool *a
     const int64_t bits = (int64_t)(first[i + 1] - first[i]) * (first[j + 1] - first[j]);
     struct lr_pair_mask mask = {.kind = LR_MASK_FULL};
     uint32_t *set = new_set(builder, bits);
-    if (set == NULL) {
-        return LR_FAILED;
-    }
+    if (set == NULL) return LR_FAILED;
     const int64_t ones = fill_crystals(builder, i, j, set);
     *any = ones > 0;
-    if (ones == 0) {
-        return LR_OK;
-    }
-    if (ones == bits) {
-        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
-    }
+    if (ones == 0) return LR_OK;
+    if (ones == bits) return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
     LR_TRY(keep_set(builder, bits, &mask.offset_a));
     return append_pair(builder, mask);
 }
@@ -342,16 +301,14 @@ lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, boo
     const lr_scanner *scanner = builder->scanner;
     *any = false;
     if (!positions_allow(scanner, &scanner->modules[i], &scanner->modules[j]) ||
-        !layers_allow(&scanner->modules[i], &scanner->modules[j])) {
+        !layers_allow(&scanner->modules[i], &scanner->modules[j]))
         return LR_OK;
-    }
     if (builder->reach_mm < 0.0 && !scanner->coincidence.limits_ring_difference) {
         *any = true;
         return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
     }
-    if (builder->reach_mm < 0.0 || (builder->upright[i] && builder->upright[j])) {
+    if (builder->reach_mm < 0.0 || (builder->upright[i] && builder->upright[j]))
         return add_separable(builder, i, j, any);
-    }
     return add_full(builder, i, j, any);
 }
 
@@ -368,9 +325,7 @@ struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *buil
 
 void lr_mask_builder_destroy(struct lr_mask_builder *builder)
 {
-    if (builder == NULL) {
-        return;
-    }
+    if (builder == NULL) return;
     lr_coincidence_masks_destroy(builder->masks);
     free(builder->sets);
     free(builder->centres);

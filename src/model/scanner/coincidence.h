@@ -25,8 +25,7 @@ struct lr_pair_mask {
 };
 
 /* What a pair of modules takes in a lr_lors: its modules, its first LOR, its mask. */
-#define LR_PAIR_BYTES                                                                              \
-    ((int64_t)(sizeof(int32_t[2]) + sizeof(int64_t) + sizeof(struct lr_pair_mask)))
+#define LR_PAIR_BYTES ((int64_t)(sizeof(int32_t[2]) + sizeof(int64_t) + sizeof(struct lr_pair_mask)))
 
 /* Plain data. Pairs with equal bits share their words. Owned by the lr_lors. */
 struct lr_coincidence_masks {
@@ -38,20 +37,16 @@ struct lr_coincidence_masks {
 
 /* Whether module pair `pair` of the list lets crystal (p, q) of its lower module and (r, s) of the
  * higher one count. */
-static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int p, int q, int r,
-                                         int s)
+static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int p, int q, int r, int s)
 {
     const struct lr_pair_mask *mask = &lors->masks->pairs[pair];
-    if (mask->kind == LR_MASK_ALL) {
-        return true;
-    }
+    if (mask->kind == LR_MASK_ALL) return true;
     const lr_module *i = &lors->scanner->modules[lors->pairs[pair][0]];
     const lr_module *j = &lors->scanner->modules[lors->pairs[pair][1]];
     const uint32_t *set_a = lors->masks->words + mask->offset_a;
     if (mask->kind == LR_MASK_FULL) {
         const int64_t crystals_j = (int64_t)j->crystals[0] * j->crystals[1];
-        const int64_t n =
-            ((int64_t)q * i->crystals[0] + p) * crystals_j + (int64_t)s * j->crystals[0] + r;
+        const int64_t n = ((int64_t)q * i->crystals[0] + p) * crystals_j + (int64_t)s * j->crystals[0] + r;
         return set_a[n / 32] >> (n % 32) & 1u;
     }
     const uint32_t *set_b = lors->masks->words + mask->offset_b;
@@ -64,8 +59,7 @@ static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int 
 struct lr_mask_builder;
 
 enum lr_masks { LR_MASKS_KEPT, LR_MASKS_COUNTED }; /* counted: nothing is kept of any pair */
-struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks,
-                                               const lr_log *log);
+struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log);
 
 /* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then
  * has a mask been appended, if masks are kept. errors: LR_FAILED when memory is short. */

@@ -28,18 +28,14 @@ static void count_lines(struct lr_crystal_fit *fit)
     }
     for (int k = 0; k < 2; k++) {
         fit->n[k] = high[k] - low[k] + 1;
-        for (int m = 0; m < panel->count; m++) {
-            fit->places[panel->members[m]][k] -= low[k];
-        }
+        for (int m = 0; m < panel->count; m++) fit->places[panel->members[m]][k] -= low[k];
     }
 }
 
 static bool is_full(const struct lr_crystal_fit *fit)
 {
     const struct lr_crystal_panel *panel = fit->panel;
-    if ((int64_t)fit->n[0] * fit->n[1] != panel->count) {
-        return false;
-    }
+    if ((int64_t)fit->n[0] * fit->n[1] != panel->count) return false;
     char *taken = lr_alloc(panel->count, 1, "a panel", panel->growth->list->log);
     bool full = taken != NULL;
     for (int m = 0; m < panel->count && full; m++) {
@@ -67,18 +63,12 @@ static void take_neighbour(void *user, int crystal, double distance2)
     const int *panel = next->fit->panel->growth->panel;
     double way[3], along[3];
     (void)distance2;
-    if (panel[crystal] == panel[next->from]) {
-        return;
-    }
+    if (panel[crystal] == panel[next->from]) return;
     vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, way);
-    for (int k = 0; k < 3; k++) {
-        along[k] = fabs(vec_dot(way, next->fit->axes[k]));
-    }
+    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(way, next->fit->axes[k]));
     const double distance = hypot(along[next->axis], along[2]);
-    if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] &&
-        distance < next->distance_mm) {
+    if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] && distance < next->distance_mm)
         next->distance_mm = distance;
-    }
 }
 
 double lr_crystal_fit_room(const struct lr_crystal_fit *fit, int axis)
@@ -88,13 +78,9 @@ double lr_crystal_fit_room(const struct lr_crystal_fit *fit, int axis)
     struct neighbour next = {fit, fit->panel->members[0], axis, INFINITY};
     const struct lr_point_visit visit = {take_neighbour, &next};
     const double *at = fit->crystals[next.from].centre_mm;
-    for (double reach = hash->cell_mm; reach <= 8.5 * hash->cell_mm && isinf(next.distance_mm);
-         reach *= 2) {
+    for (double reach = hash->cell_mm; reach <= 8.5 * hash->cell_mm && isinf(next.distance_mm); reach *= 2)
         lr_point_hash_visit(hash, at, reach, &visit);
-    }
-    if (isinf(next.distance_mm)) {
-        return hash->cell_mm / LR_CELLS_PER_SPACING;
-    }
+    if (isinf(next.distance_mm)) return hash->cell_mm / LR_CELLS_PER_SPACING;
     /* Crystals around the axis have the least room at their fronts. */
     const double radius = vec_dot(fit->mean, fit->axes[2]);
     const double front = radius - 0.5 * (fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm);
@@ -109,9 +95,7 @@ double lr_crystal_fit_room(const struct lr_crystal_fit *fit, int axis)
 static bool normalise(double a[3])
 {
     const double length = vec_length(a);
-    for (int k = 0; k < 3 && length > 0; k++) {
-        a[k] /= length;
-    }
+    for (int k = 0; k < 3 && length > 0; k++) a[k] /= length;
     return length > 0;
 }
 
@@ -138,10 +122,8 @@ static void regress(const struct lr_crystal_fit *fit, int axis, double slope[3])
 
 static void average(struct lr_crystal_fit *fit)
 {
-    for (int m = 0; m < fit->panel->count; m++) {
-        vec_add_scaled(fit->mean, 1.0 / fit->panel->count,
-                       fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
-    }
+    for (int m = 0; m < fit->panel->count; m++)
+        vec_add_scaled(fit->mean, 1.0 / fit->panel->count, fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
 }
 
 static void radial(const struct lr_crystal_fit *fit, double direction[3])
@@ -161,9 +143,7 @@ static void find_normal(const struct lr_crystal_fit *fit, double normal[3])
     memcpy(normal, first->axes[2], sizeof(first->axes[2]));
     if (!normalise(normal)) {
         vec_cross(first->axes[0], first->axes[1], normal);
-        if (!normalise(normal)) {
-            radial(fit, normal);
-        }
+        if (!normalise(normal)) radial(fit, normal);
     }
 }
 
@@ -175,9 +155,7 @@ static void find_axis(const struct lr_crystal_fit *fit, const double normal[3], 
     const double *const choices[] = {first->axes[1], z, y};
     for (int k = 0; k < 3; k++) {
         memcpy(axis, choices[k], sizeof(z));
-        if (normalise(axis) && straighten(axis, normal)) {
-            return;
-        }
+        if (normalise(axis) && straighten(axis, normal)) return;
     }
 }
 
@@ -206,9 +184,7 @@ static bool find_directions(const struct lr_crystal_fit *fit, double a[3], doubl
     double *along = fit->n[0] > 1 ? a : b, *across = fit->n[0] > 1 ? b : a;
     if (!straighten(normal, along)) {
         radial(fit, normal);
-        if (!straighten(normal, along)) {
-            return false;
-        }
+        if (!straighten(normal, along)) return false;
     }
     vec_cross(along, normal, across);
     return normalise(across);
@@ -249,13 +225,9 @@ static void orient(struct lr_crystal_fit *fit, const double a[3], const double b
     const bool swap = fabs(a[2]) > fabs(b[2]) + 1e-9;
     memcpy(u, swap ? b : a, sizeof(fit->axes[0]));
     memcpy(v, swap ? a : b, sizeof(fit->axes[1]));
-    if (swap) {
-        swap_places(fit);
-    }
+    if (swap) swap_places(fit);
     if (points_down(v)) {
-        for (int k = 0; k < 3; k++) {
-            v[k] = -v[k];
-        }
+        for (int k = 0; k < 3; k++) v[k] = -v[k];
         flip_places(fit, 1);
     }
     radial(fit, away);
@@ -280,9 +252,7 @@ bool lr_crystal_fit_axes(struct lr_crystal_fit *fit)
 {
     double a[3], b[3];
     average(fit);
-    if (!find_directions(fit, a, b)) {
-        return false;
-    }
+    if (!find_directions(fit, a, b)) return false;
     orient(fit, a, b);
     return true;
 }

@@ -36,9 +36,7 @@ static void coordinates(const struct lr_crystal_fit *fit, int crystal, double at
 {
     double way[3];
     vec_sub(fit->crystals[crystal].centre_mm, fit->mean, way);
-    for (int k = 0; k < 3; k++) {
-        at[k] = vec_dot(way, fit->axes[k]);
-    }
+    for (int k = 0; k < 3; k++) at[k] = vec_dot(way, fit->axes[k]);
 }
 
 /* How far a crystal is from where its two lines cross. */
@@ -46,24 +44,18 @@ static double off_lines(const struct lr_crystal_fit *fit, int crystal)
 {
     double at[3];
     coordinates(fit, crystal, at);
-    for (int k = 0; k < 2; k++) {
-        at[k] -= fit->lines[k][fit->places[crystal][k]];
-    }
+    for (int k = 0; k < 2; k++) at[k] -= fit->lines[k][fit->places[crystal][k]];
     return vec_length(at);
 }
 
 static void find_lines(struct lr_crystal_fit *fit)
 {
-    for (int k = 0; k < 2; k++) {
-        memset(fit->lines[k], 0, (size_t)fit->n[k] * sizeof(double));
-    }
+    for (int k = 0; k < 2; k++) memset(fit->lines[k], 0, (size_t)fit->n[k] * sizeof(double));
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
         double at[3];
         coordinates(fit, c, at);
-        for (int k = 0; k < 2; k++) {
-            fit->lines[k][fit->places[c][k]] += at[k] / fit->n[1 - k];
-        }
+        for (int k = 0; k < 2; k++) fit->lines[k][fit->places[c][k]] += at[k] / fit->n[1 - k];
     }
     fit->scatter_mm = 0;
     for (int m = 0; m < fit->panel->count; m++) {
@@ -79,9 +71,7 @@ static void snap_upright(struct lr_crystal_fit *fit)
     double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2];
     const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
                            0.5 * (fit->lines[0][fit->n[0] - 1] - fit->lines[0][0]);
-    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm > fit->snap_mm || v[2] < 0.5) {
-        return;
-    }
+    if (fmax(hypot(v[0], v[1]), fabs(u[2])) * half_mm > fit->snap_mm || v[2] < 0.5) return;
     v[0] = v[1] = u[2] = 0;
     v[2] = 1;
     const double length = hypot(u[0], u[1]);
@@ -105,9 +95,7 @@ static double step_at(const struct lr_crystal_fit *fit, int axis, int line)
 static int count_alike(const double *steps, int count, double off)
 {
     int alike = 0;
-    while (alike < count && steps[alike] <= steps[0] + off) {
-        alike++;
-    }
+    while (alike < count && steps[alike] <= steps[0] + off) alike++;
     return alike;
 }
 
@@ -116,9 +104,7 @@ static int count_alike(const double *steps, int count, double off)
 static double usual_step(const struct lr_crystal_fit *fit, int axis, double gap_mm, double *steps)
 {
     const int count = fit->n[axis] - 1;
-    for (int k = 0; k < count; k++) {
-        steps[k] = step_at(fit, axis, k);
-    }
+    for (int k = 0; k < count; k++) steps[k] = step_at(fit, axis, k);
     qsort(steps, (size_t)count, sizeof(*steps), compare_doubles);
     int first = 0, usual = count_alike(steps, count, 2 * gap_mm);
     for (int k = usual, alike; k < count; k += alike) {
@@ -133,19 +119,14 @@ static double usual_step(const struct lr_crystal_fit *fit, int axis, double gap_
 
 /* Where the uniform piece that begins at a line ends: lines at the usual step, or lines that stand
  * closer. Of two lines that stand closer the first is left to them. */
-static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, double usual,
-                        double gap_mm)
+static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, double usual, double gap_mm)
 {
     const int last = fit->n[axis] - 1;
-    if (begin == last || step_at(fit, axis, begin) > usual + gap_mm) {
-        return begin + 1;
-    }
+    if (begin == last || step_at(fit, axis, begin) > usual + gap_mm) return begin + 1;
     const double first = step_at(fit, axis, begin);
     const double step = first < usual - gap_mm ? first : usual;
     int end = begin + 1;
-    while (end < last && fabs(step_at(fit, axis, end) - step) <= gap_mm) {
-        end++;
-    }
+    while (end < last && fabs(step_at(fit, axis, end) - step) <= gap_mm) end++;
     const bool is_closer = end < last && step_at(fit, axis, end) < step - gap_mm;
     return is_closer ? end : end + 1;
 }
@@ -202,13 +183,11 @@ static void fill_pitches(struct lr_crystal_fit *fit, int axis, double usual_mm, 
         const int begin = fit->starts[axis][s], last = fit->starts[axis][s + 1] - 1;
         fit->pitches_mm[axis][s] =
             is_narrow(fit, axis, s, least_mm)
-                ? round_pitch(fit,
-                              (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin),
+                ? round_pitch(fit, (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin),
                               last - begin + 1)
                 : usual_mm;
-        fit->least_pitch_mm[axis] = s == 0
-                                        ? fit->pitches_mm[axis][0]
-                                        : fmin(fit->least_pitch_mm[axis], fit->pitches_mm[axis][s]);
+        fit->least_pitch_mm[axis] =
+            s == 0 ? fit->pitches_mm[axis][0] : fmin(fit->least_pitch_mm[axis], fit->pitches_mm[axis][s]);
     }
 }
 
@@ -217,16 +196,14 @@ static lr_status lone_pitch(const struct lr_crystal_fit *fit, int axis, double s
 {
     const lr_crystal_list *list = fit->panel->growth->list;
     double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
-    if (step == 0 && known == 0 && list->infers_sizes) {
-        known = lr_crystal_fit_room(fit, axis);
-    }
+    if (step == 0 && known == 0 && list->infers_sizes) known = lr_crystal_fit_room(fit, axis);
     *pitch = step > 0 && (known == 0 || known > step) ? step : known;
-    return *pitch > 0 ? LR_OK
-                      : lr_error(list->log, LR_BAD_INPUT,
-                                 "%s: crystal %d stands alone along %s, and its width is not "
-                                 "known: give the size of the crystals",
-                                 list->name ? list->name : "crystal list", fit->panel->members[0],
-                                 axis == 0 ? "u" : "v");
+    return *pitch > 0
+               ? LR_OK
+               : lr_error(list->log, LR_BAD_INPUT,
+                          "%s: crystal %d stands alone along %s, and its width is not "
+                          "known: give the size of the crystals",
+                          list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
 }
 
 static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
@@ -234,18 +211,15 @@ static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
     const int n = fit->n[axis];
     const double gap = fmax(least_gap_mm, gap_scatter * fit->scatter_mm / sqrt(fit->n[1 - axis]));
     double *steps = lr_alloc(n, sizeof(*steps), "a panel", fit->panel->growth->list->log);
-    if (steps == NULL) {
-        return LR_FAILED;
-    }
+    if (steps == NULL) return LR_FAILED;
     const double step = usual_step(fit, axis, gap, steps);
     free(steps);
     cut_segments(fit, axis, step, gap);
     double pitch = regress_pitch(fit, axis, step - gap);
-    if (pitch > 0) {
+    if (pitch > 0)
         pitch = round_pitch(fit, pitch, n);
-    } else {
+    else
         LR_TRY(lone_pitch(fit, axis, step, &pitch));
-    }
     fill_pitches(fit, axis, pitch, step - gap);
     return LR_OK;
 }
@@ -262,12 +236,8 @@ static double sine_between(const double a[3], const double b[3])
 /* Which of a crystal's axes lies along one of the panel's; -1 where none is known to. */
 static int match_axis(const lr_crystal *crystal, const double axis[3])
 {
-    for (int k = 0; k < 3; k++) {
-        if (vec_length(crystal->axes[k]) > 0.5 &&
-            sine_between(crystal->axes[k], axis) < axis_sine) {
-            return k;
-        }
-    }
+    for (int k = 0; k < 3; k++)
+        if (vec_length(crystal->axes[k]) > 0.5 && sine_between(crystal->axes[k], axis) < axis_sine) return k;
     return -1;
 }
 
@@ -285,8 +255,7 @@ static lr_status find_sizes(struct lr_crystal_fit *fit)
                             "panel it stands in: check the orientations, or list crystals that "
                             "look elsewhere in groups of their own",
                             list->name ? list->name : "crystal list", first,
-                            asin(fmin(1, sine_between(crystal->axes[k], fit->axes[k]))) *
-                                57.29577951308232);
+                            asin(fmin(1, sine_between(crystal->axes[k], fit->axes[k]))) * 57.29577951308232);
         }
         own = own < 0 ? k : own;
         fit->size_mm[k] = crystal->size_mm[own];
@@ -298,8 +267,8 @@ static lr_status find_sizes(struct lr_crystal_fit *fit)
                 return lr_error(list->log, LR_BAD_INPUT,
                                 "%s: crystals %d and %d of one panel have the sizes %.6g and "
                                 "%.6g mm: crystals of a panel must be alike",
-                                list->name ? list->name : "crystal list", first, other,
-                                crystal->size_mm[k], list->crystals[other].size_mm[k]);
+                                list->name ? list->name : "crystal list", first, other, crystal->size_mm[k],
+                                list->crystals[other].size_mm[k]);
             }
         }
     }
@@ -319,8 +288,8 @@ static lr_status find_face(const struct lr_crystal_fit *fit, int axis, double *f
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
                         "would overlap; check the sizes",
-                        list->name ? list->name : "crystal list", size, least,
-                        axis == 0 ? "u" : "v", fit->panel->members[0]);
+                        list->name ? list->name : "crystal list", size, least, axis == 0 ? "u" : "v",
+                        fit->panel->members[0]);
     }
     *face_mm = size > 0 ? fmin(size, least) : least;
     return LR_OK;
@@ -335,9 +304,7 @@ static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module
         module->v[k] = fit->axes[1][k];
         module->normal[k] = -fit->axes[2][k];
     }
-    for (int k = 0; k < 2; k++) {
-        LR_TRY(find_face(fit, k, &module->face_mm[k]));
-    }
+    for (int k = 0; k < 2; k++) LR_TRY(find_face(fit, k, &module->face_mm[k]));
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
         return lr_error(list->log, LR_BAD_INPUT,
@@ -348,8 +315,7 @@ static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module
     return LR_OK;
 }
 
-static lr_status add_block(struct lr_crystal_blocks *blocks, const struct lr_crystal_block *block,
-                           const lr_log *log)
+static lr_status add_block(struct lr_crystal_blocks *blocks, const struct lr_crystal_block *block, const lr_log *log)
 {
     if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
         return lr_error(log, LR_BAD_INPUT,
@@ -372,9 +338,7 @@ static void link_crystals(const struct lr_crystal_fit *fit, struct lr_crystal_bl
         const int s = fit->segment_of[1][fit->places[c][1]];
         struct lr_crystal_block *block = &first[s * fit->num_segments[0] + r];
         fit->panel->growth->block[c] = block->appended;
-        if (block->first_listed < 0 || c < block->first_listed) {
-            block->first_listed = c;
-        }
+        if (block->first_listed < 0 || c < block->first_listed) block->first_listed = c;
     }
 }
 
@@ -396,8 +360,7 @@ static lr_status add_blocks(const struct lr_crystal_fit *fit, struct lr_crystal_
                 vec_add_scaled(block.module.centre_mm, fit->middles_mm[k][segment[k]], fit->axes[k],
                                block.module.centre_mm);
             }
-            vec_add_scaled(block.module.centre_mm, 0.5 * panel.depth_mm, panel.normal,
-                           block.module.centre_mm);
+            vec_add_scaled(block.module.centre_mm, 0.5 * panel.depth_mm, panel.normal, block.module.centre_mm);
             block.appended = blocks->count;
             LR_TRY(add_block(blocks, &block, fit->panel->growth->list->log));
         }
@@ -434,8 +397,7 @@ static bool measure(const struct lr_crystal_fit *fit, struct lr_crystal_misfit *
         for (int k = 0; k < 2; k++) {
             const int line = fit->places[c][k], s = fit->segment_of[k][line];
             const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
-            at[k] -=
-                fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
+            at[k] -= fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
         }
         lr_crystal_misfit_note(misfit, c, vec_length(at));
         within = within && vec_length(at) <= fit->panel->tolerance_mm;
@@ -452,9 +414,8 @@ static lr_status allocate(struct lr_crystal_fit *fit, const lr_log *log)
         fit->segment_of[k] = lr_alloc(fit->n[k], sizeof(int), "a panel", log);
         fit->middles_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
         if (fit->lines[k] == NULL || fit->starts[k] == NULL || fit->pitches_mm[k] == NULL ||
-            fit->segment_of[k] == NULL || fit->middles_mm[k] == NULL) {
+            fit->segment_of[k] == NULL || fit->middles_mm[k] == NULL)
             return LR_FAILED;
-        }
     }
     return LR_OK;
 }
@@ -487,8 +448,8 @@ static lr_status fit_grid(struct lr_crystal_fit *fit, struct lr_crystal_blocks *
     return misfit->fits ? add_blocks(fit, blocks) : LR_OK;
 }
 
-lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel,
-                               struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit)
+lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
+                               struct lr_crystal_misfit *misfit)
 {
     struct lr_crystal_fit fit = {
         .panel = panel, .crystals = panel->growth->list->crystals, .places = panel->growth->places};

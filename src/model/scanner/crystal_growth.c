@@ -41,16 +41,12 @@ static bool is_known(const double axis[3])
 
 static bool may_share_module(const lr_crystal *a, const lr_crystal *b)
 {
-    if (a->group != b->group) {
-        return false;
-    }
+    if (a->group != b->group) return false;
     for (int k = 0; k < 3; k++) {
         double cross[3];
         if (is_known(a->axes[k]) && is_known(b->axes[k])) {
             vec_cross(a->axes[k], b->axes[k], cross);
-            if (vec_length(cross) > axis_sine) {
-                return false;
-            }
+            if (vec_length(cross) > axis_sine) return false;
         }
     }
     return true;
@@ -65,31 +61,26 @@ static void consider(void *user, int crystal, double distance2)
 {
     struct search *search = user;
     const struct lr_crystal_growth *growth = search->growth;
-    if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2) {
-        return;
-    }
+    if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2) return;
     const lr_crystal *from = &growth->list->crystals[search->from];
     const lr_crystal *to = &growth->list->crystals[crystal];
     double way[3];
     vec_sub(to->centre_mm, from->centre_mm, way);
     if (!may_share_module(from, to) || !is_across(way, from->axes[2]) ||
-        (search->across != NULL && !is_across(way, search->across))) {
+        (search->across != NULL && !is_across(way, search->across)))
         return;
-    }
     search->found = crystal;
     search->distance2 = distance2;
 }
 
 /* The way to the nearest free crystal of the same module; zero when there is none near. */
-static void find_step(struct lr_crystal_growth *growth, int from, const double *across,
-                      double step[3])
+static void find_step(struct lr_crystal_growth *growth, int from, const double *across, double step[3])
 {
     struct search search = {growth, from, across, -1, INFINITY};
     const struct lr_point_visit visit = {consider, &search};
     const double *at = growth->list->crystals[from].centre_mm;
     for (double reach = growth->hash.cell_mm; reach <= 8.5 * growth->hash.cell_mm; reach *= 2) {
-        const struct lr_point_hash *hash =
-            reach < growth->far.cell_mm ? &growth->hash : &growth->far;
+        const struct lr_point_hash *hash = reach < growth->far.cell_mm ? &growth->hash : &growth->far;
         growth->seen += lr_point_hash_visit(hash, at, reach, &visit);
         if (search.found >= 0) {
             vec_sub(growth->list->crystals[search.found].centre_mm, at, step);
@@ -108,8 +99,7 @@ static bool is_lost(const struct lr_crystal_growth *growth)
 
 /* More panels than there may be modules, or on the way there: by far more, if crystals go on as they begin.
  * shares: crystals that have been taken by so many new panels, and those that are left. */
-static bool are_too_many(const struct lr_crystal_growth *growth, int new_panels,
-                         const int64_t shares[2])
+static bool are_too_many(const struct lr_crystal_growth *growth, int new_panels, const int64_t shares[2])
 {
     const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
     return growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
@@ -121,8 +111,7 @@ static lr_status refuse_heap(const struct lr_crystal_growth *growth)
     return lr_error(growth->list->log, LR_BAD_INPUT,
                     "%s: the crystals do not stand in regular panels: too many of them lie in one "
                     "place, %.3g mm apart elsewhere",
-                    growth->list->name ? growth->list->name : "crystal list",
-                    growth->hash.cell_mm / 1.25);
+                    growth->list->name ? growth->list->name : "crystal list", growth->hash.cell_mm / 1.25);
 }
 
 /* --- growing one panel --- */
@@ -138,8 +127,7 @@ static void nearest(void *user, int crystal, double distance2)
 {
     struct search *search = user;
     if (search->growth->panel[crystal] < 0 && distance2 < search->distance2 &&
-        may_share_module(&search->growth->list->crystals[search->from],
-                         &search->growth->list->crystals[crystal])) {
+        may_share_module(&search->growth->list->crystals[search->from], &search->growth->list->crystals[crystal])) {
         search->found = crystal;
         search->distance2 = distance2;
     }
@@ -157,9 +145,7 @@ static void step_on(struct front *front, const struct visit *from, int axis, int
     const struct lr_point_visit visit = {nearest, &search};
     const double reach = fmin(front->share * vec_length(step), front->reach_mm);
     growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
-    if (search.found < 0) {
-        return;
-    }
+    if (search.found < 0) return;
     struct visit *to = &front->queue[front->tail++];
     *to = *from;
     to->crystal = search.found;
@@ -177,9 +163,7 @@ static void grow_panel(struct front *front, int seed)
     struct lr_crystal_growth *growth = front->growth;
     struct visit first = {.crystal = seed};
     find_step(growth, seed, NULL, first.steps[0]);
-    if (is_known(first.steps[0])) {
-        find_step(growth, seed, first.steps[0], first.steps[1]);
-    }
+    if (is_known(first.steps[0])) find_step(growth, seed, first.steps[0], first.steps[1]);
     growth->panel[seed] = growth->num_panels;
     growth->places[seed][0] = growth->places[seed][1] = 0;
     front->head = 0;
@@ -202,15 +186,11 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
     const lr_crystal_list *list = growth->list;
     struct front front = {growth, NULL, 0, 0, share, reach_mm};
     front.queue = lr_alloc(list->num_crystals, sizeof(*front.queue), "crystals", list->log);
-    if (front.queue == NULL) {
-        return LR_FAILED;
-    }
+    if (front.queue == NULL) return LR_FAILED;
     const int before = growth->num_panels;
     int64_t shares[2] = {0, 0};
     bool too_many = false;
-    for (int c = 0; c < list->num_crystals; c++) {
-        shares[1] += growth->panel[c] < 0;
-    }
+    for (int c = 0; c < list->num_crystals; c++) shares[1] += growth->panel[c] < 0;
     for (int c = 0; c < list->num_crystals && !too_many && !is_lost(growth); c++) {
         if (growth->panel[c] < 0) {
             grow_panel(&front, c);
@@ -220,9 +200,7 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
         }
     }
     free(front.queue);
-    if (is_lost(growth)) {
-        return refuse_heap(growth);
-    }
+    if (is_lost(growth)) return refuse_heap(growth);
     if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the crystals do not stand in regular panels: they would make more "
@@ -237,10 +215,8 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
 static lr_status check_centres(const lr_crystal_list *list)
 {
     const char *title = list->name ? list->name : "crystal list";
-    if (list->num_crystals < 2) {
-        return lr_error(list->log, LR_BAD_INPUT, "%s: %d crystals: a coincidence needs two", title,
-                        list->num_crystals);
-    }
+    if (list->num_crystals < 2)
+        return lr_error(list->log, LR_BAD_INPUT, "%s: %d crystals: a coincidence needs two", title, list->num_crystals);
     for (int c = 0; c < list->num_crystals; c++) {
         for (int k = 0; k < 3; k++) {
             const double x = list->crystals[c].centre_mm[k];
@@ -276,9 +252,7 @@ double lr_crystals_spacing_mm(const lr_crystal_list *list)
             double way[3];
             vec_sub(list->crystals[c].centre_mm, samples_mm[k], way);
             const double distance2 = vec_dot(way, way);
-            if (distance2 < nearest2[k] && distance2 > 0) {
-                nearest2[k] = distance2;
-            }
+            if (distance2 < nearest2[k] && distance2 > 0) nearest2[k] = distance2;
         }
     }
     qsort(nearest2, (size_t)count, sizeof(nearest2[0]), compare_doubles);
@@ -293,9 +267,7 @@ static void find_twin(void *user, int crystal, double distance2)
 {
     struct twin *twin = user;
     (void)distance2;
-    if (crystal != twin->crystal) {
-        twin->found = crystal;
-    }
+    if (crystal != twin->crystal) twin->found = crystal;
 }
 
 static lr_status refuse_twins(struct lr_crystal_growth *growth)
@@ -304,19 +276,15 @@ static lr_status refuse_twins(struct lr_crystal_growth *growth)
     for (int c = 0; c < list->num_crystals; c++) {
         struct twin twin = {c, -1};
         const struct lr_point_visit visit = {find_twin, &twin};
-        growth->seen +=
-            lr_point_hash_visit(&growth->hash, list->crystals[c].centre_mm, 1e-6, &visit);
-        if (is_lost(growth)) {
-            return refuse_heap(growth);
-        }
+        growth->seen += lr_point_hash_visit(&growth->hash, list->crystals[c].centre_mm, 1e-6, &visit);
+        if (is_lost(growth)) return refuse_heap(growth);
         if (twin.found >= 0) {
             return lr_error(list->log, LR_BAD_INPUT,
                             "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
                             "list each crystal once",
-                            list->name ? list->name : "crystal list",
-                            c < twin.found ? c : twin.found, c < twin.found ? twin.found : c,
-                            list->crystals[c].centre_mm[0], list->crystals[c].centre_mm[1],
-                            list->crystals[c].centre_mm[2]);
+                            list->name ? list->name : "crystal list", c < twin.found ? c : twin.found,
+                            c < twin.found ? twin.found : c, list->crystals[c].centre_mm[0],
+                            list->crystals[c].centre_mm[1], list->crystals[c].centre_mm[2]);
         }
     }
     return LR_OK;
@@ -326,21 +294,15 @@ static lr_status prepare(struct lr_crystal_growth *growth)
 {
     const lr_crystal_list *list = growth->list;
     const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
-    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals),
-                                     list->num_crystals};
+    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
     LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
-    LR_TRY(
-        lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
+    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
     LR_TRY(refuse_twins(growth));
     growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
     growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
     growth->block = lr_alloc(list->num_crystals, sizeof(*growth->block), "crystals", list->log);
-    if (growth->panel == NULL || growth->places == NULL || growth->block == NULL) {
-        return LR_FAILED;
-    }
-    for (int c = 0; c < list->num_crystals; c++) {
-        growth->panel[c] = -1;
-    }
+    if (growth->panel == NULL || growth->places == NULL || growth->block == NULL) return LR_FAILED;
+    for (int c = 0; c < list->num_crystals; c++) growth->panel[c] = -1;
     return LR_OK;
 }
 
@@ -349,9 +311,7 @@ lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crys
     *growth = (struct lr_crystal_growth){.list = list};
     LR_TRY(check_centres(list));
     const lr_status status = prepare(growth);
-    if (status != LR_OK) {
-        lr_crystal_growth_finish(growth);
-    }
+    if (status != LR_OK) lr_crystal_growth_finish(growth);
     return status;
 }
 

@@ -39,12 +39,8 @@ static void find_slots(struct ideal *ideal)
 {
     const struct lr_crystal_block *items = ideal->blocks->items;
     for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
-        while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) {
-            end++;
-        }
-        for (int b = begin; b < end; b++) {
-            ideal->slot_of[b] = begin + (b - begin) % ((end - begin) / ideal->positions);
-        }
+        while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;
+        for (int b = begin; b < end; b++) ideal->slot_of[b] = begin + (b - begin) % ((end - begin) / ideal->positions);
     }
 }
 
@@ -54,8 +50,8 @@ static void find_angle(struct ideal *ideal)
     double first = 0, sum = 0, farthest = 1;
     for (int b = 0; b < ideal->blocks->count; b++) {
         const lr_module *module = &items[b].module;
-        const double angle = atan2(-module->normal[1], -module->normal[0]) / degree -
-                             module->position * 360.0 / ideal->positions;
+        const double angle =
+            atan2(-module->normal[1], -module->normal[0]) / degree - module->position * 360.0 / ideal->positions;
         first = b == 0 ? angle : first;
         sum += remainder(angle - first, 360);
         farthest = fmax(farthest, vec_length(module->centre_mm));
@@ -137,63 +133,50 @@ static void shape(struct ideal *ideal)
     unite(ideal, offsetof(struct slot, radius_mm), ideal->snap_mm);
     unite(ideal, offsetof(struct slot, pitch_mm), 2 * ideal->snap_mm / most);
     unite(ideal, offsetof(struct slot, pitch_mm) + sizeof(double), 2 * ideal->snap_mm / most);
-    for (int b = 0; b < ideal->blocks->count; b++) {
-        shape_module(ideal, b);
-    }
+    for (int b = 0; b < ideal->blocks->count; b++) shape_module(ideal, b);
 }
 
 /* The largest distance of a crystal from its place in the ideal modules. */
-static double measure(const struct ideal *ideal, const struct lr_crystal_growth *growth,
-                      const int *block_at)
+static double measure(const struct ideal *ideal, const struct lr_crystal_growth *growth, const int *block_at)
 {
     double most = 0;
     for (int c = 0; c < growth->list->num_crystals; c++) {
         const int b = block_at[growth->block[c]];
         const int *first = ideal->blocks->items[b].first;
         double centre[3];
-        lr_module_crystal_centre(&ideal->modules[b], growth->places[c][0] - first[0],
-                                 growth->places[c][1] - first[1], centre);
+        lr_module_crystal_centre(&ideal->modules[b], growth->places[c][0] - first[0], growth->places[c][1] - first[1],
+                                 centre);
         vec_sub(centre, growth->list->crystals[c].centre_mm, centre);
         most = fmax(most, vec_length(centre));
     }
     return most;
 }
 
-static double room_of(const struct lr_crystal_blocks *blocks,
-                      const struct lr_crystal_bounds *bounds)
+static double room_of(const struct lr_crystal_blocks *blocks, const struct lr_crystal_bounds *bounds)
 {
     double more = line_more;
-    for (int b = 0; b < blocks->count; b++) {
-        more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
-    }
+    for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
     return fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm);
 }
 
 static void take(struct ideal *ideal, struct lr_crystal_blocks *blocks)
 {
-    for (int b = 0; b < blocks->count; b++) {
-        blocks->items[b].module = ideal->modules[b];
-    }
+    for (int b = 0; b < blocks->count; b++) blocks->items[b].module = ideal->modules[b];
 }
 
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
-                                     const struct lr_crystal_growth *growth,
-                                     struct lr_crystal_bounds *bounds)
+                                     const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds)
 {
     const lr_log *log = growth->list->log;
-    struct ideal ideal = {.blocks = blocks,
-                          .positions = num_positions,
-                          .snap_mm = fmin(2 * bounds->off_mm + 1e-9, most_snap_mm)};
+    struct ideal ideal = {
+        .blocks = blocks, .positions = num_positions, .snap_mm = fmin(2 * bounds->off_mm + 1e-9, most_snap_mm)};
     int *block_at = lr_alloc(blocks->count, sizeof(*block_at), "modules", log);
     ideal.slots = lr_alloc(blocks->count, sizeof(*ideal.slots), "modules", log);
     ideal.slot_of = lr_alloc(blocks->count, sizeof(*ideal.slot_of), "modules", log);
     ideal.modules = lr_alloc(blocks->count, sizeof(*ideal.modules), "modules", log);
-    const bool good =
-        block_at != NULL && ideal.slots != NULL && ideal.slot_of != NULL && ideal.modules != NULL;
+    const bool good = block_at != NULL && ideal.slots != NULL && ideal.slot_of != NULL && ideal.modules != NULL;
     if (good) {
-        for (int b = 0; b < blocks->count; b++) {
-            block_at[blocks->items[b].appended] = b;
-        }
+        for (int b = 0; b < blocks->count; b++) block_at[blocks->items[b].appended] = b;
         shape(&ideal);
         const double off = measure(&ideal, growth, block_at);
         if (off <= room_of(blocks, bounds)) {

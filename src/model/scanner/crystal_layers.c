@@ -47,10 +47,7 @@ static double gap_behind(const lr_module *front, const lr_module *back)
     vec_sub(back->centre_mm, front->centre_mm, way);
     const double gap = -vec_dot(way, front->normal) - front->depth_mm;
     const bool is_near = gap > -rounding_mm && gap <= fmax(front->depth_mm, back->depth_mm);
-    return is_near && vec_dot(front->normal, back->normal) > 1 - parallel &&
-                   are_in_line(front, back)
-               ? gap
-               : INFINITY;
+    return is_near && vec_dot(front->normal, back->normal) > 1 - parallel && are_in_line(front, back) ? gap : INFINITY;
 }
 
 /* The module that each stands directly behind; -1 = none. */
@@ -77,9 +74,7 @@ static lr_status find_order(struct order *order, const lr_log *log)
     struct lr_module_index index;
     lr_module *longer = lr_alloc(count, sizeof(*longer), "modules", log);
     double deepest = 0;
-    if (longer == NULL) {
-        return LR_FAILED;
-    }
+    if (longer == NULL) return LR_FAILED;
     for (int m = 0; m < count; m++) {
         order->front[m] = -1;
         order->gap_mm[m] = INFINITY;
@@ -120,18 +115,15 @@ static void order_finish(struct order *order)
 
 /* Sets the layers of `crystals`, a copy of the list's, by the modules that they make; *most is the
  * last layer. */
-static lr_status find_layers(const lr_scanner *scanner, const int *crystal_of,
-                             const lr_crystal_list *list, lr_crystal *crystals, int *most)
+static lr_status find_layers(const lr_scanner *scanner, const int *crystal_of, const lr_crystal_list *list,
+                             lr_crystal *crystals, int *most)
 {
     struct order order;
     lr_status status = order_init(&order, scanner, list->log);
     *most = 0;
     for (int c = 0; c < list->num_crystals && status == LR_OK; c++) {
         int layer = 0;
-        for (int m = lr_scanner_module_of(scanner, crystal_of[c]); order.front[m] >= 0;
-             m = order.front[m]) {
-            layer++;
-        }
+        for (int m = lr_scanner_module_of(scanner, crystal_of[c]); order.front[m] >= 0; m = order.front[m]) layer++;
         crystals[c].layer = layer;
         *most = layer > *most ? layer : *most;
     }
@@ -205,15 +197,12 @@ static lr_status build_parts(struct parts *parts)
     for (int c = 0; c < parts->list->num_crystals; c++) {
         const int layer = parts->list->crystals[c].layer;
         if (layer < 0 || layer >= LR_MAX_LAYERS) {
-            return lr_error(parts->list->log, LR_BAD_INPUT,
-                            "crystal %d is in layer %d: layers run from 0 to %d", c, layer,
-                            LR_MAX_LAYERS - 1);
+            return lr_error(parts->list->log, LR_BAD_INPUT, "crystal %d is in layer %d: layers run from 0 to %d", c,
+                            layer, LR_MAX_LAYERS - 1);
         }
         parts->count = layer >= parts->count ? layer + 1 : parts->count;
     }
-    for (int k = 0; k < parts->count; k++) {
-        LR_TRY(build_part(parts, k));
-    }
+    for (int k = 0; k < parts->count; k++) LR_TRY(build_part(parts, k));
     return LR_OK;
 }
 
@@ -239,15 +228,11 @@ static lr_status gather(struct whole *whole)
 {
     const struct parts *parts = whole->parts;
     const lr_log *log = parts->list->log;
-    for (int k = 0; k < parts->count; k++) {
-        whole->count += parts->items[k].scanner->num_modules;
-    }
+    for (int k = 0; k < parts->count; k++) whole->count += parts->items[k].scanner->num_modules;
     whole->modules = lr_alloc(whole->count, sizeof(*whole->modules), "modules", log);
     whole->sorted = lr_alloc(whole->count, sizeof(*whole->sorted), "modules", log);
     whole->rough.modules = lr_alloc(whole->count, sizeof(*whole->modules), "modules", log);
-    if (whole->modules == NULL || whole->sorted == NULL || whole->rough.modules == NULL) {
-        return LR_FAILED;
-    }
+    if (whole->modules == NULL || whole->sorted == NULL || whole->rough.modules == NULL) return LR_FAILED;
     for (int k = 0; k < parts->count; k++) {
         const lr_scanner *scanner = parts->items[k].scanner;
         for (int m = 0; m < scanner->num_modules; m++) {
@@ -310,20 +295,15 @@ static int by_block(const void *a, const void *b)
 static lr_status sort_modules(struct whole *whole)
 {
     struct key *keys = lr_alloc(whole->count, sizeof(*keys), "modules", whole->parts->list->log);
-    if (keys == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < whole->count; m++) {
+    if (keys == NULL) return LR_FAILED;
+    for (int m = 0; m < whole->count; m++)
         keys[m] = (struct key){whole->rough.modules[m].block, whole->rough.modules[m].layer, m};
-    }
     qsort(keys, (size_t)whole->count, sizeof(*keys), by_block);
     for (int m = 0; m < whole->count; m++) {
         whole->sorted[m] = keys[m].module;
         whole->modules[m] = whole->rough.modules[keys[m].module];
-        if (whole->num_positions == 0) {
-            whole->modules[m].position = whole->modules[m].ring =
-                whole->modules[m].first_crystal_ring = 0;
-        }
+        if (whole->num_positions == 0)
+            whole->modules[m].position = whole->modules[m].ring = whole->modules[m].first_crystal_ring = 0;
     }
     free(keys);
     return LR_OK;
@@ -352,9 +332,7 @@ static lr_scanner *create(const struct whole *whole)
         const double own = whole->parts->items[k].scanner->detection_depth_mm;
         detection_depth_mm = fmin(detection_depth_mm, own);
     }
-    for (int m = 0; m < whole->count; m++) {
-        detection_depth_mm = fmin(detection_depth_mm, whole->modules[m].depth_mm);
-    }
+    for (int m = 0; m < whole->count; m++) detection_depth_mm = fmin(detection_depth_mm, whole->modules[m].depth_mm);
     return lr_scanner_create(&(lr_scanner_params){
         .name = list->name,
         .modules = whole->modules,
@@ -369,24 +347,19 @@ static lr_scanner *create(const struct whole *whole)
     });
 }
 
-static lr_status number_crystals(const struct whole *whole, const lr_scanner *scanner,
-                                 int *crystal_of)
+static lr_status number_crystals(const struct whole *whole, const lr_scanner *scanner, int *crystal_of)
 {
     const struct parts *parts = whole->parts;
     int *place = lr_alloc(whole->count, sizeof(*place), "modules", parts->list->log);
     int first = 0;
-    if (place == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < whole->count; m++) {
-        place[whole->sorted[m]] = m;
-    }
+    if (place == NULL) return LR_FAILED;
+    for (int m = 0; m < whole->count; m++) place[whole->sorted[m]] = m;
     for (int k = 0; k < parts->count; k++) {
         const struct part *part = &parts->items[k];
         for (int c = 0; c < part->count; c++) {
             const int own = lr_scanner_module_of(part->scanner, part->crystal_of[c]);
-            crystal_of[part->listed[c]] = scanner->first_crystal[place[first + own]] +
-                                          part->crystal_of[c] - part->scanner->first_crystal[own];
+            crystal_of[part->listed[c]] =
+                scanner->first_crystal[place[first + own]] + part->crystal_of[c] - part->scanner->first_crystal[own];
         }
         first += part->scanner->num_modules;
     }
@@ -399,17 +372,12 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
     struct parts parts = {.list = list};
     struct whole whole = {.parts = &parts};
     lr_scanner *scanner = NULL;
-    if (build_parts(&parts) == LR_OK && arrange(&whole) == LR_OK) {
-        scanner = create(&whole);
-    }
-    if (scanner != NULL && crystal_of != NULL &&
-        number_crystals(&whole, scanner, crystal_of) != LR_OK) {
+    if (build_parts(&parts) == LR_OK && arrange(&whole) == LR_OK) scanner = create(&whole);
+    if (scanner != NULL && crystal_of != NULL && number_crystals(&whole, scanner, crystal_of) != LR_OK) {
         lr_scanner_destroy(scanner);
         scanner = NULL;
     }
-    if (residual_mm != NULL) {
-        *residual_mm = parts.off_mm;
-    }
+    if (residual_mm != NULL) *residual_mm = parts.off_mm;
     finish_whole(&whole);
     finish_parts(&parts);
     return scanner;
@@ -432,8 +400,7 @@ static lr_status take_rules(lr_scanner *scanner, const lr_crystal_list *list)
 }
 
 /* Takes over the scanner that the list makes as if it had no layers, and no rules. */
-static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list, int *crystal_of,
-                                   double *residual_mm)
+static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
     int most = 0;
     lr_crystal *crystals = lr_alloc(list->num_crystals, sizeof(*crystals), "crystals", list->log);
@@ -460,35 +427,21 @@ static lr_scanner *look_for_layers(lr_scanner *flat, const lr_crystal_list *list
 
 static bool has_layers(const lr_crystal_list *list)
 {
-    for (int c = 0; c < list->num_crystals; c++) {
-        if (list->crystals[c].layer != 0) {
-            return true;
-        }
-    }
+    for (int c = 0; c < list->num_crystals; c++)
+        if (list->crystals[c].layer != 0) return true;
     return false;
 }
 
-lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of,
-                                     double *residual_mm)
+lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
-    if (has_layers(list)) {
-        return from_layers(list, crystal_of, residual_mm);
-    }
-    if (!list->finds_layers) {
-        return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
-    }
-    int *numbers = crystal_of != NULL
-                       ? crystal_of
-                       : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);
+    if (has_layers(list)) return from_layers(list, crystal_of, residual_mm);
+    if (!list->finds_layers) return lr_scanner_from_one_layer(list, crystal_of, residual_mm);
+    int *numbers =
+        crystal_of != NULL ? crystal_of : lr_alloc(list->num_crystals, sizeof(*numbers), "crystals", list->log);
     lr_crystal_list without_rules = *list;
     without_rules.coincidence = (lr_coincidence){0};
-    lr_scanner *scanner =
-        numbers != NULL ? lr_scanner_from_one_layer(&without_rules, numbers, residual_mm) : NULL;
-    if (scanner != NULL) {
-        scanner = look_for_layers(scanner, list, numbers, residual_mm);
-    }
-    if (numbers != crystal_of) {
-        free(numbers);
-    }
+    lr_scanner *scanner = numbers != NULL ? lr_scanner_from_one_layer(&without_rules, numbers, residual_mm) : NULL;
+    if (scanner != NULL) scanner = look_for_layers(scanner, list, numbers, residual_mm);
+    if (numbers != crystal_of) free(numbers);
     return scanner;
 }

@@ -9,7 +9,6 @@
 #include <lr/crystals.h>
 
 /* As lr_scanner_from_crystals, of crystals that all are in one layer, whatever the list says. */
-lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of,
-                                      double *residual_mm);
+lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 #endif

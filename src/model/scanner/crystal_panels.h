@@ -79,16 +79,16 @@ struct lr_crystal_panel {
  * along u and v.
  * errors: LR_BAD_INPUT where sizes or axes contradict each other. A panel that does not fit within
  *         the tolerance is none: misfit->fits is false, and nothing is appended. */
-lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel,
-                               struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit);
+lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
+                               struct lr_crystal_misfit *misfit);
 
 /* Numbers places around the ring, rings and crystal rings where the blocks form rings, and sorts
  * them as lr_scanner_create_ring has them, beginning where the list's first crystal stands; else
  * sorts them by their first crystals in the list. An axial gap of a pitch or more separates rings,
  * a smaller one the blocks of a ring.
  * num_positions: places around the ring, 0 = no ring. */
-lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm,
-                                    int *num_positions, const lr_log *log);
+lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
+                                    const lr_log *log);
 
 /* The largest distance of a crystal from its place so far, and what it may be. */
 struct lr_crystal_bounds {
@@ -98,8 +98,7 @@ struct lr_crystal_bounds {
 /* Makes the arranged blocks of a ring exactly alike where the crystals then lie hardly farther off
  * their places (half more, and 1e-4 mm); else leaves them as they are. */
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
-                                     const struct lr_crystal_growth *growth,
-                                     struct lr_crystal_bounds *bounds);
+                                     const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);
 
 /* The modules that become a scanner, and what they may be changed by. */
 struct lr_crystal_room {

@@ -105,16 +105,12 @@ static int number_positions(struct stand *stands, int count)
         positions += stands[k].angle_deg - stands[k - 1].angle_deg > same_angle_deg;
         stands[k].position = positions - 1;
     }
-    if (positions < LEAST_PLACES || count % positions != 0) {
-        return 0;
-    }
+    if (positions < LEAST_PLACES || count % positions != 0) return 0;
     const double step = 360.0 / positions;
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < count; k++)
         if (stands[k].position != k / (count / positions) ||
-            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step) {
+            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step)
             return 0;
-        }
-    }
     return positions;
 }
 
@@ -136,31 +132,27 @@ static bool is_regular(const struct stand *stands, int count, int per_position, 
     for (int k = 0; k < count; k++) {
         const struct stand *like = &stands[k % per_position], *stand = &stands[k];
         const lr_module *a = &like->block->module, *b = &stand->block->module;
-        const bool alike = like->row == stand->row && a->crystals[0] == b->crystals[0] &&
-                           a->crystals[1] == b->crystals[1] &&
-                           fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
-                           fabs(like->across_mm - stand->across_mm) <= tolerance_mm &&
-                           fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
+        const bool alike =
+            like->row == stand->row && a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
+            fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
+            fabs(like->across_mm - stand->across_mm) <= tolerance_mm && fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
         const bool begins_row = k % per_position == 0 || stands[k - 1].row != stand->row;
-        if (!alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) {
-            return false;
-        }
+        if (!alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) return false;
     }
     return true;
 }
 
 /* Rings of the first place's rows, and its crystal rings; the others have the same. */
-static void number_rings(struct stand *stands, int count, int per_position,
-                         struct lr_crystal_block *blocks)
+static void number_rings(struct stand *stands, int count, int per_position, struct lr_crystal_block *blocks)
 {
     int ring = 0, crystal_ring = 0;
     for (int k = 0; k < per_position; k++) {
         const lr_module *module = &stands[k].block->module;
         if (k > 0 && stands[k].row != stands[k - 1].row) {
             const lr_module *below = &stands[k - 1].block->module;
-            const double gap = stands[k].z_mm - stands[k - 1].z_mm -
-                               0.5 * (module->crystals[1] * module->pitch_mm[1] +
-                                      below->crystals[1] * below->pitch_mm[1]);
+            const double gap =
+                stands[k].z_mm - stands[k - 1].z_mm -
+                0.5 * (module->crystals[1] * module->pitch_mm[1] + below->crystals[1] * below->pitch_mm[1]);
             crystal_ring += below->crystals[1];
             ring += gap > module->pitch_mm[1] * (1 - 1e-3);
         }
@@ -179,31 +171,21 @@ static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, doubl
 {
     double first_deg = 0;
     for (int b = 0; b < blocks->count; b++) {
-        if (!is_upright(&blocks->items[b].module)) {
-            return 0;
-        }
-        if (blocks->items[b].first_listed == 0) {
-            first_deg = outward_deg(&blocks->items[b].module);
-        }
+        if (!is_upright(&blocks->items[b].module)) return 0;
+        if (blocks->items[b].first_listed == 0) first_deg = outward_deg(&blocks->items[b].module);
     }
-    for (int b = 0; b < blocks->count; b++) {
-        stands[b] = stand_of(&blocks->items[b], first_deg);
-    }
+    for (int b = 0; b < blocks->count; b++) stands[b] = stand_of(&blocks->items[b], first_deg);
     const int positions = number_positions(stands, blocks->count);
-    if (positions == 0) {
-        return 0;
-    }
+    if (positions == 0) return 0;
     number_rows(stands, blocks->count, tolerance_mm);
-    if (!is_regular(stands, blocks->count, blocks->count / positions, tolerance_mm)) {
-        return 0;
-    }
+    if (!is_regular(stands, blocks->count, blocks->count / positions, tolerance_mm)) return 0;
     number_rings(stands, blocks->count, blocks->count / positions, blocks->items);
     qsort(stands, (size_t)blocks->count, sizeof(*stands), by_ring);
     return positions;
 }
 
-lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm,
-                                    int *num_positions, const lr_log *log)
+lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm, int *num_positions,
+                                    const lr_log *log)
 {
     struct stand *stands = lr_alloc(blocks->count, sizeof(*stands), "modules", log);
     struct lr_crystal_block *sorted = lr_alloc(blocks->count, sizeof(*sorted), "modules", log);
@@ -215,9 +197,7 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
     /* Twice the tolerance: two blocks may each be off by it; and room for rounding. */
     *num_positions = arrange(blocks, stands, 2 * tolerance_mm);
     if (*num_positions > 0) {
-        for (int b = 0; b < blocks->count; b++) {
-            sorted[b] = *stands[b].block;
-        }
+        for (int b = 0; b < blocks->count; b++) sorted[b] = *stands[b].block;
         free(blocks->items);
         blocks->items = sorted;
         blocks->room = blocks->count;

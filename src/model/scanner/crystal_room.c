@@ -24,8 +24,7 @@ enum { NUM_HALVINGS = 40 };
 
 static double reach_of(const lr_module *module)
 {
-    return 0.5 * (module->crystals[0] * module->pitch_mm[0] +
-                  module->crystals[1] * module->pitch_mm[1]) +
+    return 0.5 * (module->crystals[0] * module->pitch_mm[0] + module->crystals[1] * module->pitch_mm[1]) +
            module->depth_mm;
 }
 
@@ -69,8 +68,7 @@ static lr_module shortened(const lr_module *module, double by_mm)
     return other;
 }
 
-static double overlap_of_shortened(const struct lr_crystal_room *room, struct pair pair,
-                                   double by_mm)
+static double overlap_of_shortened(const struct lr_crystal_room *room, struct pair pair, double by_mm)
 {
     const lr_module a = shortened(&room->modules[pair.modules[0]], by_mm);
     const lr_module b = shortened(&room->modules[pair.modules[1]], by_mm);
@@ -126,21 +124,16 @@ static struct span *list_spans(const struct lr_crystal_room *room)
         const double at = room->modules[m].centre_mm[axis], reach = reach_of(&room->modules[m]);
         spans[m] = (struct span){at - reach, at + reach, m};
     }
-    if (spans != NULL) {
-        qsort(spans, (size_t)room->num_modules, sizeof(*spans), by_low);
-    }
+    if (spans != NULL) qsort(spans, (size_t)room->num_modules, sizeof(*spans), by_low);
     return spans;
 }
 
 /* Adds a pair that no longer overlaps once its modules are shorter by `most`; *helps becomes false
  * for another one that overlaps by more than rounding. */
-static lr_status judge_pair(const struct lr_crystal_room *room, double most, struct pair pair,
-                            struct found *found)
+static lr_status judge_pair(const struct lr_crystal_room *room, double most, struct pair pair, struct found *found)
 {
     const double overlap = overlap_of_shortened(room, pair, 0);
-    if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) {
-        return add_pair(&found->pairs, pair, room->log);
-    }
+    if (overlap > 0 && overlap_of_shortened(room, pair, most) <= 0) return add_pair(&found->pairs, pair, room->log);
     found->helps = overlap <= room->tolerance_mm;
     return LR_OK;
 }
@@ -150,30 +143,22 @@ static lr_status find_pairs(const struct lr_crystal_room *room, double most, str
     struct span *spans = list_spans(room);
     lr_status status = spans != NULL ? LR_OK : LR_FAILED;
     found->helps = most > 0;
-    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++) {
-        for (int j = i + 1; j < room->num_modules && spans[j].low <= spans[i].high &&
-                            found->helps && status == LR_OK;
-             j++) {
-            status =
-                judge_pair(room, most, (struct pair){{spans[i].module, spans[j].module}}, found);
-        }
-    }
+    for (int i = 0; i < room->num_modules && found->helps && status == LR_OK; i++)
+        for (int j = i + 1; j < room->num_modules && spans[j].low <= spans[i].high && found->helps && status == LR_OK;
+             j++)
+            status = judge_pair(room, most, (struct pair){{spans[i].module, spans[j].module}}, found);
     free(spans);
     return status;
 }
 
-static double largest_overlap(const struct lr_crystal_room *room, const struct pairs *pairs,
-                              double by_mm)
+static double largest_overlap(const struct lr_crystal_room *room, const struct pairs *pairs, double by_mm)
 {
     double largest = 0;
-    for (int k = 0; k < pairs->count; k++) {
-        largest = fmax(largest, overlap_of_shortened(room, pairs->items[k], by_mm));
-    }
+    for (int k = 0; k < pairs->count; k++) largest = fmax(largest, overlap_of_shortened(room, pairs->items[k], by_mm));
     return largest;
 }
 
-static double find_shortening(const struct lr_crystal_room *room, const struct pairs *pairs,
-                              double most)
+static double find_shortening(const struct lr_crystal_room *room, const struct pairs *pairs, double most)
 {
     double low = 0, high = most;
     for (int k = 0; k < NUM_HALVINGS; k++) {
@@ -186,9 +171,7 @@ static double find_shortening(const struct lr_crystal_room *room, const struct p
 static void shorten(struct lr_crystal_room *room, double by_mm, double overlap_mm)
 {
     const double was_mm = room->modules[0].depth_mm;
-    for (int m = 0; m < room->num_modules; m++) {
-        room->modules[m] = shortened(&room->modules[m], by_mm);
-    }
+    for (int m = 0; m < room->num_modules; m++) room->modules[m] = shortened(&room->modules[m], by_mm);
     *room->detection_depth_mm -= 0.5 * by_mm;
     lr_warn(room->log,
             "%s: crystals %.6g mm long would overlap with those of other panels by %.3g mm: they "
@@ -202,11 +185,8 @@ lr_status lr_crystal_room_shorten(struct lr_crystal_room *room)
     struct found found = {0};
     const double most = most_shortening(room);
     const lr_status status = find_pairs(room, most, &found);
-    const double overlap =
-        status == LR_OK && found.helps ? largest_overlap(room, &found.pairs, 0) : 0;
-    if (overlap > least_overlap_mm) {
-        shorten(room, find_shortening(room, &found.pairs, most), overlap);
-    }
+    const double overlap = status == LR_OK && found.helps ? largest_overlap(room, &found.pairs, 0) : 0;
+    if (overlap > least_overlap_mm) shorten(room, find_shortening(room, &found.pairs, most), overlap);
     free(found.pairs.items);
     return status;
 }

@@ -49,19 +49,11 @@ static lr_status sort_members(struct draft *draft)
     free(draft->begins);
     draft->members = lr_alloc(count, sizeof(int), "crystals", draft->list->log);
     draft->begins = lr_alloc((int64_t)panels + 2, sizeof(int), "panels", draft->list->log);
-    if (draft->members == NULL || draft->begins == NULL) {
-        return LR_FAILED;
-    }
+    if (draft->members == NULL || draft->begins == NULL) return LR_FAILED;
     /* begins[p + 2] counts panel p, then begins[p + 1] is where its next crystal goes. */
-    for (int c = 0; c < count; c++) {
-        draft->begins[draft->growth.panel[c] + 2]++;
-    }
-    for (int p = 0; p < panels; p++) {
-        draft->begins[p + 2] += draft->begins[p + 1];
-    }
-    for (int c = 0; c < count; c++) {
-        draft->members[draft->begins[draft->growth.panel[c] + 1]++] = c;
-    }
+    for (int c = 0; c < count; c++) draft->begins[draft->growth.panel[c] + 2]++;
+    for (int p = 0; p < panels; p++) draft->begins[p + 2] += draft->begins[p + 1];
+    for (int c = 0; c < count; c++) draft->members[draft->begins[draft->growth.panel[c] + 1]++] = c;
     return LR_OK;
 }
 
@@ -69,13 +61,10 @@ static lr_status fit_panel(struct draft *draft, int panel, struct lr_crystal_mis
 {
     const struct lr_crystal_panel fitted = {.growth = &draft->growth,
                                             .members = &draft->members[draft->begins[panel]],
-                                            .count =
-                                                draft->begins[panel + 1] - draft->begins[panel],
+                                            .count = draft->begins[panel + 1] - draft->begins[panel],
                                             .tolerance_mm = draft->tolerance_mm};
     LR_TRY(lr_crystal_panel_fit(&fitted, &draft->blocks, misfit));
-    if (misfit->fits) {
-        draft->off_mm = fmax(draft->off_mm, misfit->off_mm[0]);
-    }
+    if (misfit->fits) draft->off_mm = fmax(draft->off_mm, misfit->off_mm[0]);
     return LR_OK;
 }
 
@@ -95,9 +84,8 @@ static lr_status refuse(struct draft *draft, const struct lr_crystal_misfit *mis
                     "fits best (%d x %d crystals; tolerance %.3g mm): a curved or irregular panel "
                     "cannot be described by flat modules; say which crystals belong together "
                     "(groups, or their orientations), or raise the tolerance",
-                    draft->title, misfit->crystals[0], misfit->crystals[1], misfit->crystals[2],
-                    misfit->off_mm[0], misfit->off_mm[1], misfit->off_mm[2], misfit->grid[0],
-                    misfit->grid[1], draft->tolerance_mm);
+                    draft->title, misfit->crystals[0], misfit->crystals[1], misfit->crystals[2], misfit->off_mm[0],
+                    misfit->off_mm[1], misfit->off_mm[2], misfit->grid[0], misfit->grid[1], draft->tolerance_mm);
 }
 
 /* Gathers the crystals of panels that do not fit again, in straight pieces. */
@@ -109,9 +97,8 @@ static lr_status fit_pieces(struct draft *draft, const struct lr_crystal_misfit 
     for (int p = before; p < draft->growth.num_panels; p++) {
         struct lr_crystal_misfit misfit;
         LR_TRY(fit_panel(draft, p, &misfit));
-        if (!misfit.fits || misfit.grid[0] < LEAST_LINES || misfit.grid[1] < LEAST_LINES) {
+        if (!misfit.fits || misfit.grid[0] < LEAST_LINES || misfit.grid[1] < LEAST_LINES)
             return refuse(draft, whole, first);
-        }
     }
     return LR_OK;
 }
@@ -125,16 +112,12 @@ static lr_status fit_panels(struct draft *draft)
     for (int p = 0; p < draft->growth.num_panels; p++) {
         struct lr_crystal_misfit misfit;
         LR_TRY(fit_panel(draft, p, &misfit));
-        if (misfit.fits) {
-            continue;
-        }
+        if (misfit.fits) continue;
         if (first < 0 || (misfit.filled && misfit.off_mm[0] > whole.off_mm[0])) {
             whole = misfit;
             first = draft->members[draft->begins[p]];
         }
-        for (int m = draft->begins[p]; m < draft->begins[p + 1]; m++) {
-            draft->growth.panel[draft->members[m]] = -1;
-        }
+        for (int m = draft->begins[p]; m < draft->begins[p + 1]; m++) draft->growth.panel[draft->members[m]] = -1;
     }
     return first < 0 ? LR_OK : fit_pieces(draft, &whole, first);
 }
@@ -161,12 +144,8 @@ static bool is_left(const lr_module *module)
 static bool separate_pair(const struct draft *draft, lr_module *a, lr_module *b, double *most)
 {
     const double overlap = lr_module_overlap_mm(a, b);
-    if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) {
-        return true;
-    }
-    if (overlap > draft->tolerance_mm) {
-        return false;
-    }
+    if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) return true;
+    if (overlap > draft->tolerance_mm) return false;
     shrink(a, 1.01 * overlap);
     shrink(b, 1.01 * overlap);
     *most = fmax(*most, overlap);
@@ -182,10 +161,8 @@ static lr_status separate(struct draft *draft, int count)
     LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
         const int num_met = lr_module_index_meet(&index, i);
-        for (int k = 0; k < num_met && goes_on; k++) {
-            goes_on =
-                separate_pair(draft, &draft->modules[i], &draft->modules[index.met[k]], &most);
-        }
+        for (int k = 0; k < num_met && goes_on; k++)
+            goes_on = separate_pair(draft, &draft->modules[i], &draft->modules[index.met[k]], &most);
     }
     lr_module_index_finish(&index);
     draft->off_mm += 0.5 * most;
@@ -197,21 +174,13 @@ static lr_scanner *create(struct draft *draft)
     const lr_crystal_list *list = draft->list;
     const int count = draft->blocks.count;
     draft->modules = lr_alloc(count, sizeof(*draft->modules), "modules", list->log);
-    if (draft->modules == NULL) {
-        return NULL;
-    }
-    for (int m = 0; m < count; m++) {
-        draft->modules[m] = draft->blocks.items[m].module;
-    }
+    if (draft->modules == NULL) return NULL;
+    for (int m = 0; m < count; m++) draft->modules[m] = draft->blocks.items[m].module;
     double detection_depth_mm = list->detection_depth_mm;
     struct lr_crystal_room room = {draft->title,        draft->modules,      count,
                                    &detection_depth_mm, draft->tolerance_mm, list->log};
-    if (list->infers_sizes && lr_crystal_room_shorten(&room) != LR_OK) {
-        return NULL;
-    }
-    if (separate(draft, count) != LR_OK) {
-        return NULL;
-    }
+    if (list->infers_sizes && lr_crystal_room_shorten(&room) != LR_OK) return NULL;
+    if (separate(draft, count) != LR_OK) return NULL;
     const lr_scanner_params params = {
         .name = list->name,
         .modules = draft->modules,
@@ -228,16 +197,11 @@ static lr_scanner *create(struct draft *draft)
 }
 
 /* Numbers the list's crystals in the scanner. */
-static lr_status number_crystals(const struct draft *draft, const lr_scanner *scanner,
-                                 int *crystal_of)
+static lr_status number_crystals(const struct draft *draft, const lr_scanner *scanner, int *crystal_of)
 {
     int *module_of = lr_alloc(draft->blocks.count, sizeof(*module_of), "modules", draft->list->log);
-    if (module_of == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < draft->blocks.count; m++) {
-        module_of[draft->blocks.items[m].appended] = m;
-    }
+    if (module_of == NULL) return LR_FAILED;
+    for (int m = 0; m < draft->blocks.count; m++) module_of[draft->blocks.items[m].appended] = m;
     for (int c = 0; c < draft->list->num_crystals; c++) {
         const int m = module_of[draft->growth.block[c]];
         const struct lr_crystal_block *block = &draft->blocks.items[m];
@@ -251,42 +215,31 @@ static lr_status number_crystals(const struct draft *draft, const lr_scanner *sc
 
 static lr_scanner *build(struct draft *draft, int *crystal_of)
 {
-    if (fit_panels(draft) != LR_OK ||
-        lr_crystal_blocks_arrange(&draft->blocks, draft->tolerance_mm, &draft->num_positions,
-                                  draft->list->log) != LR_OK) {
+    if (fit_panels(draft) != LR_OK || lr_crystal_blocks_arrange(&draft->blocks, draft->tolerance_mm,
+                                                                &draft->num_positions, draft->list->log) != LR_OK)
         return NULL;
-    }
     if (draft->num_positions > 0) {
         struct lr_crystal_bounds bounds = {draft->off_mm, draft->tolerance_mm};
-        if (lr_crystal_blocks_idealise(&draft->blocks, draft->num_positions, &draft->growth,
-                                       &bounds) != LR_OK) {
+        if (lr_crystal_blocks_idealise(&draft->blocks, draft->num_positions, &draft->growth, &bounds) != LR_OK)
             return NULL;
-        }
         draft->off_mm = bounds.off_mm;
     }
     lr_scanner *scanner = create(draft);
-    if (scanner != NULL && crystal_of != NULL &&
-        number_crystals(draft, scanner, crystal_of) != LR_OK) {
+    if (scanner != NULL && crystal_of != NULL && number_crystals(draft, scanner, crystal_of) != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
     }
     return scanner;
 }
 
-lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of,
-                                      double *residual_mm)
+lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm)
 {
     struct draft draft = {.list = list,
                           .title = list->name != NULL ? list->name : "crystal list",
-                          .tolerance_mm =
-                              list->tolerance_mm > 0 ? list->tolerance_mm : default_tolerance_mm};
+                          .tolerance_mm = list->tolerance_mm > 0 ? list->tolerance_mm : default_tolerance_mm};
     lr_scanner *scanner = NULL;
-    if (lr_crystal_growth_init(&draft.growth, list) == LR_OK) {
-        scanner = build(&draft, crystal_of);
-    }
-    if (residual_mm != NULL) {
-        *residual_mm = draft.off_mm;
-    }
+    if (lr_crystal_growth_init(&draft.growth, list) == LR_OK) scanner = build(&draft, crystal_of);
+    if (residual_mm != NULL) *residual_mm = draft.off_mm;
     lr_crystal_growth_finish(&draft.growth);
     free(draft.blocks.items);
     free(draft.members);

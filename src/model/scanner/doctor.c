@@ -18,9 +18,8 @@ enum { LEAST_CLOSED = 3 };
 
 const char *lr_finding_kind_name(lr_finding_kind kind)
 {
-    static const char *const names[] = {"arc",         "radius", "units",   "overlap",
-                                        "gap",         "length", "normal",  "handedness",
-                                        "coincidence", "size",   "refused", "hiding"};
+    static const char *const names[] = {"arc",    "radius",     "units",       "overlap", "gap",     "length",
+                                        "normal", "handedness", "coincidence", "size",    "refused", "hiding"};
     return kind >= LR_FINDING_ARC && kind <= LR_FINDING_HIDING ? names[kind] : "unknown";
 }
 
@@ -36,9 +35,7 @@ static void complete_module(lr_module *module)
     const double radial = n[0] * f[0] + n[1] * f[1];
     const double outward = fabs(radial) > 1e-9 * vec_length(f) ? radial : vec_dot(n, f);
     const double length = vec_length(n);
-    for (int k = 0; k < 3; k++) {
-        module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
-    }
+    for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
 }
 
 static double plane_distance(const lr_module *module)
@@ -75,8 +72,7 @@ struct direction {
 };
 
 /* Leaves out layers of crystals behind others: they fill no more of the circumference. */
-static int drop_layers(const struct lr_examination *examination, struct direction *directions,
-                       int count)
+static int drop_layers(const struct lr_examination *examination, struct direction *directions, int count)
 {
     int kept = 0;
     for (int a = 0; a < count; a++) {
@@ -84,13 +80,9 @@ static int drop_layers(const struct lr_examination *examination, struct directio
         bool behind = false;
         for (int b = 0; b < count && !behind; b++) {
             /* Those that were left out are behind one that was kept. */
-            behind = b < kept || b >= a
-                         ? is_behind(module, &examination->modules[directions[b].module])
-                         : false;
+            behind = b < kept || b >= a ? is_behind(module, &examination->modules[directions[b].module]) : false;
         }
-        if (!behind) {
-            directions[kept++] = directions[a];
-        }
+        if (!behind) directions[kept++] = directions[a];
     }
     return kept;
 }
@@ -102,8 +94,7 @@ static int compare_directions(const void *a, const void *b)
 }
 
 /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
-static void finish_belt(struct lr_examination *examination, struct direction *directions,
-                        double *scratch)
+static void finish_belt(struct lr_examination *examination, struct direction *directions, double *scratch)
 {
     struct lr_belt *belt = &examination->belt;
     double sum[2] = {0, 0};
@@ -118,15 +109,14 @@ static void finish_belt(struct lr_examination *examination, struct direction *di
     }
     qsort(scratch, (size_t)belt->count, sizeof(*scratch), compare_doubles);
     belt->radius_mm = belt->count > 0 ? scratch[belt->count / 2] : 0;
-    belt->closed = belt->count >= LEAST_CLOSED && belt->radius_mm > 0 &&
-                   hypot(sum[0], sum[1]) < closed_share * belt->count;
+    belt->closed =
+        belt->count >= LEAST_CLOSED && belt->radius_mm > 0 && hypot(sum[0], sum[1]) < closed_share * belt->count;
 }
 
 static bool find_belt(struct lr_examination *examination)
 {
     const int count = examination->draft->params.num_modules;
-    struct direction *directions =
-        lr_alloc(count, sizeof(*directions), "an examination", examination->log);
+    struct direction *directions = lr_alloc(count, sizeof(*directions), "an examination", examination->log);
     double *scratch = lr_alloc(count, sizeof(*scratch), "an examination", examination->log);
     struct lr_belt *belt = &examination->belt;
     belt->modules = lr_alloc(count, sizeof(*belt->modules), "an examination", examination->log);
@@ -150,11 +140,8 @@ static bool find_belt(struct lr_examination *examination)
 static bool prepare(struct lr_examination *examination)
 {
     const lr_scanner_params *params = &examination->draft->params;
-    examination->modules =
-        lr_alloc(params->num_modules, sizeof(lr_module), "an examination", examination->log);
-    if (examination->modules == NULL) {
-        return false;
-    }
+    examination->modules = lr_alloc(params->num_modules, sizeof(lr_module), "an examination", examination->log);
+    if (examination->modules == NULL) return false;
     examination->low_mm = INFINITY;
     examination->high_mm = -INFINITY;
     for (int m = 0; m < params->num_modules; m++) {
@@ -174,9 +161,7 @@ static bool prepare(struct lr_examination *examination)
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)status;
-    if (level == LR_LOG_ERROR) {
-        snprintf(user, 1024, "%s", sentence);
-    }
+    if (level == LR_LOG_ERROR) snprintf(user, 1024, "%s", sentence);
 }
 
 static void examine_params(struct lr_examination *examination)
@@ -196,9 +181,7 @@ static void examine_params(struct lr_examination *examination)
 static int compare_findings(const void *a, const void *b)
 {
     const lr_finding *left = a, *right = b;
-    if (left->severity != right->severity) {
-        return left->severity == LR_SUSPECT ? -1 : 1;
-    }
+    if (left->severity != right->severity) return left->severity == LR_SUSPECT ? -1 : 1;
     return left->kind < right->kind ? -1 : left->kind > right->kind;
 }
 
@@ -232,16 +215,13 @@ static void examine(struct lr_examination *examination)
     sort_findings(examination->diagnosis);
 }
 
-lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid,
-                                 const lr_log *log)
+lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)
 {
     struct lr_examination examination = {.draft = draft, .grid = grid, .log = log};
     examination.diagnosis = lr_alloc(1, sizeof(lr_diagnosis), "a diagnosis", log);
     if (examination.diagnosis != NULL) {
         examination.failed = !prepare(&examination);
-        if (!examination.failed) {
-            examine(&examination);
-        }
+        if (!examination.failed) examine(&examination);
     }
     free(examination.modules);
     free(examination.belt.modules);
@@ -254,9 +234,7 @@ lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *g
 
 void lr_diagnosis_destroy(lr_diagnosis *diagnosis)
 {
-    if (diagnosis == NULL) {
-        return;
-    }
+    if (diagnosis == NULL) return;
     for (int k = 0; k < diagnosis->num_findings; k++) {
         free(diagnosis->findings[k].sentence);
         free(diagnosis->findings[k].remedy);

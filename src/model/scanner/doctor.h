@@ -36,15 +36,14 @@ struct lr_finding_head {
     const char *remedy;
 };
 
-void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head,
-                        const char *format, ...) LR_PRINTF(3, 4);
+void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
+    LR_PRINTF(3, 4);
 
 /* At most so many findings of one kind are spelled out. */
 enum { LR_FINDINGS_SPELLED = 3 };
 
 /* "and 12 more like these", where `count` exceeds that. */
-void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head,
-                         int count);
+void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count);
 
 void lr_examine_arc(struct lr_examination *examination);
 void lr_examine_units(struct lr_examination *examination);

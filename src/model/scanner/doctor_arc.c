@@ -56,8 +56,8 @@ static bool suspect_radius(struct lr_examination *examination, double ratio)
                            "radius of %.6g mm, about half of what is usual: the radius looks like "
                            "the diameter; a ring of radius %.4g mm would just be filled, and half "
                            "of the radius is %.4g mm",
-                           examination->belt.width_mm, 100 * ratio, radius,
-                           examination->belt.width_mm / (2 * pi), 0.5 * radius);
+                           examination->belt.width_mm, 100 * ratio, radius, examination->belt.width_mm / (2 * pi),
+                           0.5 * radius);
         return true;
     }
     if (ratio > surely_half && is_filled_by(ratio, 2)) {
@@ -65,8 +65,7 @@ static bool suspect_radius(struct lr_examination *examination, double ratio)
                            "the crystals around come to %.6g mm, %.2f times the circumference at a "
                            "radius of %.6g mm: the radius looks like half of itself, or the "
                            "crystals are counted twice; a ring of radius %.4g mm would be filled",
-                           examination->belt.width_mm, ratio, radius,
-                           examination->belt.width_mm / (2 * pi));
+                           examination->belt.width_mm, ratio, radius, examination->belt.width_mm / (2 * pi));
         return true;
     }
     return false;
@@ -74,23 +73,21 @@ static bool suspect_radius(struct lr_examination *examination, double ratio)
 
 static bool suspect_unit(struct lr_examination *examination, double ratio)
 {
-    const struct lr_finding_head head = {
-        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
     for (int k = 0; k < NUM_UNITS; k++) {
         if (is_filled_by(ratio, units[k].factor)) {
             lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, %.3g times the circumference "
                                "at a radius of %.6g mm: the radius looks like %s (%.6g mm)",
-                               examination->belt.width_mm, ratio, examination->belt.radius_mm,
-                               units[k].name, examination->belt.radius_mm * units[k].factor);
+                               examination->belt.width_mm, ratio, examination->belt.radius_mm, units[k].name,
+                               examination->belt.radius_mm * units[k].factor);
             return true;
         }
         if (is_filled_by(ratio, 1 / units[k].factor)) {
             lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, 1/%.3g of the circumference "
                                "at a radius of %.6g mm: the crystal pitch around looks like %s",
-                               examination->belt.width_mm, 1 / ratio, examination->belt.radius_mm,
-                               units[k].name);
+                               examination->belt.width_mm, 1 / ratio, examination->belt.radius_mm, units[k].name);
             return true;
         }
     }
@@ -100,29 +97,24 @@ static bool suspect_unit(struct lr_examination *examination, double ratio)
 void lr_examine_arc(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
-    if (!belt->closed) {
-        return;
-    }
+    if (!belt->closed) return;
     const double ratio = belt->width_mm / (2 * pi * belt->radius_mm);
     if ((ratio >= wide_gaps && ratio <= too_full) || suspect_radius(examination, ratio) ||
-        suspect_unit(examination, ratio)) {
+        suspect_unit(examination, ratio))
         return;
-    }
     const bool suspected = ratio > too_full;
     const struct lr_finding_head head = {
         suspected ? LR_SUSPECT : LR_NOTE,
         LR_FINDING_ARC,
         {-1, -1},
         "check the radius, the number of modules, the crystals in each and their pitch"};
-    lr_examination_add(
-        examination, &head,
-        "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
-        "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
-        "be filled",
-        belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
-        ratio > 1 ? "more than there is room for"
-                  : "while rings are usually filled to 85 % or more",
-        belt->width_mm / (2 * pi));
+    lr_examination_add(examination, &head,
+                       "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
+                       "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
+                       "be filled",
+                       belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
+                       ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
+                       belt->width_mm / (2 * pi));
 }
 
 /* --- units of single lengths --- */
@@ -136,16 +128,14 @@ static double stopped_share(const lr_scanner_params *params, double depth_mm)
 static void examine_depth(struct lr_examination *examination)
 {
     const lr_scanner_params *params = &examination->draft->params;
-    const struct lr_finding_head head = {
-        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
     const double depth = params->modules[0].depth_mm;
     const double stopped = stopped_share(params, depth);
     if (stopped < least_stopped) {
         lr_examination_add(examination, &head,
                            "crystals %.4g mm long stop %.0f %% of the photons%s: the depth, and "
                            "perhaps every length, looks like cm (%.4g mm) or inch (%.4g mm)",
-                           depth, 100 * stopped,
-                           params->crystal_mu_per_mm > 0 ? "" : " (were they LSO)", depth * 10,
+                           depth, 100 * stopped, params->crystal_mu_per_mm > 0 ? "" : " (were they LSO)", depth * 10,
                            depth * 25.4);
     } else if (depth > 80) {
         lr_examination_add(examination, &head,
@@ -180,8 +170,7 @@ static void examine_tof(struct lr_examination *examination)
 static void examine_mu(struct lr_examination *examination)
 {
     const double mu = examination->draft->params.crystal_mu_per_mm;
-    const struct lr_finding_head head = {
-        LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give crystal_mu_per_mm in 1/mm"};
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give crystal_mu_per_mm in 1/mm"};
     if (mu > 0.3) {
         lr_examination_add(examination, &head,
                            "crystals that attenuate with %.4g/mm stop more than lead (0.18/mm at "
@@ -218,11 +207,8 @@ static void name_length(double ratio, char text[128])
         {1 / 25.4, "1/25.4 of it: one of the two looks like inch"},
     };
     snprintf(text, 128, "%.1f %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "too much" : "too little");
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        if (fabs(ratio / known[k].ratio - 1) < 0.06) {
-            snprintf(text, 128, "%s", known[k].words);
-        }
-    }
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(text, 128, "%s", known[k].words);
 }
 
 void lr_examine_length(struct lr_examination *examination)
@@ -246,8 +232,7 @@ void lr_examine_length(struct lr_examination *examination)
     if (fabs(middle) > 0.02 * found) {
         const struct lr_finding_head off = {
             LR_NOTE, LR_FINDING_LENGTH, {-1, -1}, "nothing, if grids are placed accordingly"};
-        lr_examination_add(examination, &off,
-                           "the middle of the scanner lies at z = %.4g mm, not at the origin",
+        lr_examination_add(examination, &off, "the middle of the scanner lies at z = %.4g mm, not at the origin",
                            middle);
     }
 }
@@ -260,10 +245,8 @@ static double edge_gap(const lr_module *a, const lr_module *b)
     double least = INFINITY;
     for (int k = 0; k < 4; k++) {
         double from[3], to[3], way[3];
-        vec_add_scaled(a->centre_mm, (k & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u,
-                       from);
-        vec_add_scaled(b->centre_mm, (k & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u,
-                       to);
+        vec_add_scaled(a->centre_mm, (k & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u, from);
+        vec_add_scaled(b->centre_mm, (k & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u, to);
         vec_sub(to, from, way);
         least = fmin(least, hypot(way[0], way[1]));
     }
@@ -299,21 +282,17 @@ static void name_holes(struct lr_examination *examination, double usual)
             count++;
         }
     }
-    if (count == 0 || 4 * count > belt->count) {
-        return; /* a scanner of that build */
-    }
+    if (count == 0 || 4 * count > belt->count) return; /* a scanner of that build */
     const int from = belt->modules[first], to = belt->modules[(first + 1) % belt->count];
     const struct lr_finding_head head = {LR_SUSPECT,
                                          LR_FINDING_GAP,
                                          {from, to},
                                          "add the missing module, or check where the neighbours "
                                          "stand"};
-    lr_examination_add(
-        examination, &head,
-        "between modules %d and %d there is a gap of %.4g mm around, while the usual "
-        "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
-        from, to, gap_after(examination, first), usual,
-        count > 1 ? "; there are more such gaps" : "");
+    lr_examination_add(examination, &head,
+                       "between modules %d and %d there is a gap of %.4g mm around, while the usual "
+                       "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
+                       from, to, gap_after(examination, first), usual, count > 1 ? "; there are more such gaps" : "");
 }
 
 static void name_displaced(struct lr_examination *examination)
@@ -330,11 +309,8 @@ static void name_displaced(struct lr_examination *examination)
             count++;
         }
     }
-    if (count == 0 || 4 * count > belt->count) {
-        return;
-    }
-    const struct lr_finding_head head = {
-        LR_SUSPECT, LR_FINDING_GAP, {first, -1}, "check its centre and axes"};
+    if (count == 0 || 4 * count > belt->count) return;
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {first, -1}, "check its centre and axes"};
     lr_examination_add(examination, &head,
                        "the front plane of module %d passes the axis at %.6g mm, those of the "
                        "others at %.6g mm: it seems to be misplaced or turned%s",
@@ -354,10 +330,8 @@ static void name_pinwheel(struct lr_examination *examination)
         pitch_mm += module->pitch_mm[0] / belt->count;
     }
     if (fabs(beside_mm) > 0.25 * pitch_mm) {
-        const struct lr_finding_head head = {LR_SUSPECT,
-                                             LR_FINDING_GAP,
-                                             {-1, -1},
-                                             "check where the first crystal of a module stands"};
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
         lr_examination_add(examination, &head,
                            "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
                            "from +z) of where "
@@ -374,9 +348,7 @@ void lr_examine_gaps(struct lr_examination *examination)
         examination->failed = true;
         return;
     }
-    for (int k = 0; k < belt->count; k++) {
-        gaps[k] = gap_after(examination, k);
-    }
+    for (int k = 0; k < belt->count; k++) gaps[k] = gap_after(examination, k);
     qsort(gaps, (size_t)belt->count, sizeof(*gaps), compare_doubles);
     if (belt->closed) {
         name_holes(examination, gaps[belt->count / 2]);

@@ -15,8 +15,7 @@ static void release(const void *owned)
 
 static bool copy(const lr_scanner *scanner, lr_scanner_draft *draft, const lr_log *log)
 {
-    lr_module *modules =
-        lr_alloc(scanner->num_modules, sizeof(*modules), "a scanner's modules", log);
+    lr_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "a scanner's modules", log);
     draft->params = (lr_scanner_params){
         .name = lr_copy_string(scanner->name, log),
         .modules = modules,
@@ -28,10 +27,8 @@ static bool copy(const lr_scanner *scanner, lr_scanner_draft *draft, const lr_lo
         .crystal_mu_per_mm = scanner->crystal_mu_per_mm,
         .source = lr_copy_string(scanner->source, log),
     };
-    if (modules == NULL || draft->params.name == NULL ||
-        (scanner->source != NULL && draft->params.source == NULL)) {
+    if (modules == NULL || draft->params.name == NULL || (scanner->source != NULL && draft->params.source == NULL))
         return false;
-    }
     memcpy(modules, scanner->modules, (size_t)scanner->num_modules * sizeof(*modules));
     return true;
 }
@@ -48,9 +45,7 @@ lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_lo
 
 void lr_scanner_draft_destroy(lr_scanner_draft *draft)
 {
-    if (draft == NULL) {
-        return;
-    }
+    if (draft == NULL) return;
     release(draft->params.name);
     release(draft->params.source);
     release(draft->params.modules);

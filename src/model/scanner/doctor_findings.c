@@ -12,19 +12,16 @@
 static bool append(struct lr_examination *examination, const lr_finding *finding)
 {
     lr_diagnosis *diagnosis = examination->diagnosis;
-    lr_finding *grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1,
-                                  sizeof(*grown), "findings", examination->log);
-    if (grown == NULL) {
-        return false;
-    }
+    lr_finding *grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1, sizeof(*grown), "findings",
+                                  examination->log);
+    if (grown == NULL) return false;
     diagnosis->findings = grown;
     grown[diagnosis->num_findings++] = *finding;
     diagnosis->num_suspects += finding->severity == LR_SUSPECT;
     return true;
 }
 
-void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head,
-                        const char *format, ...)
+void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
 {
     char sentence[1024];
     va_list values;
@@ -43,8 +40,7 @@ void lr_examination_add(struct lr_examination *examination, const struct lr_find
     }
 }
 
-void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head,
-                         int count)
+void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
 {
     if (count > LR_FINDINGS_SPELLED) {
         const struct lr_finding_head rest = {head->severity, head->kind, {-1, -1}, head->remedy};

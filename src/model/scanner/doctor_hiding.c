@@ -36,8 +36,7 @@ struct hunt {
 
 static double radius_of(const lr_module *module)
 {
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0],
-                       module->crystals[1] * module->pitch_mm[1]);
+    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
 /* The grid; else what the rules leave of the bore, or its inner half, and half of its length. */
@@ -47,8 +46,7 @@ static void find_field(const struct lr_examination *examination, struct hunt *hu
     const double rule = examination->draft->params.coincidence.field_of_view_mm;
     const double bore = examination->belt.radius_mm;
     /* The square in the circle. */
-    const double across =
-        rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
+    const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
     for (int k = 0; k < 3; k++) {
         hunt->middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
         hunt->half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
@@ -65,9 +63,7 @@ static bool may_hide(const struct hunt *hunt, int hider, int hidden)
 {
     const lr_module *modules = hunt->scanner->modules;
     double to[3], way[3], foot[3];
-    if (hider == hidden || modules[hider].layer != modules[hidden].layer) {
-        return false;
-    }
+    if (hider == hidden || modules[hider].layer != modules[hidden].layer) return false;
     vec_sub(modules[hidden].centre_mm, hunt->middle_mm, way);
     vec_sub(modules[hider].centre_mm, hunt->middle_mm, to);
     const double length2 = vec_dot(way, way);
@@ -81,23 +77,17 @@ static bool may_hide(const struct hunt *hunt, int hider, int hidden)
 /* As fine as the number of candidates allows. */
 static void choose_sampling(struct hunt *hunt)
 {
-    static const struct sampling choices[] = {
-        {{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
+    static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
     const int last = (int)(sizeof(choices) / sizeof(choices[0])) - 1;
     double candidates = 0;
-    for (int hidden = 0; hidden < hunt->scanner->num_modules; hidden++) {
-        for (int hider = 0; hider < hunt->scanner->num_modules; hider++) {
-            candidates += may_hide(hunt, hider, hidden);
-        }
-    }
+    for (int hidden = 0; hidden < hunt->scanner->num_modules; hidden++)
+        for (int hider = 0; hider < hunt->scanner->num_modules; hider++) candidates += may_hide(hunt, hider, hidden);
     for (int k = 0; k <= last; k++) {
         const struct sampling *choice = &choices[k];
-        const double lines = (double)choice->points[0] * choice->points[1] * choice->points[2] *
-                             choice->faces * choice->faces;
+        const double lines =
+            (double)choice->points[0] * choice->points[1] * choice->points[2] * choice->faces * choice->faces;
         hunt->sampling = *choice;
-        if (lines * candidates <= most_meetings) {
-            return;
-        }
+        if (lines * candidates <= most_meetings) return;
     }
 }
 
@@ -124,16 +114,15 @@ static struct plate plate_of(const lr_scanner *scanner, int m)
     return plate;
 }
 
-static void face_point(const struct plate *plate, const struct sampling *sampling, int number,
-                       double place_mm[3])
+static void face_point(const struct plate *plate, const struct sampling *sampling, int number, double place_mm[3])
 {
     const lr_module *module = plate->module;
     const int at[2] = {number % sampling->faces, number / sampling->faces};
     vec_add_scaled(plate->centre_mm, 0, module->u, place_mm);
     for (int k = 0; k < 2; k++) {
         const double extent = module->crystals[k] * module->pitch_mm[k];
-        vec_add_scaled(place_mm, extent * ((at[k] + 0.5) / sampling->faces - 0.5),
-                       k == 0 ? module->u : module->v, place_mm);
+        vec_add_scaled(place_mm, extent * ((at[k] + 0.5) / sampling->faces - 0.5), k == 0 ? module->u : module->v,
+                       place_mm);
     }
 }
 
@@ -145,25 +134,21 @@ static bool stops(const struct plate *plate, const double point_mm[3], const dou
     vec_sub(place_mm, point_mm, ray);
     vec_sub(point_mm, plate->centre_mm, offset);
     const double part = -vec_dot(module->normal, offset) / vec_dot(module->normal, ray);
-    if (!(part > 0 && part < 1 - 1e-9)) {
-        return false;
-    }
+    if (!(part > 0 && part < 1 - 1e-9)) return false;
     vec_add_scaled(offset, part, ray, hit);
     return fabs(vec_dot(hit, module->u)) < 0.5 * module->crystals[0] * module->pitch_mm[0] &&
            fabs(vec_dot(hit, module->v)) < 0.5 * module->crystals[1] * module->pitch_mm[1];
 }
 
 /* Share of a face that is hidden from a point; negative where it does not look at the point. */
-static double hidden_share(const struct hunt *hunt, const struct plate *hider,
-                           const struct plate *hidden, const double point_mm[3])
+static double hidden_share(const struct hunt *hunt, const struct plate *hider, const struct plate *hidden,
+                           const double point_mm[3])
 {
     const int count = hunt->sampling.faces * hunt->sampling.faces;
     double offset[3];
     int stopped = 0;
     vec_sub(point_mm, hidden->centre_mm, offset);
-    if (!(vec_dot(hidden->module->normal, offset) > 0)) {
-        return -1;
-    }
+    if (!(vec_dot(hidden->module->normal, offset) > 0)) return -1;
     for (int k = 0; k < count; k++) {
         double place_mm[3];
         face_point(hidden, &hunt->sampling, k, place_mm);
@@ -214,9 +199,7 @@ static void look_at_all(struct hunt *hunt)
         for (int hider = 0; hider < hunt->scanner->num_modules; hider++) {
             if (may_hide(hunt, hider, hidden)) {
                 const struct hidden_pair pair = look_at(hunt, hider, hidden);
-                if (pair.share >= least_share) {
-                    keep(hunt, pair);
-                }
+                if (pair.share >= least_share) keep(hunt, pair);
             }
         }
         hunt->num_hidden += hunt->num_found > found_before;
@@ -239,15 +222,12 @@ static void tell(struct lr_examination *examination, const struct hunt *hunt)
         lr_examination_add(examination, &head,
                            "module %d stands before module %d and hides %.3g %% of its face from "
                            "the field of view (%.3g to %.3g %%, by the point)",
-                           pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least,
-                           100 * pair->most);
+                           pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least, 100 * pair->most);
     }
     if (hunt->num_found > LR_FINDINGS_SPELLED) {
         head.modules[0] = head.modules[1] = -1;
-        lr_examination_add(examination, &head,
-                           "%d more like these: of %d modules %d are hidden in part, or wholly",
-                           hunt->num_found - LR_FINDINGS_SPELLED, hunt->scanner->num_modules,
-                           hunt->num_hidden);
+        lr_examination_add(examination, &head, "%d more like these: of %d modules %d are hidden in part, or wholly",
+                           hunt->num_found - LR_FINDINGS_SPELLED, hunt->scanner->num_modules, hunt->num_hidden);
     }
 }
 

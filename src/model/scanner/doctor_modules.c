@@ -10,20 +10,18 @@
 
 /* --- overlaps --- */
 
-static const char overlap_remedy[] =
-    "reduce the pitch or the number of modules, or move them apart";
+static const char overlap_remedy[] = "reduce the pitch or the number of modules, or move them apart";
 
 /* So many are counted: a file may put all its modules in one place. */
 enum { MOST_OVERLAPS = 10000 };
 
-static int examine_module(struct lr_examination *examination, struct lr_module_index *index,
-                          int module, int overlaps)
+static int examine_module(struct lr_examination *examination, struct lr_module_index *index, int module, int overlaps)
 {
     struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {module, -1}, overlap_remedy};
     const int count = lr_module_index_meet(index, module);
     for (int k = 0; k < count && overlaps < MOST_OVERLAPS; k++) {
-        const double overlap = lr_module_overlap_mm(&examination->modules[module],
-                                                    &examination->modules[index->met[k]]);
+        const double overlap =
+            lr_module_overlap_mm(&examination->modules[module], &examination->modules[index->met[k]]);
         if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
             head.modules[1] = index->met[k];
             lr_examination_add(examination, &head,
@@ -45,15 +43,13 @@ void lr_examine_overlaps(struct lr_examination *examination)
         examination->failed = true;
         return;
     }
-    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++) {
+    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++)
         overlaps = examine_module(examination, &index, m, overlaps);
-    }
     lr_module_index_finish(&index);
-    if (overlaps >= MOST_OVERLAPS) {
+    if (overlaps >= MOST_OVERLAPS)
         lr_examination_add(examination, &head, "thousands more like these");
-    } else {
+    else
         lr_examination_rest(examination, &head, overlaps);
-    }
 }
 
 /* --- normals --- */
@@ -99,14 +95,10 @@ static void examine_axes(struct lr_examination *examination)
                                    "reverse its axis u or v, or check whether its crystals are "
                                    "really numbered the other way round"};
     int mirrored = 0;
-    for (int m = 0; m < count; m++) {
-        mirrored += is_mirrored(&examination->modules[m]);
-    }
+    for (int m = 0; m < count; m++) mirrored += is_mirrored(&examination->modules[m]);
     const bool odd_ones = count >= 3 && mirrored > 0 && 4 * mirrored <= count;
     const bool odd_rest = count >= 3 && mirrored < count && 4 * (count - mirrored) <= count;
-    if (!odd_ones && !odd_rest) {
-        return;
-    }
+    if (!odd_ones && !odd_rest) return;
     int found = 0;
     for (int m = 0; m < count; m++) {
         if (is_mirrored(&examination->modules[m]) == odd_ones && ++found <= LR_FINDINGS_SPELLED) {
@@ -170,7 +162,5 @@ static void examine_places(struct lr_examination *examination)
 void lr_examine_handedness(struct lr_examination *examination)
 {
     examine_axes(examination);
-    if (examination->belt.closed && examination->draft->params.num_positions >= 3) {
-        examine_places(examination);
-    }
+    if (examination->belt.closed && examination->draft->params.num_positions >= 3) examine_places(examination);
 }

@@ -20,10 +20,8 @@ static void examine_field(struct lr_examination *examination)
 {
     const double field = examination->draft->params.coincidence.field_of_view_mm;
     const double bore = 2 * examination->belt.radius_mm;
-    struct lr_finding_head head = {LR_SUSPECT,
-                                   LR_FINDING_COINCIDENCE,
-                                   {-1, -1},
-                                   "give field_of_view_mm as a diameter in millimetres"};
+    struct lr_finding_head head = {
+        LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "give field_of_view_mm as a diameter in millimetres"};
     if (field > bore) {
         lr_examination_add(examination, &head,
                            "the field of view of %.6g mm is wider than the bore of %.6g mm: the "
@@ -31,8 +29,7 @@ static void examine_field(struct lr_examination *examination)
                            field, bore);
     } else if (field > 0 && field < 0.15 * bore) {
         const bool cm = 10 * field > 0.3 * bore && 10 * field < bore;
-        lr_examination_add(examination, &head,
-                           "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
+        lr_examination_add(examination, &head, "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
                            field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
     }
 }
@@ -54,9 +51,8 @@ static void examine_difference(struct lr_examination *examination)
                                          {-1, -1},
                                          "reduce min_module_difference: it counts places around "
                                          "the ring, not crystals"};
-    if (params->num_positions < 3 || difference < 1 || difference > params->num_positions / 2) {
+    if (params->num_positions < 3 || difference < 1 || difference > params->num_positions / 2)
         return; /* lr_scanner_create has a sentence for too large ones */
-    }
     const double wide = field_of_difference(examination, difference);
     const double field = params->coincidence.field_of_view_mm;
     if (field > 0 && wide < 0.9 * field) {
@@ -69,8 +65,7 @@ static void examine_difference(struct lr_examination *examination)
         lr_examination_add(examination, &head,
                            "modules at least %d of %d places apart are nearly opposite: only "
                            "%.4g mm of the bore of %.4g mm are seen",
-                           difference, params->num_positions, wide,
-                           2 * examination->belt.radius_mm);
+                           difference, params->num_positions, wide, 2 * examination->belt.radius_mm);
     }
 }
 
@@ -82,14 +77,11 @@ static void examine_ring_difference(struct lr_examination *examination)
         const int last = params->modules[m].first_crystal_ring + params->modules[m].crystals[1];
         rings = last > rings ? last : rings;
     }
-    if (!params->coincidence.limits_ring_difference || params->num_positions == 0) {
-        return;
-    }
+    if (!params->coincidence.limits_ring_difference || params->num_positions == 0) return;
     const int most = params->coincidence.max_ring_difference;
     const struct lr_finding_head head = {LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, ""};
     if (most >= rings) {
-        lr_examination_add(examination, &head,
-                           "ring differences up to %d leave no LOR out: there are %d crystal rings",
+        lr_examination_add(examination, &head, "ring differences up to %d leave no LOR out: there are %d crystal rings",
                            most, rings);
     } else if (most == 0 && rings > 1) {
         lr_examination_add(examination, &head,
@@ -125,9 +117,8 @@ static void examine_across(struct lr_examination *examination)
     const double reach = fmax(reach_along(grid, 0), reach_along(grid, 1));
     const double radius = examination->belt.radius_mm;
     double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 2 * radius;
-    if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3) {
+    if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)
         field = fmin(field, field_of_difference(examination, rules->min_module_difference));
-    }
     if (reach > radius) {
         const struct lr_finding_head head = {LR_SUSPECT,
                                              LR_FINDING_COINCIDENCE,
@@ -175,12 +166,8 @@ static void examine_along(struct lr_examination *examination)
 
 void lr_examine_grid(struct lr_examination *examination)
 {
-    if (examination->grid == NULL) {
-        return;
-    }
-    if (examination->belt.closed) {
-        examine_across(examination);
-    }
+    if (examination->grid == NULL) return;
+    if (examination->belt.closed) examine_across(examination);
     examine_along(examination);
 }
 
@@ -214,9 +201,8 @@ static void tell_size(struct lr_examination *examination, const lr_lors_size *si
     lr_examination_add(examination, &head,
                        "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
                        "the table of pairs %s",
-                       (long long)size->num_lors, (long long)size->num_pairs,
-                       0.5 * modules * (modules - 1), bytes_text(dense, bytes),
-                       bytes_text(table, LR_PAIR_BYTES * (double)size->num_pairs));
+                       (long long)size->num_lors, (long long)size->num_pairs, 0.5 * modules * (modules - 1),
+                       bytes_text(dense, bytes), bytes_text(table, LR_PAIR_BYTES * (double)size->num_pairs));
 }
 
 /* What is wrong with the scanner is found elsewhere; that there is no memory is nobody's fault. */
@@ -236,11 +222,8 @@ void lr_examine_size(struct lr_examination *examination)
     params.log = &failures;
     lr_scanner *scanner = lr_scanner_create(&params);
     lr_lors_size size;
-    const lr_status status =
-        scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
-    if (scanner != NULL && !examination->failed) {
-        lr_examine_hiding(examination, scanner);
-    }
+    const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
+    if (scanner != NULL && !examination->failed) lr_examine_hiding(examination, scanner);
     if (examination->failed) {
         /* told */
     } else if (status == LR_OK) {

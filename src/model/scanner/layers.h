@@ -23,8 +23,7 @@ double lr_layer_front_mm(const lr_layer *layers, int layer);
 
 /* The module of one layer of the module `whole`, which is block `block` of its panel: numbers along
  * u and v. Its normal is that of `whole`, set or not. */
-lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int layer,
-                          const int block[2]);
+lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int layer, const int block[2]);
 
 /* How many layers a scanner has: 1 without any. */
 int lr_scanner_num_layers(const lr_scanner *scanner);

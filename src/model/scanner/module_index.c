@@ -60,12 +60,8 @@ static int compare_numbers(const void *a, const void *b)
 static lr_status sort_modules(struct lr_module_index *index, const lr_log *log)
 {
     struct entry *entries = lr_alloc(index->count, sizeof(*entries), "an index of modules", log);
-    if (entries == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < index->count; m++) {
-        entries[m] = (struct entry){index->bounds[m][2 * index->axis], m};
-    }
+    if (entries == NULL) return LR_FAILED;
+    for (int m = 0; m < index->count; m++) entries[m] = (struct entry){index->bounds[m][2 * index->axis], m};
     qsort(entries, (size_t)index->count, sizeof(*entries), compare_entries);
     double reach = -INFINITY;
     for (int k = 0; k < index->count; k++) {
@@ -77,8 +73,7 @@ static lr_status sort_modules(struct lr_module_index *index, const lr_log *log)
     return LR_OK;
 }
 
-lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count,
-                               const lr_log *log)
+lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log)
 {
     static const char *const what = "an index of modules";
     *index = (struct lr_module_index){.count = count};
@@ -90,14 +85,10 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         lr_module_index_finish(index);
         return LR_FAILED;
     }
-    for (int m = 0; m < count; m++) {
-        set_bounds(&modules[m], index->bounds[m]);
-    }
+    for (int m = 0; m < count; m++) set_bounds(&modules[m], index->bounds[m]);
     index->axis = choose_axis(index);
     const lr_status status = sort_modules(index, log);
-    if (status != LR_OK) {
-        lr_module_index_finish(index);
-    }
+    if (status != LR_OK) lr_module_index_finish(index);
     return status;
 }
 
@@ -116,19 +107,17 @@ static int first_reaching(const struct lr_module_index *index, double low)
     int begin = 0, end = index->count;
     while (begin < end) {
         const int middle = begin + (end - begin) / 2;
-        if (index->reach[middle] < low) {
+        if (index->reach[middle] < low)
             begin = middle + 1;
-        } else {
+        else
             end = middle;
-        }
     }
     return begin;
 }
 
 static bool meet(const double a[6], const double b[6])
 {
-    return a[0] <= b[1] && b[0] <= a[1] && a[2] <= b[3] && b[2] <= a[3] && a[4] <= b[5] &&
-           b[4] <= a[5];
+    return a[0] <= b[1] && b[0] <= a[1] && a[2] <= b[3] && b[2] <= a[3] && a[4] <= b[5] && b[4] <= a[5];
 }
 
 int lr_module_index_meet(struct lr_module_index *index, int module)
@@ -138,12 +127,8 @@ int lr_module_index_meet(struct lr_module_index *index, int module)
     int count = 0;
     for (int k = first_reaching(index, bounds[low]); k < index->count; k++) {
         const int other = index->order[k];
-        if (index->bounds[other][low] > bounds[low + 1]) {
-            break;
-        }
-        if (other > module && meet(bounds, index->bounds[other])) {
-            index->met[count++] = other;
-        }
+        if (index->bounds[other][low] > bounds[low + 1]) break;
+        if (other > module && meet(bounds, index->bounds[other])) index->met[count++] = other;
     }
     qsort(index->met, (size_t)count, sizeof(*index->met), compare_numbers);
     return count;

@@ -18,8 +18,7 @@ struct lr_module_index {
 };
 
 /* Normals are set. errors: LR_FAILED when memory is short. */
-lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count,
-                               const lr_log *log);
+lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log);
 void lr_module_index_finish(struct lr_module_index *index);
 
 /* Modules numbered above `module` whose upright boxes meet its own: all that may overlap with it.

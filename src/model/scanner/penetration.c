@@ -23,11 +23,9 @@ static const char assumed_material[] = "LYSO";
 
 double lr_crystal_material_mu_per_mm(const char *material)
 {
-    for (size_t k = 0; k < sizeof(materials) / sizeof(materials[0]); k++) {
-        if (strcasecmp(material, materials[k].name) == 0) {
+    for (size_t k = 0; k < sizeof(materials) / sizeof(materials[0]); k++)
+        if (strcasecmp(material, materials[k].name) == 0)
             return 0.1 * materials[k].mass_cm2_per_g * materials[k].density_g_per_cm3;
-        }
-    }
     return 0;
 }
 
@@ -65,9 +63,7 @@ lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr
 void lr_penetration_warn(const lr_scanner *scanner, const lr_log *log)
 {
     bool is_known = true;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        is_known = is_known && known_mu_per_mm(scanner, m) > 0;
-    }
+    for (int m = 0; m < scanner->num_modules; m++) is_known = is_known && known_mu_per_mm(scanner, m) > 0;
     if (!is_known) {
         lr_warn(log,
                 "%s does not say how its crystals attenuate: %s is assumed, %.4g/mm; give "

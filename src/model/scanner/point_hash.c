@@ -33,31 +33,23 @@ static uint64_t head_at(const struct lr_point_hash *hash, const double at[3])
     return head_of(hash, cell);
 }
 
-lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points,
-                             double cell_mm, const lr_log *log)
+lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points, double cell_mm,
+                             const lr_log *log)
 {
     *hash = (struct lr_point_hash){*points, fmax(cell_mm, 1e-3), 1024, NULL, NULL};
-    while (hash->num_heads < (uint64_t)points->count) {
-        hash->num_heads *= 2;
-    }
-    hash->begins =
-        lr_alloc((int64_t)hash->num_heads + 1, sizeof(*hash->begins), "an index of crystals", log);
+    while (hash->num_heads < (uint64_t)points->count) hash->num_heads *= 2;
+    hash->begins = lr_alloc((int64_t)hash->num_heads + 1, sizeof(*hash->begins), "an index of crystals", log);
     hash->sorted = lr_alloc(points->count, sizeof(*hash->sorted), "an index of crystals", log);
     if (hash->begins == NULL || hash->sorted == NULL) {
         lr_point_hash_finish(hash);
         return LR_FAILED;
     }
-    for (int c = 0; c < points->count; c++) {
-        hash->begins[head_at(hash, lr_point_at(points, c))]++;
-    }
-    for (uint64_t h = 0; h < hash->num_heads; h++) {
-        hash->begins[h + 1] += hash->begins[h];
-    }
+    for (int c = 0; c < points->count; c++) hash->begins[head_at(hash, lr_point_at(points, c))]++;
+    for (uint64_t h = 0; h < hash->num_heads; h++) hash->begins[h + 1] += hash->begins[h];
     /* Now begins[h] is where bucket h ends; it moves back to its begin. */
     for (int c = points->count - 1; c >= 0; c--) {
         const double *at = lr_point_at(points, c);
-        hash->sorted[--hash->begins[head_at(hash, at)]] =
-            (struct lr_hashed){{at[0], at[1], at[2]}, c};
+        hash->sorted[--hash->begins[head_at(hash, at)]] = (struct lr_hashed){{at[0], at[1], at[2]}, c};
     }
     return LR_OK;
 }
@@ -71,9 +63,8 @@ void lr_point_hash_finish(struct lr_point_hash *hash)
 
 /* A bucket may hold points of other cells: only the cell's own count, so that none comes
  * twice. */
-static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3],
-                          const double point_mm[3], double reach_mm,
-                          const struct lr_point_visit *visit)
+static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3], const double point_mm[3],
+                          double reach_mm, const struct lr_point_visit *visit)
 {
     const uint64_t head = head_of(hash, cell);
     const int begin = hash->begins[head], end = hash->begins[head + 1];
@@ -82,16 +73,15 @@ static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3
         double way[3];
         vec_sub(at, point_mm, way);
         const double distance2 = vec_dot(way, way);
-        if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == cell[0] &&
-            cell_of(hash, at[1]) == cell[1] && cell_of(hash, at[2]) == cell[2]) {
+        if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == cell[0] && cell_of(hash, at[1]) == cell[1] &&
+            cell_of(hash, at[2]) == cell[2])
             visit->take(visit->user, hash->sorted[k].point, distance2);
-        }
     }
     return end - begin;
 }
 
-int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
-                            double reach_mm, const struct lr_point_visit *visit)
+int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
+                            const struct lr_point_visit *visit)
 {
     int64_t low[3], high[3], seen = 0;
     for (int k = 0; k < 3; k++) {

@@ -28,8 +28,8 @@ struct lr_point_hash {
 
 /* On failure (no memory, logged) *hash holds nothing. Points are below 1e6 mm, the cell at least
  * 1e-3 mm. */
-lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points,
-                             double cell_mm, const lr_log *log);
+lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points, double cell_mm,
+                             const lr_log *log);
 void lr_point_hash_finish(struct lr_point_hash *hash);
 
 /* Where the points within a reach of a place are handed to; `distance2` in mm^2. */
@@ -45,7 +45,7 @@ static inline const double *lr_point_at(const struct lr_points *points, int k)
 
 /* Visits the points within reach_mm of a place, in no order. Time goes with the cells in reach and
  * the points in them; returns how many that were. */
-int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
-                            double reach_mm, const struct lr_point_visit *visit);
+int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3], double reach_mm,
+                            const struct lr_point_visit *visit);
 
 #endif

@@ -21,8 +21,7 @@ void lr_module_set_normal(lr_module *module);
 
 /* LR_BAD_INPUT when the boxes that two modules' crystals fill (pitch rectangle x depth, behind the
  * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
-lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules,
-                                    const lr_log *log);
+lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log);
 
 /* By how much two modules' boxes overlap: the shortest way, in mm, by which one would have to move
  * to touch the other only; negative when they are apart (then not the distance). Oriented boxes

@@ -16,9 +16,7 @@ struct box {
 static struct box module_box(const lr_module *module)
 {
     struct box box = {.axes = {module->u, module->v, module->normal}};
-    for (int k = 0; k < 2; k++) {
-        box.half[k] = 0.5 * module->crystals[k] * module->pitch_mm[k];
-    }
+    for (int k = 0; k < 2; k++) box.half[k] = 0.5 * module->crystals[k] * module->pitch_mm[k];
     box.half[2] = 0.5 * module->depth_mm;
     vec_add_scaled(module->centre_mm, -box.half[2], module->normal, box.centre);
     return box;
@@ -27,20 +25,15 @@ static struct box module_box(const lr_module *module)
 static double half_shadow(const struct box *box, const double axis[3])
 {
     double sum = 0.0;
-    for (int k = 0; k < 3; k++) {
-        sum += box->half[k] * fabs(vec_dot(box->axes[k], axis));
-    }
+    for (int k = 0; k < 3; k++) sum += box->half[k] * fabs(vec_dot(box->axes[k], axis));
     return sum;
 }
 
 /* Overlap of the shadows on an axis of any length; infinite for one that vanishes. */
-static double shadow_overlap(const struct box *a, const struct box *b, const double between[3],
-                             const double axis[3])
+static double shadow_overlap(const struct box *a, const struct box *b, const double between[3], const double axis[3])
 {
     const double length = vec_length(axis);
-    if (length < 1e-12) {
-        return INFINITY;
-    }
+    if (length < 1e-12) return INFINITY;
     return (half_shadow(a, axis) + half_shadow(b, axis) - fabs(vec_dot(between, axis))) / length;
 }
 
@@ -69,8 +62,8 @@ double lr_module_overlap_mm(const lr_module *a, const lr_module *b)
 }
 
 /* Of one module with those numbered above it. */
-static lr_status check_module(const char *title, const lr_module *modules,
-                              struct lr_module_index *index, int module, const lr_log *log)
+static lr_status check_module(const char *title, const lr_module *modules, struct lr_module_index *index, int module,
+                              const lr_log *log)
 {
     const struct box box = module_box(&modules[module]);
     const int count = lr_module_index_meet(index, module);
@@ -91,14 +84,11 @@ static lr_status check_module(const char *title, const lr_module *modules,
     return LR_OK;
 }
 
-lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules,
-                                    const lr_log *log)
+lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log)
 {
     struct lr_module_index index;
     lr_status status = lr_module_index_init(&index, modules, num_modules, log);
-    for (int m = 0; m < num_modules && status == LR_OK; m++) {
-        status = check_module(title, modules, &index, m, log);
-    }
+    for (int m = 0; m < num_modules && status == LR_OK; m++) status = check_module(title, modules, &index, m, log);
     lr_module_index_finish(&index);
     return status;
 }

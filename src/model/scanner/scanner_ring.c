@@ -26,16 +26,14 @@ struct layout {
 static lr_status check_lengths(const char *title, const lr_ring *ring, const lr_log *log)
 {
     if (!isfinite(ring->radius_mm) || ring->radius_mm <= 0.0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the ring's radius is %.6g mm: it must be positive",
-                        title, ring->radius_mm);
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring's radius is %.6g mm: it must be positive", title,
+                        ring->radius_mm);
     }
-    if (!isfinite(ring->first_angle_deg)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the ring's first angle is not a finite number",
-                        title);
-    }
+    if (!isfinite(ring->first_angle_deg))
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring's first angle is not a finite number", title);
     if (!isfinite(ring->ring_pitch_mm) || ring->ring_pitch_mm < 0.0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the ring pitch is %.6g mm: it must be positive",
-                        title, ring->ring_pitch_mm);
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring pitch is %.6g mm: it must be positive", title,
+                        ring->ring_pitch_mm);
     }
     for (int axis = 0; axis < 2; axis++) {
         if (!isfinite(ring->block_gap_mm[axis]) || ring->block_gap_mm[axis] < 0.0) {
@@ -45,8 +43,7 @@ static lr_status check_lengths(const char *title, const lr_ring *ring, const lr_
                             title, axis == 0 ? "u" : "v", ring->block_gap_mm[axis]);
         }
         if (!isfinite(ring->pitch_mm[axis]) || ring->pitch_mm[axis] <= 0.0) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: the crystal pitch along %s is %.6g mm: it must be positive", title,
+            return lr_error(log, LR_BAD_INPUT, "%s: the crystal pitch along %s is %.6g mm: it must be positive", title,
                             axis == 0 ? "u" : "v", ring->pitch_mm[axis]);
         }
     }
@@ -56,14 +53,10 @@ static lr_status check_lengths(const char *title, const lr_ring *ring, const lr_
 static lr_status check_counts(const char *title, const lr_ring *ring, const lr_log *log)
 {
     if (ring->modules < 2) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: %d modules around the ring: a coincidence needs at least two", title,
+        return lr_error(log, LR_BAD_INPUT, "%s: %d modules around the ring: a coincidence needs at least two", title,
                         ring->modules);
     }
-    if (ring->rings < 0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title,
-                        ring->rings);
-    }
+    if (ring->rings < 0) return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title, ring->rings);
     if (ring->rings > 1 && ring->ring_pitch_mm == 0.0) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: %d rings without a ring pitch lie upon each other: give the distance "
@@ -74,8 +67,8 @@ static lr_status check_counts(const char *title, const lr_ring *ring, const lr_l
 }
 
 /* Counts a panel's crystals along one axis. */
-static lr_status count_crystals(const char *title, const lr_ring *ring, int axis,
-                                struct layout *layout, const lr_log *log)
+static lr_status count_crystals(const char *title, const lr_ring *ring, int axis, struct layout *layout,
+                                const lr_log *log)
 {
     const char *const name = axis == 0 ? "u" : "v";
     if (ring->blocks[axis] < 0 || ring->block_crystals[axis] == NULL) {
@@ -89,15 +82,13 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     for (int block = 0; block < layout->blocks[axis]; block++) {
         const int crystals = ring->block_crystals[axis][block];
         if (crystals < 1) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s: block %d along %s has %d crystals: it needs at least 1", title,
+            return lr_error(log, LR_BAD_INPUT, "%s: block %d along %s has %d crystals: it needs at least 1", title,
                             block, name, crystals);
         }
         sum += crystals;
     }
     if (sum > INT32_MAX / layout->rings) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: %lld crystals along %s in each panel are too many: reduce them", title,
+        return lr_error(log, LR_BAD_INPUT, "%s: %lld crystals along %s in each panel are too many: reduce them", title,
                         (long long)sum, name);
     }
     layout->crystals[axis] = (int)sum;
@@ -107,8 +98,8 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
 static lr_status check_layers(const char *title, const lr_ring *ring, const lr_log *log)
 {
     if (ring->num_layers < 0 || ring->num_layers > LR_MAX_LAYERS) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported",
-                        title, ring->num_layers, LR_MAX_LAYERS);
+        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported", title,
+                        ring->num_layers, LR_MAX_LAYERS);
     }
     for (int k = 0; k < ring->num_layers; k++) {
         const lr_layer *layer = &ring->layers[k];
@@ -119,11 +110,8 @@ static lr_status check_layers(const char *title, const lr_ring *ring, const lr_l
                             title, k, layer->front_mm, layer->depth_mm);
         }
     }
-    const struct lr_layer_fault fault =
-        lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
-    if (fault.layer < 0) {
-        return LR_OK;
-    }
+    const struct lr_layer_fault fault = lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
+    if (fault.layer < 0) return LR_OK;
     return lr_error(log, LR_BAD_INPUT,
                     fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
                                    "that depth: make the layers thinner or the module deeper"
@@ -132,8 +120,7 @@ static lr_status check_layers(const char *title, const lr_ring *ring, const lr_l
                     title, fault.layer, fault.excess_mm);
 }
 
-static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout,
-                            const lr_log *log)
+static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout, const lr_log *log)
 {
     LR_TRY(check_lengths(title, ring, log));
     LR_TRY(check_counts(title, ring, log));
@@ -143,11 +130,9 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     LR_TRY(count_crystals(title, ring, 1, layout, log));
     LR_TRY(check_layers(title, ring, log));
     layout->layers = ring->num_layers > 0 ? ring->num_layers : 1;
-    const double count = (double)layout->rings * ring->modules * layout->blocks[0] *
-                         layout->blocks[1] * layout->layers;
+    const double count = (double)layout->rings * ring->modules * layout->blocks[0] * layout->blocks[1] * layout->layers;
     if (count > MAX_MODULES) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: the ring consists of %.0f modules: at most %d are supported", title,
+        return lr_error(log, LR_BAD_INPUT, "%s: the ring consists of %.0f modules: at most %d are supported", title,
                         count, MAX_MODULES);
     }
     return LR_OK;
@@ -157,9 +142,7 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
 static int sum_before(const int *block_crystals, int block)
 {
     int sum = 0;
-    for (int b = 0; b < block; b++) {
-        sum += block_crystals[b];
-    }
+    for (int b = 0; b < block; b++) sum += block_crystals[b];
     return sum;
 }
 
@@ -179,8 +162,7 @@ static double block_offset_mm(const struct layout *layout, int axis, int block)
 }
 
 /* Fills in one block of the panel at position k of a module ring. */
-static lr_module block_module(const struct layout *layout, int ring_index, int k,
-                              const int block[2])
+static lr_module block_module(const struct layout *layout, int ring_index, int k, const int block[2])
 {
     const lr_ring *ring = layout->ring;
     const double angle = (ring->first_angle_deg + k * 360.0 / ring->modules) * pi / 180.0;
@@ -206,8 +188,7 @@ static lr_module block_module(const struct layout *layout, int ring_index, int k
 }
 
 /* The layers of a block, from modules[0] on. */
-static void fill_layers(const struct layout *layout, const lr_module *whole, const int block[2],
-                        lr_module *modules)
+static void fill_layers(const struct layout *layout, const lr_module *whole, const int block[2], lr_module *modules)
 {
     const lr_ring *ring = layout->ring;
     for (int k = 0; k < layout->layers; k++) {
@@ -241,28 +222,20 @@ static void fill_panels(const struct layout *layout, lr_module *modules)
     }
 }
 
-lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules,
-                          const lr_log *log)
+lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log)
 {
     struct layout layout;
-    if (check_ring(title, ring, &layout, log) != LR_OK) {
-        return NULL;
-    }
-    *num_modules =
-        layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1] * layout.layers;
+    if (check_ring(title, ring, &layout, log) != LR_OK) return NULL;
+    *num_modules = layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1] * layout.layers;
     lr_module *modules = lr_alloc(*num_modules, sizeof(*modules), "the modules", log);
-    if (modules != NULL) {
-        fill_panels(&layout, modules);
-    }
+    if (modules != NULL) fill_panels(&layout, modules);
     return modules;
 }
 
 /* Rings of crystals are counted layer by layer, and differences need the same count in all. */
 static lr_status check_ring_rule(const lr_scanner_params *params, const lr_ring *ring)
 {
-    if (!params->coincidence.limits_ring_difference) {
-        return LR_OK;
-    }
+    if (!params->coincidence.limits_ring_difference) return LR_OK;
     const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1;
     for (int k = 0; k < ring->num_layers; k++) {
         const int *own = ring->layers[k].block_crystals[1];
@@ -282,15 +255,11 @@ static lr_status check_ring_rule(const lr_scanner_params *params, const lr_ring 
 lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
 {
     lr_scanner_params expanded = *params;
-    lr_module *modules =
-        lr_ring_expand(lr_scanner_title(params), ring, &expanded.num_modules, params->log);
-    if (modules == NULL) {
-        return NULL;
-    }
+    lr_module *modules = lr_ring_expand(lr_scanner_title(params), ring, &expanded.num_modules, params->log);
+    if (modules == NULL) return NULL;
     expanded.modules = modules;
     expanded.num_positions = ring->modules;
-    lr_scanner *scanner =
-        check_ring_rule(params, ring) == LR_OK ? lr_scanner_create(&expanded) : NULL;
+    lr_scanner *scanner = check_ring_rule(params, ring) == LR_OK ? lr_scanner_create(&expanded) : NULL;
     free(modules);
     return scanner;
 }

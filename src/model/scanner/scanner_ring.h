@@ -9,8 +9,7 @@
 
 /* The modules of a ring, in the order that lr/scanner.h gives, normals not set; to be freed.
  * errors: NULL for counts and lengths that make no ring, logged under `title`. */
-lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules,
-                          const lr_log *log);
+lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules, const lr_log *log);
 
 /* A ring that describes a scanner's modules; finish it. */
 struct lr_ring_form {
@@ -24,8 +23,7 @@ struct lr_ring_form {
  * the shortest decimals that they may stand for after rounding (1e-13).
  * found: whether there is one; *form holds nothing otherwise.
  * errors: LR_FAILED when memory is short. */
-lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found,
-                            const lr_log *log);
+lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log);
 void lr_ring_form_finish(struct lr_ring_form *form);
 
 #endif

@@ -9,9 +9,7 @@ double lr_shortest_decimal(double value, double off)
     double power = 1;
     for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
         const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= off) {
-            return rounded;
-        }
+        if (fabs(rounded - value) <= off) return rounded;
     }
     return value;
 }

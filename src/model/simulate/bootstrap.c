@@ -13,9 +13,7 @@
 /* How often each event is drawn. */
 static lr_status draw(const lr_event_list *list, uint64_t seed, float *times, const lr_log *log)
 {
-    for (int64_t k = 0; k < list->count; k++) {
-        times[k] = list->events[k].weight;
-    }
+    for (int64_t k = 0; k < list->count; k++) times[k] = list->events[k].weight;
     const lr_poisson_stream stream = {.seed = seed, .purpose = LR_RANDOM_REPLICATE};
     return lr_poisson_part(times, list->count, &stream, log);
 }
@@ -42,9 +40,7 @@ static void take(const lr_event_list *list, const float *times, lr_event *events
         const int64_t num = (int64_t)times[k];
         event.weight = event.is_delayed ? 1.0f : times[k];
         const int64_t copies = event.is_delayed ? num : num > 0;
-        for (int64_t n = 0; n < copies; n++) {
-            *events++ = event;
-        }
+        for (int64_t n = 0; n < copies; n++) *events++ = event;
     }
 }
 
@@ -54,9 +50,7 @@ static lr_status replace(lr_event_list *list, const float *times, const lr_log *
     lr_event_counts counts = list->info.counts;
     const int64_t left = count_left(list, times, &counts);
     lr_event *events = lr_alloc(left > 0 ? left : 1, sizeof(*events), "events", log);
-    if (events == NULL) {
-        return LR_FAILED;
-    }
+    if (events == NULL) return LR_FAILED;
     take(list, times, events);
     free(list->events);
     list->events = events;

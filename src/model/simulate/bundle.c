@@ -33,8 +33,7 @@ struct view_of_module {
 };
 
 /* The function that is axis * (point of the line) + offset. */
-static struct linear linear_of(const struct lr_bundle_lines *lines, const double axis[3],
-                               double offset)
+static struct linear linear_of(const struct lr_bundle_lines *lines, const double axis[3], double offset)
 {
     struct linear found = {.base = offset};
     for (int n = 0; n < 2; n++) {
@@ -65,42 +64,36 @@ static struct linear distance_of(const struct lr_bundle_lines *lines, const lr_m
     return linear_of(lines, axis, vec_dot(module->normal, centre_mm) / cosine);
 }
 
-static struct linear cell_of(const struct lr_bundle_lines *lines, const lr_module *module,
-                             const double centre_mm[3], int n)
+static struct linear cell_of(const struct lr_bundle_lines *lines, const lr_module *module, const double centre_mm[3],
+                             int n)
 {
     const double *side = n == 0 ? module->u : module->v;
     const double slope = vec_dot(side, lines->along) / vec_dot(module->normal, lines->along);
     double axis[3];
-    for (int k = 0; k < 3; k++) {
-        axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
-    }
+    for (int k = 0; k < 3; k++) axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
     return linear_of(lines, axis, 0.5 * module->crystals[n] - vec_dot(axis, centre_mm));
 }
 
 /* Rows between the lowest and the highest corner. */
-static void find_rows(const struct lr_bundle_lines *lines, const lr_module *module,
-                      const double centre_mm[3], int rows[2])
+static void find_rows(const struct lr_bundle_lines *lines, const lr_module *module, const double centre_mm[3],
+                      int rows[2])
 {
     const double *axis = lines->across[1];
     const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
-    const double half_mm =
-        0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
-               fabs(vec_dot(axis, module->v)) * module->crystals[1] * module->pitch_mm[1]);
+    const double half_mm = 0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
+                                  fabs(vec_dot(axis, module->v)) * module->crystals[1] * module->pitch_mm[1]);
     const double last = lines->size[1];
     rows[0] = (int)fmin(fmax(floor((middle_mm - half_mm) / lines->step_mm[1]), 0), last);
     rows[1] = (int)fmin(fmax(ceil((middle_mm + half_mm) / lines->step_mm[1]) + 1, 0), last);
 }
 
 /* false: it is seen edge-on, or from beside the lattice. */
-static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m,
-                struct view_of_module *seen)
+static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
     const lr_module *module = &bundle->scanner->modules[m];
     const double *centre_mm = bundle->detection_mm[m];
     const double cosine = vec_dot(module->normal, lines->along);
-    if (fabs(cosine) < least_cosine) {
-        return false;
-    }
+    if (fabs(cosine) < least_cosine) return false;
     *seen = (struct view_of_module){
         .distance_mm = distance_of(lines, module, centre_mm),
         .first_crystal = bundle->scanner->first_crystal[m],
@@ -120,9 +113,7 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
 static void narrow(const struct linear *cell, int count, int k, double range[2])
 {
     const double step = cell->step[0];
-    if (fabs(step) < least_cosine) {
-        return; /* the row is parallel to the module's edge: each line is asked */
-    }
+    if (fabs(step) < least_cosine) return; /* the row is parallel to the module's edge: each line is asked */
     const double a = -at(cell, 0, k) / step, b = (count - at(cell, 0, k)) / step;
     range[0] = fmax(range[0], floor(fmin(a, b)));
     range[1] = fmin(range[1], ceil(fmax(a, b)) + 1);
@@ -132,26 +123,21 @@ static void narrow(const struct linear *cell, int count, int k, double range[2])
 static int crystal_at(const struct view_of_module *seen, double u, double v)
 {
     const int p = (int)u, q = (int)v;
-    const bool is_face =
-        fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
+    const bool is_face = fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
     return is_face ? seen->first_crystal + q * seen->count[0] + p : -1;
 }
 
-static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lines,
-                     const struct view_of_module *seen, int k)
+static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lines, const struct view_of_module *seen,
+                     int k)
 {
     double range[2] = {0, lines->size[0]};
     narrow(&seen->cell[0], seen->count[0], k, range);
     narrow(&seen->cell[1], seen->count[1], k, range);
-    if (!(range[0] < range[1])) {
-        return;
-    }
+    if (!(range[0] < range[1])) return;
     const int64_t row = 2 * seen->layer * bundle->num_lines + (int64_t)k * lines->size[0];
     for (int i = (int)range[0]; i < range[1]; i++) {
         const double u = at(&seen->cell[0], i, k), v = at(&seen->cell[1], i, k);
-        if (!(u >= 0 && u < seen->count[0] && v >= 0 && v < seen->count[1])) {
-            continue;
-        }
+        if (!(u >= 0 && u < seen->count[0] && v >= 0 && v < seen->count[1])) continue;
         const double distance_mm = at(&seen->distance_mm, i, k);
         const int side = distance_mm > 0 ? 1 : 0;
         const int64_t line = row + side * bundle->num_lines + i;
@@ -171,11 +157,8 @@ void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *li
     }
     for (int m = 0; m < bundle->scanner->num_modules; m++) {
         struct view_of_module seen;
-        if (see(bundle, lines, m, &seen)) {
-            for (int k = seen.rows[0]; k < seen.rows[1]; k++) {
-                draw_row(bundle, lines, &seen, k);
-            }
-        }
+        if (see(bundle, lines, m, &seen))
+            for (int k = seen.rows[0]; k < seen.rows[1]; k++) draw_row(bundle, lines, &seen, k);
     }
 }
 
@@ -184,21 +167,15 @@ const int32_t *lr_bundle_crystals(const struct lr_bundle *bundle, int layer, int
     return bundle->crystals + (2 * layer + side) * bundle->num_lines;
 }
 
-lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room,
-                         const lr_log *log)
+lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log)
 {
     *bundle = (struct lr_bundle){.scanner = scanner, .num_layers = lr_scanner_num_layers(scanner)};
     const int64_t ends = 2 * bundle->num_layers * room;
-    bundle->detection_mm =
-        lr_alloc(scanner->num_modules, sizeof(*bundle->detection_mm), "modules", log);
+    bundle->detection_mm = lr_alloc(scanner->num_modules, sizeof(*bundle->detection_mm), "modules", log);
     bundle->distance_mm = lr_alloc(ends, sizeof(*bundle->distance_mm), "parallel lines", log);
     bundle->crystals = lr_alloc(ends, sizeof(*bundle->crystals), "parallel lines", log);
-    if (!bundle->detection_mm || !bundle->distance_mm || !bundle->crystals) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        lr_scanner_detection_centre(scanner, m, bundle->detection_mm[m]);
-    }
+    if (!bundle->detection_mm || !bundle->distance_mm || !bundle->crystals) return LR_FAILED;
+    for (int m = 0; m < scanner->num_modules; m++) lr_scanner_detection_centre(scanner, m, bundle->detection_mm[m]);
     return LR_OK;
 }
 

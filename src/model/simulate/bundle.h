@@ -23,14 +23,13 @@ struct lr_bundle {
     int num_layers;
     int64_t num_lines;         /* at hand */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
-    float *distance_mm; /* owned [num_layers][2][num_lines], from the line's point nearest to the
+    float *distance_mm;        /* owned [num_layers][2][num_lines], from the line's point nearest to the
                                   scanner's axis */
-    int32_t *crystals;  /* owned, alike: what is met against `along`, then along it */
+    int32_t *crystals;         /* owned, alike: what is met against `along`, then along it */
 };
 
 /* room: lines of the largest lattice. errors: LR_FAILED without memory. */
-lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room,
-                         const lr_log *log);
+lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room, const lr_log *log);
 void lr_bundle_finish(struct lr_bundle *bundle);
 
 /* Follows lines both ways from their points nearest to the axis: the first module of a layer on either side

@@ -22,10 +22,10 @@ static struct lr_rod place_rod(int sector, int row, int place)
     const double along = diameter * (FIRST_ROW + SPACING * sqrt(0.75) * row);
     const double across = diameter * SPACING * (place - 0.5 * row);
     const double angle = (60.0 * sector + 30.0) * pi / 180.0;
-    return (struct lr_rod){.centre_mm = {along * cos(angle) - across * sin(angle),
-                                         along * sin(angle) + across * cos(angle)},
-                           .radius_mm = 0.5 * diameter,
-                           .sector = sector};
+    return (struct lr_rod){
+        .centre_mm = {along * cos(angle) - across * sin(angle), along * sin(angle) + across * cos(angle)},
+        .radius_mm = 0.5 * diameter,
+        .sector = sector};
 }
 
 /* Rows whose middle is within the circle. */
@@ -44,12 +44,8 @@ static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
     for (int row = 0; row < rows; row++) {
         for (int place = 0; place <= row; place++) {
             const struct lr_rod rod = place_rod(sector, row, place);
-            if (hypot(rod.centre_mm[0], rod.centre_mm[1]) + rod.radius_mm > radius_mm + 1e-9) {
-                continue;
-            }
-            if (rods != NULL) {
-                rods[count] = rod;
-            }
+            if (hypot(rod.centre_mm[0], rod.centre_mm[1]) + rod.radius_mm > radius_mm + 1e-9) continue;
+            if (rods != NULL) rods[count] = rod;
             count++;
         }
     }
@@ -59,17 +55,12 @@ static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 struct lr_rod *lr_derenzo_rods(double radius_mm, int *num_rods, const lr_log *log)
 {
     int count = 0;
-    for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++) {
-        count += fill_sector(sector, radius_mm, NULL);
-    }
+    for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++) count += fill_sector(sector, radius_mm, NULL);
     struct lr_rod *rods = lr_alloc(count, sizeof(*rods), "the phantom's rods", log);
-    if (rods == NULL) {
-        return NULL;
-    }
+    if (rods == NULL) return NULL;
     *num_rods = 0;
-    for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++) {
+    for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++)
         *num_rods += fill_sector(sector, radius_mm, rods + *num_rods);
-    }
     return rods;
 }
 

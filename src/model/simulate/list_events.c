@@ -45,11 +45,8 @@ static lr_status count_events(const lr_list_params *params, int64_t *count)
 
 static void list_lors(const lr_lor_data *data, int64_t *lors)
 {
-    for (int64_t k = 0; k < data->count; k++) {
-        for (int64_t n = (int64_t)data->values[k]; n > 0; n--) {
-            *lors++ = data->index != NULL ? data->index[k] : k;
-        }
-    }
+    for (int64_t k = 0; k < data->count; k++)
+        for (int64_t n = (int64_t)data->values[k]; n > 0; n--) *lors++ = data->index != NULL ? data->index[k] : k;
 }
 
 static void shuffle(int64_t *lors, int64_t count, uint64_t seed)
@@ -67,15 +64,12 @@ static double gap(uint64_t seed, int64_t event)
     return -log(uniform(seed, event, GAPS));
 }
 
-static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int64_t count,
-                          const lr_event_sink *sink)
+static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int64_t count, const lr_event_sink *sink)
 {
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
     lr_event events[AT_ONCE];
     double whole = gap(params->seed, count), until = 0;
-    for (int64_t k = 0; k < count; k++) {
-        whole += gap(params->seed, k);
-    }
+    for (int64_t k = 0; k < count; k++) whole += gap(params->seed, k);
     for (int64_t first = 0; first < count; first += AT_ONCE) {
         const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
         for (int k = 0; k < num; k++) {
@@ -96,9 +90,7 @@ lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sin
     int64_t count;
     LR_TRY(count_events(params, &count));
     int64_t *lors = lr_alloc(count, sizeof(*lors), "events", params->log);
-    if (lors == NULL) {
-        return LR_FAILED;
-    }
+    if (lors == NULL) return LR_FAILED;
     list_lors(params->data, lors);
     shuffle(lors, count, params->seed);
     const lr_status status = hand_out(params, lors, count, sink);

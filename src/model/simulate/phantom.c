@@ -40,8 +40,7 @@ struct canvas {
 };
 
 /* Voxels along one axis that an interval centre - radius .. centre + radius touches. */
-static void touched(const lr_grid *grid, int axis, double centre_mm, double radius_mm, int *begin,
-                    int *end)
+static void touched(const lr_grid *grid, int axis, double centre_mm, double radius_mm, int *begin, int *end)
 {
     const double origin = grid->origin_mm[axis], size = grid->voxel_mm[axis];
     const double low = floor((centre_mm - radius_mm - origin) / size);
@@ -51,8 +50,7 @@ static void touched(const lr_grid *grid, int axis, double centre_mm, double radi
 }
 
 /* Squared distance, along one axis, of a voxel's sub-point from a coordinate. */
-static double square_to(const lr_grid *grid, int axis, int voxel, int part, int subsamples,
-                        double coordinate_mm)
+static double square_to(const lr_grid *grid, int axis, int voxel, int part, int subsamples, double coordinate_mm)
 {
     const double place = voxel + (part + 0.5) / subsamples - 0.5;
     const double away = grid->origin_mm[axis] + place * grid->voxel_mm[axis] - coordinate_mm;
@@ -60,85 +58,74 @@ static double square_to(const lr_grid *grid, int axis, int voxel, int part, int 
 }
 
 /* Sub-points of one voxel column's cross-section whose squared distance is at most `square`. */
-static int count_in_disc(const lr_grid *grid, const int voxel[2], const double centre_mm[2],
-                         double square, int subsamples)
+static int count_in_disc(const lr_grid *grid, const int voxel[2], const double centre_mm[2], double square,
+                         int subsamples)
 {
     int inside = 0;
     for (int b = 0; b < subsamples; b++) {
         const double along_y = square_to(grid, 1, voxel[1], b, subsamples, centre_mm[1]);
-        for (int a = 0; a < subsamples; a++) {
+        for (int a = 0; a < subsamples; a++)
             inside += square_to(grid, 0, voxel[0], a, subsamples, centre_mm[0]) + along_y <= square;
-        }
     }
     return inside;
 }
 
-static int count_in_sphere(const lr_grid *grid, const int voxel[3], const double centre_mm[3],
-                           double square, int subsamples)
+static int count_in_sphere(const lr_grid *grid, const int voxel[3], const double centre_mm[3], double square,
+                           int subsamples)
 {
     int inside = 0;
     for (int c = 0; c < subsamples; c++) {
         const double along_z = square_to(grid, 2, voxel[2], c, subsamples, centre_mm[2]);
-        inside += along_z <= square
-                      ? count_in_disc(grid, voxel, centre_mm, square - along_z, subsamples)
-                      : 0;
+        inside += along_z <= square ? count_in_disc(grid, voxel, centre_mm, square - along_z, subsamples) : 0;
     }
     return inside;
 }
 
 static lr_status report_drawing(const struct canvas *canvas, int done, int total)
 {
-    return lr_progress_report(canvas->progress, "drawing", canvas->shape + (double)done / total,
-                              canvas->num_shapes);
+    return lr_progress_report(canvas->progress, "drawing", canvas->shape + (double)done / total, canvas->num_shapes);
 }
 
 /* Adds `activity` times the share of each voxel that lies in a disc in the xy plane, in all slices:
  * a cylinder along z as long as the grid. The share is counted over subsamples^2 points, which for
  * a shape without a z dependence is the same as subsamples^3. Millimetres, the scanner's frame. */
-static lr_status draw_cylinder(const struct canvas *canvas, const double centre_mm[2],
-                               double radius_mm, double activity)
+static lr_status draw_cylinder(const struct canvas *canvas, const double centre_mm[2], double radius_mm,
+                               double activity)
 {
     const lr_grid *grid = &canvas->image->grid;
     const int subsamples = canvas->subsamples;
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
     int begin[2], end[2];
-    for (int axis = 0; axis < 2; axis++) {
-        touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
-    }
+    for (int axis = 0; axis < 2; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iy = begin[1]; iy < end[1]; iy++) {
         LR_TRY(report_drawing(canvas, iy - begin[1], end[1] - begin[1]));
         for (int ix = begin[0]; ix < end[0]; ix++) {
-            const int inside = count_in_disc(grid, (const int[2]){ix, iy}, centre_mm,
-                                             radius_mm * radius_mm, subsamples);
+            const int inside =
+                count_in_disc(grid, (const int[2]){ix, iy}, centre_mm, radius_mm * radius_mm, subsamples);
             const double value = activity * inside / ((double)subsamples * subsamples);
             float *column = canvas->image->values + ix + (int64_t)grid->size[0] * iy;
-            for (int iz = 0; inside > 0 && iz < grid->size[2]; iz++) {
+            for (int iz = 0; inside > 0 && iz < grid->size[2]; iz++)
                 column[iz * slice] = (float)(column[iz * slice] + value);
-            }
         }
     }
     return LR_OK;
 }
 
 /* As above for a sphere, over subsamples^3 points. Parts beyond the grid are not drawn. */
-static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm[3],
-                             double radius_mm, double activity)
+static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm[3], double radius_mm, double activity)
 {
     const lr_grid *grid = &canvas->image->grid;
     const int subsamples = canvas->subsamples;
     const double points = (double)subsamples * subsamples * subsamples;
     int begin[3], end[3];
-    for (int axis = 0; axis < 3; axis++) {
-        touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
-    }
+    for (int axis = 0; axis < 3; axis++) touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     for (int iz = begin[2]; iz < end[2]; iz++) {
         LR_TRY(report_drawing(canvas, iz - begin[2], end[2] - begin[2]));
         for (int iy = begin[1]; iy < end[1]; iy++) {
             for (int ix = begin[0]; ix < end[0]; ix++) {
-                const int inside = count_in_sphere(grid, (const int[3]){ix, iy, iz}, centre_mm,
-                                                   radius_mm * radius_mm, subsamples);
-                float *value = canvas->image->values + ix +
-                               (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
+                const int inside =
+                    count_in_sphere(grid, (const int[3]){ix, iy, iz}, centre_mm, radius_mm * radius_mm, subsamples);
+                float *value = canvas->image->values + ix + (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
                 *value = (float)(*value + activity * inside / points);
             }
         }
@@ -158,9 +145,7 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     }
     int num_rods = 0;
     struct lr_rod *rods = lr_derenzo_rods(canvas->radius_mm, &num_rods, canvas->log);
-    if (rods == NULL) {
-        return LR_FAILED;
-    }
+    if (rods == NULL) return LR_FAILED;
     struct canvas with_rod = *canvas;
     with_rod.num_shapes = num_rods;
     lr_status status = LR_OK;
@@ -184,28 +169,24 @@ struct spheres {
 static lr_status draw_body(const struct canvas *canvas, const struct spheres *spheres)
 {
     const double scale = canvas->radius_mm / spheres->body_radius_mm;
-    const double background =
-        1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
+    const double background = 1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
     struct canvas with_shape = *canvas;
     with_shape.num_shapes = 7;
     LR_TRY(draw_cylinder(&with_shape, canvas->centre_mm, canvas->radius_mm, background));
     for (int k = 0; k < 6; k++) {
         const double angle = k * pi / 3.0, circle_mm = scale * spheres->circle_mm;
         const double centre_mm[3] = {canvas->centre_mm[0] + circle_mm * cos(angle),
-                                     canvas->centre_mm[1] + circle_mm * sin(angle),
-                                     canvas->centre_mm[2]};
+                                     canvas->centre_mm[1] + circle_mm * sin(angle), canvas->centre_mm[2]};
         with_shape.shape = 1 + k;
-        LR_TRY(draw_sphere(&with_shape, centre_mm, 0.5 * scale * spheres->diameters_mm[k],
-                           1.0 - background));
+        LR_TRY(draw_sphere(&with_shape, centre_mm, 0.5 * scale * spheres->diameters_mm[k], 1.0 - background));
     }
     return LR_OK;
 }
 
 static lr_status draw_spheres(const struct canvas *canvas)
 {
-    struct spheres spheres = {.body_radius_mm = SPHERE_BODY_RADIUS_MM,
-                              .circle_mm = 0.5 * SPHERE_BODY_RADIUS_MM,
-                              .contrast = SPHERE_CONTRAST};
+    struct spheres spheres = {
+        .body_radius_mm = SPHERE_BODY_RADIUS_MM, .circle_mm = 0.5 * SPHERE_BODY_RADIUS_MM, .contrast = SPHERE_CONTRAST};
     memcpy(spheres.diameters_mm, sphere_diameters_mm, sizeof(spheres.diameters_mm));
     return draw_body(canvas, &spheres);
 }
@@ -214,9 +195,7 @@ static lr_status draw_six_spheres(const struct canvas *canvas)
 {
     struct spheres spheres = {
         .body_radius_mm = SIX_BODY_RADIUS_MM, .circle_mm = SIX_CIRCLE_MM, .contrast = SIX_CONTRAST};
-    for (int k = 0; k < 6; k++) {
-        spheres.diameters_mm[k] = SIX_DIAMETER_MM;
-    }
+    for (int k = 0; k < 6; k++) spheres.diameters_mm[k] = SIX_DIAMETER_MM;
     return draw_body(canvas, &spheres);
 }
 
@@ -245,8 +224,8 @@ static lr_status draw_point(const struct canvas *canvas)
 
 static const char *const names[] = {"derenzo", "spheres", "six-spheres", "point", NULL};
 
-static lr_status (*const drawings[])(const struct canvas *canvas) = {draw_derenzo, draw_spheres,
-                                                                     draw_six_spheres, draw_point};
+static lr_status (*const drawings[])(const struct canvas *canvas) = {draw_derenzo, draw_spheres, draw_six_spheres,
+                                                                     draw_point};
 
 const char *const *lr_phantom_names(void)
 {
@@ -258,40 +237,31 @@ static int find_name(const char *name, const lr_log *log)
 {
     char known[256] = "";
     for (int k = 0; names[k] != NULL; k++) {
-        if (name != NULL && strcmp(name, names[k]) == 0) {
-            return k;
-        }
+        if (name != NULL && strcmp(name, names[k]) == 0) return k;
         strcat(strcat(known, k > 0 ? ", " : ""), names[k]);
     }
-    lr_log_write(log, LR_LOG_ERROR, LR_USAGE, "there is no phantom \"%s\": use one of %s",
-                 name ? name : "", known);
+    lr_log_write(log, LR_LOG_ERROR, LR_USAGE, "there is no phantom \"%s\": use one of %s", name ? name : "", known);
     return -1;
 }
 
 /* Fills in defaults and checks that the phantom fits the grid. */
-static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params,
-                         const lr_grid *grid)
+static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params, const lr_grid *grid)
 {
     LR_TRY(lr_grid_check(grid, params->log));
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 3; k++)
         canvas->centre_mm[k] = grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
-    }
-    const double extent =
-        fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
+    const double extent = fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
     canvas->log = params->log;
     canvas->progress = params->progress;
     canvas->contrast = params->contrast;
     canvas->subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES;
-    canvas->radius_mm =
-        params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent;
+    canvas->radius_mm = params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent;
     if (canvas->subsamples < 1 || canvas->subsamples > MAX_SUBSAMPLES) {
-        return lr_error(params->log, LR_USAGE,
-                        "the phantom's subsamples are %d: they must lie between 1 and %d",
+        return lr_error(params->log, LR_USAGE, "the phantom's subsamples are %d: they must lie between 1 and %d",
                         canvas->subsamples, MAX_SUBSAMPLES);
     }
     if (canvas->contrast != 0.0 && !(canvas->contrast > 1.0 && isfinite(canvas->contrast))) {
-        return lr_error(params->log, LR_USAGE,
-                        "a contrast of %g: spheres are hotter than the cylinder, above 1",
+        return lr_error(params->log, LR_USAGE, "a contrast of %g: spheres are hotter than the cylinder, above 1",
                         canvas->contrast);
     }
     if (!(canvas->radius_mm > 0.0) || canvas->radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
@@ -307,9 +277,7 @@ lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid
 {
     struct canvas canvas = {0};
     const int index = find_name(params->name, params->log);
-    if (index < 0 || prepare(&canvas, params, grid) != LR_OK) {
-        return NULL;
-    }
+    if (index < 0 || prepare(&canvas, params, grid) != LR_OK) return NULL;
     canvas.image = lr_image_create(grid, params->log);
     if (canvas.image != NULL && drawings[index](&canvas) != LR_OK) {
         lr_image_destroy(canvas.image);

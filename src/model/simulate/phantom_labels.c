@@ -20,9 +20,7 @@ struct cover {
 
 static double share(const struct cover *cover, int index)
 {
-    return index == cover->begin     ? cover->first
-           : index == cover->end - 1 ? cover->last
-                                     : cover->inner;
+    return index == cover->begin ? cover->first : index == cover->end - 1 ? cover->last : cover->inner;
 }
 
 static double overlap(double low_a, double high_a, double low_b, double high_b)
@@ -35,8 +33,7 @@ static struct cover cover_voxel(const lr_grid *labels, const lr_grid *grid, int 
 {
     const double size = grid->voxel_mm[axis] / labels->voxel_mm[axis];
     const double centre =
-        (grid->origin_mm[axis] + index * grid->voxel_mm[axis]) / labels->voxel_mm[axis] +
-        0.5 * labels->size[axis];
+        (grid->origin_mm[axis] + index * grid->voxel_mm[axis]) / labels->voxel_mm[axis] + 0.5 * labels->size[axis];
     const double low = centre - 0.5 * size, high = centre + 0.5 * size;
     struct cover cover = {
         .begin = (int)fmin(fmax(floor(low), 0.0), labels->size[axis]),
@@ -64,19 +61,15 @@ static lr_status check_labels(const lr_image *labels, const lr_log *log)
     return LR_OK;
 }
 
-static double mean_activity(const lr_image *labels, const struct cover *x, const struct cover *y,
-                            const struct cover *z)
+static double mean_activity(const lr_image *labels, const struct cover *x, const struct cover *y, const struct cover *z)
 {
     const lr_grid *grid = &labels->grid;
     double sum = 0.0;
     for (int iz = z->begin; iz < z->end; iz++) {
         for (int iy = y->begin; iy < y->end; iy++) {
-            const float *line =
-                labels->values + (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
+            const float *line = labels->values + (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
             double along_x = 0.0;
-            for (int ix = x->begin; ix < x->end; ix++) {
-                along_x += share(x, ix) * label_activity[(int)line[ix]];
-            }
+            for (int ix = x->begin; ix < x->end; ix++) along_x += share(x, ix) * label_activity[(int)line[ix]];
             sum += share(z, iz) * share(y, iy) * along_x;
         }
     }
@@ -88,12 +81,9 @@ static void resample(const lr_image *labels, struct cover *const covers[3], lr_i
     const lr_grid *grid = &image->grid;
     float *value = image->values;
     for (int iz = 0; iz < grid->size[2]; iz++) {
-        for (int iy = 0; iy < grid->size[1]; iy++) {
-            for (int ix = 0; ix < grid->size[0]; ix++) {
-                *value++ =
-                    (float)mean_activity(labels, &covers[0][ix], &covers[1][iy], &covers[2][iz]);
-            }
-        }
+        for (int iy = 0; iy < grid->size[1]; iy++)
+            for (int ix = 0; ix < grid->size[0]; ix++)
+                *value++ = (float)mean_activity(labels, &covers[0][ix], &covers[1][iy], &covers[2][iz]);
     }
 }
 
@@ -107,15 +97,10 @@ lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, co
             lr_image_destroy(image);
             image = NULL;
         }
-        for (int k = 0; image != NULL && k < grid->size[axis]; k++) {
+        for (int k = 0; image != NULL && k < grid->size[axis]; k++)
             covers[axis][k] = cover_voxel(&labels->grid, grid, axis, k);
-        }
     }
-    if (image != NULL) {
-        resample(labels, covers, image);
-    }
-    for (int axis = 0; axis < 3; axis++) {
-        free(covers[axis]);
-    }
+    if (image != NULL) resample(labels, covers, image);
+    for (int axis = 0; axis < 3; axis++) free(covers[axis]);
     return image;
 }

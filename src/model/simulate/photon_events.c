@@ -67,17 +67,13 @@ static lr_status cumulate(struct simulation *simulation)
     const lr_photon_params *params = simulation->params;
     double sum = 0;
     simulation->num_voxels = lr_grid_num_voxels(&params->activity->grid);
-    simulation->cumulated =
-        lr_alloc(simulation->num_voxels, sizeof(double), "an activity", params->log);
-    if (simulation->cumulated == NULL) {
-        return LR_FAILED;
-    }
+    simulation->cumulated = lr_alloc(simulation->num_voxels, sizeof(double), "an activity", params->log);
+    if (simulation->cumulated == NULL) return LR_FAILED;
     for (int64_t k = 0; k < simulation->num_voxels; k++) {
         const double value = (double)params->activity->values[k];
         if (!(value >= 0 && isfinite(value))) {
             return lr_error(params->log, LR_BAD_INPUT,
-                            "voxel %lld has the activity %g: it must be finite and not negative",
-                            (long long)k, value);
+                            "voxel %lld has the activity %g: it must be finite and not negative", (long long)k, value);
         }
         simulation->cumulated[k] = sum += value;
     }
@@ -90,11 +86,10 @@ static int64_t search(const struct simulation *simulation, double share, int64_t
     const double wanted = share * simulation->cumulated[simulation->num_voxels - 1];
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (simulation->cumulated[middle] > wanted) {
+        if (simulation->cumulated[middle] > wanted)
             high = middle;
-        } else {
+        else
             low = middle + 1;
-        }
     }
     return low;
 }
@@ -103,21 +98,14 @@ static lr_status divide_activity(struct simulation *simulation)
 {
     const double *cumulated = simulation->cumulated, total = cumulated[simulation->num_voxels - 1];
     int shares = 1;
-    while (shares < MOST_SHARES && shares < simulation->num_voxels) {
-        shares *= 2;
-    }
+    while (shares < MOST_SHARES && shares < simulation->num_voxels) shares *= 2;
     simulation->num_shares = shares;
-    simulation->share_begin =
-        lr_alloc(shares + 1, sizeof(int64_t), "an activity", simulation->params->log);
-    if (simulation->share_begin == NULL) {
-        return LR_FAILED;
-    }
+    simulation->share_begin = lr_alloc(shares + 1, sizeof(int64_t), "an activity", simulation->params->log);
+    if (simulation->share_begin == NULL) return LR_FAILED;
     int64_t begin = 0;
     for (int k = 0; k <= shares; k++) {
         const double wanted = (double)k / shares * total;
-        while (begin < simulation->num_voxels - 1 && !(cumulated[begin] > wanted)) {
-            begin++;
-        }
+        while (begin < simulation->num_voxels - 1 && !(cumulated[begin] > wanted)) begin++;
         simulation->share_begin[k] = begin;
     }
     return LR_OK;
@@ -188,9 +176,7 @@ static int draw_run(const struct simulation *simulation, int64_t first, struct d
         double u[2];
         uniform_pair(seed, number, 2, u);
         const double up = 2 * u[0] - 1;
-        if (fabs(up) <= simulation->most_up) {
-            drawn[num++] = (struct drawn){.number = number, .up = up, .turn = u[1]};
-        }
+        if (fabs(up) <= simulation->most_up) drawn[num++] = (struct drawn){.number = number, .up = up, .turn = u[1]};
     }
     for (int k = 0; k < num; k++) {
         double u[2];
@@ -211,12 +197,9 @@ static struct pair complete_pair(const struct simulation *simulation, const stru
     struct pair pair = {.number = drawn->number};
     double u[2];
     uniform_pair(params->seed, drawn->number, 1, u);
-    lr_grid_voxel_centre(grid, search(simulation, drawn->share, drawn->voxels[0], drawn->voxels[1]),
-                         pair.point_mm);
+    lr_grid_voxel_centre(grid, search(simulation, drawn->share, drawn->voxels[0], drawn->voxels[1]), pair.point_mm);
     const double place[3] = {drawn->place, u[0], u[1]};
-    for (int k = 0; k < 3; k++) {
-        pair.point_mm[k] += (place[k] - 0.5) * grid->voxel_mm[k];
-    }
+    for (int k = 0; k < 3; k++) pair.point_mm[k] += (place[k] - 0.5) * grid->voxel_mm[k];
     pair.direction[0] = across * cos(angle);
     pair.direction[1] = across * sin(angle);
     pair.direction[2] = up;
@@ -246,11 +229,9 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
     uniform_pair(simulation->params->seed, pair->number, 4, u);
     const double size = sqrt(-2 * log(u[0])) / fwhm_per_sigma;
     const double radial_mm =
-        blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair->point_mm, radial)))
-                                : 0;
+        blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair->point_mm, radial))) : 0;
     vec_add_scaled(pair->point_mm, size * cos(2 * pi * u[1]) * radial_mm, radial, pair->point_mm);
-    vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial,
-                   pair->point_mm);
+    vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial, pair->point_mm);
 }
 
 /* The layers in which the pair's two photons may be met: without penetration each layer counts as if
@@ -258,17 +239,15 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
 static void draw_layers(const struct simulation *simulation, const struct pair *pair, int layers[2])
 {
     double u[2] = {0, 0};
-    if (simulation->num_layers > 1) {
-        uniform_pair(simulation->params->seed, pair->number, 5, u);
-    }
+    if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
     layers[0] = (int)(u[0] * simulation->num_layers);
     layers[1] = (int)(u[1] * simulation->num_layers);
 }
 
 /* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
  * which stops the photon all the same; false: the module is not met. */
-static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign,
-                 double *distance_mm, int *crystal)
+static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign, double *distance_mm,
+                 int *crystal)
 {
     const lr_scanner *scanner = simulation->params->lors->scanner;
     const lr_module *module = &scanner->modules[m];
@@ -278,9 +257,7 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     const double approach = sign * vec_dot(pair->direction, module->normal);
     const double height = vec_dot(to, module->normal);
     const bool is_front = height < 0;
-    if (!(is_front ? approach < 0 : height > 0 && approach > 0)) {
-        return false;
-    }
+    if (!(is_front ? approach < 0 : height > 0 && approach > 0)) return false;
     *distance_mm = height / approach;
     vec_add_scaled(pair->point_mm, sign * *distance_mm, pair->direction, hit);
     vec_sub(hit, centre_mm, hit);
@@ -290,12 +267,9 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     for (int k = 0; k < 2; k++) {
         const int count = module->crystals[k];
         const double at = place[k] / module->pitch_mm[k] + 0.5 * count;
-        if (!(at >= 0 && at < count)) {
-            return false;
-        }
+        if (!(at >= 0 && at < count)) return false;
         cell[k] = (int)at;
-        is_face =
-            is_face && fabs(at - cell[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
+        is_face = is_face && fabs(at - cell[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
     }
     *crystal = is_face ? scanner->first_crystal[m] + cell[1] * module->crystals[0] + cell[0] : -1;
     return true;
@@ -308,8 +282,8 @@ struct nearest {
     int module, crystal;
 };
 
-static void meet_sector(const struct simulation *simulation, const struct pair *pair, double sign,
-                        int sector, struct nearest *nearest)
+static void meet_sector(const struct simulation *simulation, const struct pair *pair, double sign, int sector,
+                        struct nearest *nearest)
 {
     const struct lr_sight *sight = &simulation->sight;
     for (int k = sight->first[sector]; k < sight->first[sector + 1]; k++) {
@@ -318,25 +292,19 @@ static void meet_sector(const struct simulation *simulation, const struct pair *
         int crystal;
         if (sight->scanner->modules[m].layer == nearest->layer &&
             meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
-            (distance_mm < nearest->distance_mm ||
-             (distance_mm == nearest->distance_mm && m < nearest->module))) {
+            (distance_mm < nearest->distance_mm || (distance_mm == nearest->distance_mm && m < nearest->module)))
             *nearest = (struct nearest){nearest->layer, distance_mm, m, crystal};
-        }
     }
 }
 
 /* The crystal of the first module of a layer on that side, -1: none. */
-static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign,
-                         int layer)
+static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign, int layer)
 {
-    const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1],
-                                 sign * pair->direction[2]};
-    const struct lr_sight_sectors sectors =
-        lr_sight_find(&simulation->sight, pair->point_mm, direction);
+    const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1], sign * pair->direction[2]};
+    const struct lr_sight_sectors sectors = lr_sight_find(&simulation->sight, pair->point_mm, direction);
     struct nearest nearest = {layer, HUGE_VAL, -1, -1};
-    for (int s = sectors.first; s <= sectors.last; s++) {
+    for (int s = sectors.first; s <= sectors.last; s++)
         meet_sector(simulation, pair, sign, s % LR_SIGHT_SECTORS, &nearest);
-    }
     return nearest.crystal;
 }
 
@@ -350,9 +318,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const int a = first_crystal(simulation, pair, -1, layers[0]);
     const int b = a >= 0 ? first_crystal(simulation, pair, 1, layers[1]) : -1;
     const int64_t lor = b >= 0 ? lr_lors_number(lors, a, b) : -1;
-    if (lor < 0 || !lr_lors_in_coincidence(lors, lor)) {
-        return false;
-    }
+    if (lor < 0 || !lr_lors_in_coincidence(lors, lor)) return false;
     lr_scanner_hit_centre(lors->scanner, a, a_mm);
     lr_scanner_hit_centre(lors->scanner, b, b_mm);
     vec_sub(b_mm, a_mm, along);
@@ -360,8 +326,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const double length_mm = vec_length(along);
     const double place_mm = vec_dot(from_a, along) / length_mm - 0.5 * length_mm;
     const double deviation_mm = draw_deviation(simulation, pair) * simulation->sigma_mm;
-    *event =
-        (lr_event){.crystals = {a, b}, .tof_mm = (float)(place_mm + deviation_mm), .weight = 1};
+    *event = (lr_event){.crystals = {a, b}, .tof_mm = (float)(place_mm + deviation_mm), .weight = 1};
     return true;
 }
 
@@ -377,9 +342,7 @@ static int follow_run(const struct simulation *simulation, int64_t first, lr_eve
         const int ahead = k + AHEAD < num ? k + AHEAD : k;
         __builtin_prefetch(&simulation->cumulated[drawn[ahead].voxels[0]]);
         struct pair pair = complete_pair(simulation, &drawn[k]);
-        if (blurs) {
-            blur_pair(simulation, &pair);
-        }
+        if (blurs) blur_pair(simulation, &pair);
         held += detect(simulation, &pair, &events[held]);
     }
     return held;
@@ -391,8 +354,8 @@ static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
     struct batch *batch = simulation->following;
     (void)worker;
     for (int64_t run = begin; run < end; run++) {
-        batch->num_events[run] = follow_run(simulation, batch->first_pair + run * RUN_PAIRS,
-                                            batch->events + run * RUN_PAIRS);
+        batch->num_events[run] =
+            follow_run(simulation, batch->first_pair + run * RUN_PAIRS, batch->events + run * RUN_PAIRS);
     }
 }
 
@@ -418,12 +381,10 @@ static lr_status deliver(const struct simulation *simulation, const struct batch
         lr_event *events = batch->events + (int64_t)run * RUN_PAIRS;
         int held = 0;
         for (; held < batch->num_events[run] && *found < wanted; held++, ++*found) {
-            events[held].time_ms = (uint32_t)fmin(
-                1e3 * delivery->duration_s * ((double)*found / (double)wanted), UINT32_MAX);
+            events[held].time_ms =
+                (uint32_t)fmin(1e3 * delivery->duration_s * ((double)*found / (double)wanted), UINT32_MAX);
         }
-        if (held > 0) {
-            LR_TRY(sink->take(sink->user, events, held));
-        }
+        if (held > 0) LR_TRY(sink->take(sink->user, events, held));
     }
     return LR_OK;
 }
@@ -446,15 +407,13 @@ static lr_status begin_batch(struct simulation *simulation, struct batch *batch,
 static int64_t count_events(const struct batch *batch)
 {
     int64_t count = 0;
-    for (int run = 0; run < RUNS; run++) {
-        count += batch->num_events[run];
-    }
+    for (int run = 0; run < RUNS; run++) count += batch->num_events[run];
     return count;
 }
 
 /* Delivers a batch while the next one is followed, if one is needed. */
-static lr_status deliver_and_follow(struct simulation *simulation, int turn,
-                                    const struct delivery *delivery, int64_t *found)
+static lr_status deliver_and_follow(struct simulation *simulation, int turn, const struct delivery *delivery,
+                                    int64_t *found)
 {
     const lr_photon_params *params = simulation->params;
     const struct batch *batch = &simulation->batches[turn];
@@ -465,10 +424,8 @@ static lr_status deliver_and_follow(struct simulation *simulation, int turn,
         lr_background_start(&background, follow_batch, simulation);
     }
     lr_status status = deliver(simulation, batch, delivery, found);
-    if (status == LR_OK) {
-        status = lr_progress_report(params->progress, "following photon pairs", (double)*found,
-                                    (double)params->count);
-    }
+    if (status == LR_OK)
+        status = lr_progress_report(params->progress, "following photon pairs", (double)*found, (double)params->count);
     lr_background_wait(&background);
     return status;
 }
@@ -482,9 +439,8 @@ static lr_status run(struct simulation *simulation, const struct delivery *deliv
         LR_TRY(begin_batch(simulation, &simulation->batches[0], 0));
         follow_batch(simulation);
     }
-    for (int turn = 0; found < params->count; turn = 1 - turn) {
+    for (int turn = 0; found < params->count; turn = 1 - turn)
         LR_TRY(deliver_and_follow(simulation, turn, delivery, &found));
-    }
     return LR_OK;
 }
 
@@ -492,14 +448,12 @@ static lr_status check_blur(const lr_photon_params *params)
 {
     const lr_photon_blur *blur = &params->blur;
     if (!(blur->axial_mm >= 0 && isfinite(blur->axial_mm))) {
-        return lr_error(params->log, LR_USAGE,
-                        "an axial blur of %g mm: it must be finite and not negative",
+        return lr_error(params->log, LR_USAGE, "an axial blur of %g mm: it must be finite and not negative",
                         blur->axial_mm);
     }
     const double least = blur->radial_mm != NULL ? blur->radial_mm(blur->user, 0) : 0;
     if (!(least >= 0 && isfinite(least))) {
-        return lr_error(params->log, LR_USAGE,
-                        "a radial blur of %g mm on the axis: it must be finite and not negative",
+        return lr_error(params->log, LR_USAGE, "a radial blur of %g mm on the axis: it must be finite and not negative",
                         least);
     }
     return LR_OK;
@@ -517,31 +471,23 @@ static lr_status prepare(struct simulation *simulation)
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
     simulation->detection_mm =
         lr_alloc(scanner->num_modules, sizeof(*simulation->detection_mm), "modules", params->log);
-    for (int k = 0; k < 2; k++) {
-        simulation->batches[k].events =
-            lr_alloc((int64_t)RUNS * RUN_PAIRS, sizeof(lr_event), "events", params->log);
-    }
+    for (int k = 0; k < 2; k++)
+        simulation->batches[k].events = lr_alloc((int64_t)RUNS * RUN_PAIRS, sizeof(lr_event), "events", params->log);
     if (simulation->detection_mm == NULL || simulation->batches[0].events == NULL ||
-        simulation->batches[1].events == NULL) {
+        simulation->batches[1].events == NULL)
         return LR_FAILED;
-    }
     bound_directions(simulation);
-    for (int m = 0; m < scanner->num_modules; m++) {
-        lr_scanner_detection_centre(scanner, m, simulation->detection_mm[m]);
-    }
+    for (int m = 0; m < scanner->num_modules; m++) lr_scanner_detection_centre(scanner, m, simulation->detection_mm[m]);
     return LR_OK;
 }
 
-lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink,
-                                  lr_events_info *info)
+lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink, lr_events_info *info)
 {
-    const double resolution_ps = params->tof_resolution_ps != 0
-                                     ? params->tof_resolution_ps
-                                     : params->lors->scanner->tof_resolution_ps;
+    const double resolution_ps =
+        params->tof_resolution_ps != 0 ? params->tof_resolution_ps : params->lors->scanner->tof_resolution_ps;
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
     if (!(resolution_ps > 0 && isfinite(resolution_ps))) {
-        return lr_error(params->log, LR_USAGE,
-                        "a time resolution of %g ps: time of flight needs one that is positive",
+        return lr_error(params->log, LR_USAGE, "a time resolution of %g ps: time of flight needs one that is positive",
                         resolution_ps);
     }
     struct simulation simulation = {
@@ -549,12 +495,9 @@ lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event
         .sigma_mm = 0.5 * light_mm_per_ps * resolution_ps / fwhm_per_sigma,
     };
     lr_status status = prepare(&simulation);
-    if (status == LR_OK) {
-        status = run(&simulation, &(struct delivery){sink, duration_s});
-    }
+    if (status == LR_OK) status = run(&simulation, &(struct delivery){sink, duration_s});
     if (info != NULL) {
-        *info = (lr_events_info){
-            .has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
+        *info = (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
         info->counts.prompts = params->count;
         info->weight = (double)params->count;
     }

@@ -43,9 +43,7 @@ static double stirling_error(double k)
 {
     if (k < 10.0) {
         double factorial = 1.0;
-        for (double n = 2.0; n <= k; n += 1.0) {
-            factorial *= n;
-        }
+        for (double n = 2.0; n <= k; n += 1.0) factorial *= n;
         return log(factorial) - (k + 0.5) * log(k) + k - 0.5 * log(two_pi);
     }
     const double inverse2 = 1.0 / (k * k);
@@ -57,22 +55,16 @@ static double stirling_error(double k)
 static double deviance(double k, double mean)
 {
     const double v = (k - mean) / (k + mean);
-    if (fabs(v) > 0.1) {
-        return k * log(k / mean) - (k - mean);
-    }
+    if (fabs(v) > 0.1) return k * log(k / mean) - (k - mean);
     const double v2 = v * v;
     double power = v * v2, sum = 0.0;
-    for (int n = 3; n <= 17; n += 2, power *= v2) {
-        sum += power / n;
-    }
+    for (int n = 3; n <= 17; n += 2, power *= v2) sum += power / n;
     return (k - mean) * v + 2.0 * k * sum;
 }
 
 static double log_probability(double k, double mean)
 {
-    if (k == 0.0) {
-        return -mean;
-    }
+    if (k == 0.0) return -mean;
     return -stirling_error(k) - deviance(k, mean) - 0.5 * log(two_pi * k);
 }
 
@@ -90,15 +82,9 @@ static double draw_large(double mean, struct lr_random *at)
         const double u = uniform[0] - 0.5, v = uniform[1];
         const double us = 0.5 - fabs(u);
         const double k = floor((2.0 * a / us + b) * u + mean + 0.43);
-        if (us >= 0.07 && v <= v_r) {
-            return k;
-        }
-        if (k < 0.0 || (us < 0.013 && v > us)) {
-            continue;
-        }
-        if (log(v * inverse_alpha / (a / (us * us) + b)) <= log_probability(k, mean)) {
-            return k;
-        }
+        if (us >= 0.07 && v <= v_r) return k;
+        if (k < 0.0 || (us < 0.013 && v > us)) continue;
+        if (log(v * inverse_alpha / (a / (us * us) + b)) <= log_probability(k, mean)) return k;
     }
 }
 
@@ -112,9 +98,8 @@ static void draw_share(void *user, int64_t begin, int64_t end, int worker)
     const struct job *job = user;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        struct lr_random at = {.seed = job->stream.seed,
-                               .element = (uint64_t)(job->stream.first + k),
-                               .stream = job->stream.purpose};
+        struct lr_random at = {
+            .seed = job->stream.seed, .element = (uint64_t)(job->stream.first + k), .stream = job->stream.purpose};
         const double mean = job->values[k];
         job->values[k] = (float)(mean < LARGE_MEAN ? draw_small(mean, &at) : draw_large(mean, &at));
     }
@@ -125,8 +110,7 @@ lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *
     return lr_poisson_part(values, count, &(lr_poisson_stream){.seed = seed}, log);
 }
 
-lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream,
-                          const lr_log *log)
+lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream, const lr_log *log)
 {
     for (int64_t k = 0; k < count; k++) {
         if (!isfinite(values[k]) || values[k] < 0.0f) {

@@ -23,8 +23,7 @@ static void find_corners(const lr_scanner *scanner, int m, double corners[4][3])
     double centre[3];
     lr_scanner_detection_centre(scanner, m, centre);
     for (int k = 0; k < 4; k++) {
-        const double u =
-            (k == 0 || k == 3 ? -0.5 : 0.5) * module->crystals[0] * module->pitch_mm[0];
+        const double u = (k == 0 || k == 3 ? -0.5 : 0.5) * module->crystals[0] * module->pitch_mm[0];
         const double v = (k < 2 ? -0.5 : 0.5) * module->crystals[1] * module->pitch_mm[1];
         vec_add_scaled(centre, u, module->u, corners[k]);
         vec_add_scaled(corners[k], v, module->v, corners[k]);
@@ -85,8 +84,7 @@ static bool is_in_sector(const struct arc *arc, int sector)
 {
     const double half = pi / LR_SIGHT_SECTORS;
     const double from_middle = wrap((2 * sector + 1) * half - arc->middle);
-    return from_middle > arc->low - half - margin_rad &&
-           from_middle < arc->high + half + margin_rad;
+    return from_middle > arc->low - half - margin_rad && from_middle < arc->high + half + margin_rad;
 }
 
 static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int sector, int *to)
@@ -94,9 +92,7 @@ static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int secto
     int count = 0;
     for (int m = 0; m < sight->scanner->num_modules; m++) {
         if (is_in_sector(&arcs[m], sector)) {
-            if (to != NULL) {
-                to[count] = m;
-            }
+            if (to != NULL) to[count] = m;
             count++;
         }
     }
@@ -105,30 +101,20 @@ static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int secto
 
 static lr_status fill_sectors(struct lr_sight *sight, const struct arc *arcs, const lr_log *log)
 {
-    for (int s = 0; s < LR_SIGHT_SECTORS; s++) {
+    for (int s = 0; s < LR_SIGHT_SECTORS; s++)
         sight->first[s + 1] = sight->first[s] + fill_sector(sight, arcs, s, NULL);
-    }
-    sight->modules =
-        lr_alloc(sight->first[LR_SIGHT_SECTORS], sizeof(*sight->modules), "sectors", log);
-    if (sight->modules == NULL) {
-        return LR_FAILED;
-    }
-    for (int s = 0; s < LR_SIGHT_SECTORS; s++) {
-        (void)fill_sector(sight, arcs, s, sight->modules + sight->first[s]);
-    }
+    sight->modules = lr_alloc(sight->first[LR_SIGHT_SECTORS], sizeof(*sight->modules), "sectors", log);
+    if (sight->modules == NULL) return LR_FAILED;
+    for (int s = 0; s < LR_SIGHT_SECTORS; s++) (void)fill_sector(sight, arcs, s, sight->modules + sight->first[s]);
     return LR_OK;
 }
 
 lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const lr_log *log)
 {
-    *sight = (struct lr_sight){.scanner = scanner,
-                               .radius_mm = {HUGE_VAL, 0},
-                               .axial_mm = {HUGE_VAL, -HUGE_VAL},
-                               .is_open = true};
+    *sight = (struct lr_sight){
+        .scanner = scanner, .radius_mm = {HUGE_VAL, 0}, .axial_mm = {HUGE_VAL, -HUGE_VAL}, .is_open = true};
     struct arc *arcs = lr_alloc(scanner->num_modules, sizeof(*arcs), "modules", log);
-    if (arcs == NULL) {
-        return LR_FAILED;
-    }
+    if (arcs == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         double corners[4][3];
         find_corners(scanner, m, corners);
@@ -150,8 +136,7 @@ void lr_sight_finish(struct lr_sight *sight)
 /* --- rays --- */
 
 /* From the point to where the ray leaves a cylinder around the axis that the point is in. */
-static double leave_mm(double radius_mm, const double point_mm[3], const double direction[3],
-                       double across)
+static double leave_mm(double radius_mm, const double point_mm[3], const double direction[3], double across)
 {
     const double along = point_mm[0] * direction[0] + point_mm[1] * direction[1];
     const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
@@ -164,27 +149,20 @@ static int sector_of(double x, double y)
     return (sector + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
 }
 
-struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3],
-                                      const double direction[3])
+struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double point_mm[3], const double direction[3])
 {
     const double inner = sight->radius_mm[0] - margin_mm, outer = sight->radius_mm[1] + margin_mm;
     const double across = direction[0] * direction[0] + direction[1] * direction[1];
     const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
     const double within = fmax(0, inner - margin_mm);
-    if (!sight->is_open || !(across > 1e-12) || !(square < within * within)) {
-        return everywhere;
-    }
-    const double t[2] = {leave_mm(inner, point_mm, direction, across),
-                         leave_mm(outer, point_mm, direction, across)};
+    if (!sight->is_open || !(across > 1e-12) || !(square < within * within)) return everywhere;
+    const double t[2] = {leave_mm(inner, point_mm, direction, across), leave_mm(outer, point_mm, direction, across)};
     double end_mm[2][3];
-    for (int k = 0; k < 2; k++) {
-        vec_add_scaled(point_mm, t[k], direction, end_mm[k]);
-    }
+    for (int k = 0; k < 2; k++) vec_add_scaled(point_mm, t[k], direction, end_mm[k]);
     const double slack_mm = margin_mm * (1 + t[1]);
     if (fmin(end_mm[0][2], end_mm[1][2]) > sight->axial_mm[1] + slack_mm ||
-        fmax(end_mm[0][2], end_mm[1][2]) < sight->axial_mm[0] - slack_mm) {
+        fmax(end_mm[0][2], end_mm[1][2]) < sight->axial_mm[0] - slack_mm)
         return nowhere;
-    }
     const int a = sector_of(end_mm[0][0], end_mm[0][1]), b = sector_of(end_mm[1][0], end_mm[1][1]);
     const int up = (b - a + LR_SIGHT_SECTORS) % LR_SIGHT_SECTORS;
     const struct lr_sight_sectors upwards = {a, a + up};

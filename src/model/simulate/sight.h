@@ -20,8 +20,7 @@ struct lr_sight {
 };
 
 /* errors: LR_FAILED without memory. */
-lr_status lr_sight_init(struct lr_sight *sight, const struct lr_scanner *scanner,
-                        const lr_log *log);
+lr_status lr_sight_init(struct lr_sight *sight, const struct lr_scanner *scanner, const lr_log *log);
 void lr_sight_finish(struct lr_sight *sight);
 
 /* Sectors from first to last, going up and around, whose modules a ray may meet; last < first: none. */

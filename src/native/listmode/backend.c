@@ -10,17 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     return lr_native_listmode_forward(self, part, image->values, values->values);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    return lr_native_listmode_back(self, part, values != NULL ? values->values : NULL,
-                                   image->values);
+    return lr_native_listmode_back(self, part, values != NULL ? values->values : NULL, image->values);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -36,20 +33,18 @@ static void destroy(void *self)
     free(native);
 }
 
-static lr_status init(struct lr_native_listmode *native,
-                      const struct lr_listmode_backend_params *params)
+static lr_status init(struct lr_native_listmode *native, const struct lr_listmode_backend_params *params)
 {
     native->params = *params;
-    native->kernels = params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact
-                                                                 : lr_native_listmode_kernels_at(0);
+    native->kernels =
+        params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact : lr_native_listmode_kernels_at(0);
     LR_TRY(lr_native_tube_init(&native->tube, params->model, params->log));
-    native->memory = lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory),
-                              "shares of tubes", params->log);
+    native->memory =
+        lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory), "shares of tubes", params->log);
     return native->memory != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params,
-                                    struct lr_backend *backend)
+lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "native",
                                               .has_parts = true,
@@ -58,11 +53,8 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
                                               .back = back,
                                               .rows = rows,
                                               .destroy = destroy};
-    struct lr_native_listmode *native =
-        lr_alloc(1, sizeof(*native), "the native backend", params->log);
-    if (native == NULL) {
-        return LR_FAILED;
-    }
+    struct lr_native_listmode *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
+    if (native == NULL) return LR_FAILED;
     const lr_status status = init(native, params);
     if (status != LR_OK) {
         destroy(native);

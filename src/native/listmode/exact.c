@@ -38,9 +38,7 @@ static void find_pair(struct pair *pair)
     for (int j = 0; j < 3; j++) {
         pair->apart[0][j] = vec_dot(faces[0].axis[j], between);
         pair->apart[1][j] = -vec_dot(faces[1].axis[j], between);
-        for (int k = 0; k < 3; k++) {
-            pair->turn[j][k] = vec_dot(faces[0].axis[j], faces[1].axis[k]);
-        }
+        for (int k = 0; k < 3; k++) pair->turn[j][k] = vec_dot(faces[0].axis[j], faces[1].axis[k]);
     }
     for (int f = 0; f < 2; f++) {
         const double *half = faces[f].half_mm;
@@ -64,9 +62,7 @@ static void cut(struct polygon *polygon, double a, double b, double c)
         signs[k] = a + b * polygon->x[k] + c * polygon->y[k];
         inside += signs[k] >= 0;
     }
-    if (inside == polygon->count) {
-        return;
-    }
+    if (inside == polygon->count) return;
     const struct polygon in = *polygon;
     int count = 0;
     for (int k = 0; inside > 0 && k < in.count; k++) {
@@ -109,8 +105,7 @@ static struct moments find_moments(const struct polygon *polygon)
 }
 
 /* The density h / rho^3 of solid angle, to second order about the centroid. */
-static double flat_angle(const struct polygon *polygon, const struct moments *moments,
-                         double height)
+static double flat_angle(const struct polygon *polygon, const struct moments *moments, double height)
 {
     const double area = moments->area;
     const double mean_x = moments->x / area, mean_y = moments->y / area;
@@ -118,8 +113,7 @@ static double flat_angle(const struct polygon *polygon, const struct moments *mo
     const double xy = moments->xy - mean_x * moments->y;
     const double x = polygon->x[0] + mean_x, y = polygon->y[0] + mean_y;
     const double inverse = 1.0 / (height * height + x * x + y * y);
-    const double bend =
-        (7.5 * inverse * (x * x * xx + 2.0 * x * y * xy + y * y * yy) - 1.5 * (xx + yy)) * inverse;
+    const double bend = (7.5 * inverse * (x * x * xx + 2.0 * x * y * xy + y * y * yy) - 1.5 * (xx + yy)) * inverse;
     return height * inverse * sqrt(inverse) * (area + bend);
 }
 
@@ -140,8 +134,7 @@ static double closed_angle(const struct polygon *polygon, double height)
 {
     double sum = 0;
     for (int k = 1; k + 1 < polygon->count; k++) {
-        sum += triangle_angle((double[2]){polygon->x[0], polygon->y[0]},
-                              (double[2]){polygon->x[k], polygon->y[k]},
+        sum += triangle_angle((double[2]){polygon->x[0], polygon->y[0]}, (double[2]){polygon->x[k], polygon->y[k]},
                               (double[2]){polygon->x[k + 1], polygon->y[k + 1]}, height);
     }
     return sum;
@@ -160,9 +153,7 @@ static bool find_place(const struct pair *pair, const double point[3], struct pl
         const struct lr_listmode_face *face = &pair->hull.faces[f];
         double from[3];
         vec_sub(point, face->centre, from);
-        for (int j = 0; j < 3; j++) {
-            place->at[f][j] = vec_dot(face->axis[j], from);
-        }
+        for (int j = 0; j < 3; j++) place->at[f][j] = vec_dot(face->axis[j], from);
     }
     return place->at[0][2] > 0 && place->at[1][2] > 0;
 }
@@ -170,8 +161,7 @@ static bool find_place(const struct pair *pair, const double point[3], struct pl
 /* The part of face `far` that is seen through the other one, around the foot of the point. A ray from the
  * point to (x, y) of that plane leaves the other face's plane at -t ray, t = height / (normal . ray);
  * that it meets the face is four linear conditions on the ray once multiplied by the denominator. */
-static void find_overlap(const struct pair *pair, const struct place *place, int far,
-                         struct polygon *overlap)
+static void find_overlap(const struct pair *pair, const struct place *place, int far, struct polygon *overlap)
 {
     const int near = 1 - far;
     const double *half = pair->hull.faces[far].half_mm, *behind = pair->hull.faces[near].half_mm;
@@ -184,8 +174,7 @@ static void find_overlap(const struct pair *pair, const struct place *place, int
         ray[j][2] = far == 0 ? pair->turn[1][j] : pair->turn[j][1];
         ray[j][0] = pair->apart[near][j] - eye[j] + foot[0] * ray[j][1] + foot[1] * ray[j][2];
     }
-    *overlap =
-        (struct polygon){4, {low[0], high[0], high[0], low[0]}, {low[1], low[1], high[1], high[1]}};
+    *overlap = (struct polygon){4, {low[0], high[0], high[0], low[0]}, {low[1], low[1], high[1], high[1]}};
     for (int j = 0; j < 4 && overlap->count > 0; j++) {
         const double sign = j < 2 ? -1.0 : 1.0, *side = ray[j % 2];
         const double off = behind[j % 2] - sign * eye[j % 2], scale = sign * eye[2];
@@ -193,11 +182,10 @@ static void find_overlap(const struct pair *pair, const struct place *place, int
         const double c = off * ray[2][2] + scale * side[2];
         const double middle = a - b * foot[0] - c * foot[1];
         const double reach = fabs(b) * half[0] + fabs(c) * half[1];
-        if (middle < -reach) {
+        if (middle < -reach)
             overlap->count = 0;
-        } else if (middle < reach) {
+        else if (middle < reach)
             cut(overlap, a, b, c);
-        }
     }
 }
 
@@ -205,16 +193,12 @@ static double element(const struct pair *pair, const double point[3])
 {
     struct place place;
     struct polygon overlap;
-    if (!find_place(pair, point, &place)) {
-        return 0.0;
-    }
+    if (!find_place(pair, point, &place)) return 0.0;
     const int far = place.at[0][2] >= place.at[1][2] ? 0 : 1;
     const double *half = pair->hull.faces[far].half_mm, *foot = place.at[far];
     find_overlap(pair, &place, far, &overlap);
     const struct moments moments = find_moments(&overlap);
-    if (!(moments.area > NOTHING * 4.0 * half[0] * half[1])) {
-        return 0.0;
-    }
+    if (!(moments.area > NOTHING * 4.0 * half[0] * half[1])) return 0.0;
     const double square = foot[2] * foot[2];
     return (pair->diagonal[far] < FLAT * square ? flat_angle(&overlap, &moments, foot[2])
                                                 : closed_angle(&overlap, foot[2])) /
@@ -227,18 +211,15 @@ static double element(const struct pair *pair, const double point[3])
 static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const struct lr_listmode_line *line = &hull->line;
-    if (line->sigma_mm == 0) {
-        return 1.0;
-    }
+    if (line->sigma_mm == 0) return 1.0;
     const double off = lr_listmode_voxel_place(hull, voxel) - line->tof_mm;
     const double low = (off - 0.5 * hull->extent_mm) / line->sigma_mm;
     const double high = (off + 0.5 * hull->extent_mm) / line->sigma_mm;
     const double half = 0.5 * line->bin_mm / line->sigma_mm;
-    const double held =
-        half > 0 ? (lr_native_normal_sum(high + half) - lr_native_normal_sum(low + half) -
-                    lr_native_normal_sum(high - half) + lr_native_normal_sum(low - half)) /
-                       (2.0 * half)
-                 : lr_native_normal(high) - lr_native_normal(low);
+    const double held = half > 0 ? (lr_native_normal_sum(high + half) - lr_native_normal_sum(low + half) -
+                                    lr_native_normal_sum(high - half) + lr_native_normal_sum(low - half)) /
+                                       (2.0 * half)
+                                 : lr_native_normal(high) - lr_native_normal(low);
     return held > 0 ? held / (LR_LISTMODE_HELD * hull->extent_mm) : 0.0;
 }
 
@@ -257,9 +238,7 @@ static void find_bounds(const struct lr_listmode_hull *hull, int slice, struct b
     const int num = hull->model->samples[hull->line.axis];
     lr_listmode_hull_samples(hull, slice, bounds->samples);
     bounds->num_planes = num <= MOST_PLANES ? num : 0;
-    for (int k = 0; k < bounds->num_planes; k++) {
-        lr_listmode_hull_plane(hull, slice * num + k, bounds->planes[k]);
-    }
+    for (int k = 0; k < bounds->num_planes; k++) lr_listmode_hull_plane(hull, slice * num + k, bounds->planes[k]);
 }
 
 /* Of those of a voxel's sample points that `samples` name. */
@@ -276,8 +255,7 @@ static double sum_samples(const struct pair *pair, const int samples[3][2], cons
     for (int c = begin[2]; c < end[2]; c++) {
         for (int b = begin[1]; b < end[1]; b++) {
             for (int a = begin[0]; a < end[0]; a++) {
-                const double point[3] = {lr_listmode_sample(model, 0, a),
-                                         lr_listmode_sample(model, 1, b),
+                const double point[3] = {lr_listmode_sample(model, 0, a), lr_listmode_sample(model, 1, b),
                                          lr_listmode_sample(model, 2, c)};
                 sum += element(pair, point);
             }
@@ -286,17 +264,12 @@ static double sum_samples(const struct pair *pair, const int samples[3][2], cons
     return sum;
 }
 
-static double voxel_element(const struct pair *pair, const struct bounds *bounds,
-                            const int voxel[3])
+static double voxel_element(const struct pair *pair, const struct bounds *bounds, const int voxel[3])
 {
     const int *num = pair->hull.model->samples;
     double sum = 0;
-    for (int k = 0; k < bounds->num_planes; k++) {
-        sum += sum_samples(pair, (const int(*)[2])bounds->planes[k], voxel);
-    }
-    if (bounds->num_planes == 0) {
-        sum = sum_samples(pair, (const int(*)[2])bounds->samples, voxel);
-    }
+    for (int k = 0; k < bounds->num_planes; k++) sum += sum_samples(pair, (const int(*)[2])bounds->planes[k], voxel);
+    if (bounds->num_planes == 0) sum = sum_samples(pair, (const int(*)[2])bounds->samples, voxel);
     return sum / ((double)num[0] * num[1] * num[2]);
 }
 
@@ -324,9 +297,7 @@ static void take_slice(const struct pair *pair, int slice, struct taker *taker)
             voxel[v_axis] = v;
             const double weight = time_weight(&pair->hull, voxel);
             const double share = weight > 0 ? voxel_element(pair, &bounds, voxel) : 0;
-            if (share > 0) {
-                taker->take(taker, (const int[3]){slice, u, v}, weight * share);
-            }
+            if (share > 0) taker->take(taker, (const int[3]){slice, u, v}, weight * share);
         }
     }
 }
@@ -341,18 +312,13 @@ static void take_event(struct taker *taker, int64_t k, const int slab[2])
     lr_listmode_hull_slices(&pair.hull, slices);
     const int begin = slices[0] > slab[0] ? slices[0] : slab[0];
     const int end = slices[1] < slab[1] ? slices[1] : slab[1];
-    if (begin < end) {
-        find_pair(&pair);
-    }
-    for (int s = begin; s < end; s++) {
-        take_slice(&pair, s, taker);
-    }
+    if (begin < end) find_pair(&pair);
+    for (int s = begin; s < end; s++) take_slice(&pair, s, taker);
 }
 
 static int64_t number_in_frame(const struct lr_native_frame *frame, const int at[3])
 {
-    return at[0] * frame->plane + (at[2] + frame->border[1]) * frame->row + at[1] +
-           frame->border[0];
+    return at[0] * frame->plane + (at[2] + frame->border[1]) * frame->row + at[1] + frame->border[0];
 }
 
 /* --- the table --- */
@@ -381,8 +347,7 @@ static void take_back(struct taker *taker, const int at[3], double element)
     taker->job->sums[number_in_frame(taker->job->frame, at)] += element * taker->value;
 }
 
-static void back(const struct lr_native_listmode_job *job, const int64_t range[2],
-                 const int slab[2], float *memory)
+static void back(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory)
 {
     (void)memory;
     for (int64_t k = range[0]; k < range[1]; k++) {
@@ -403,17 +368,15 @@ static void take_listed(struct taker *taker, const int at[3], double element)
     voxel[frame->axis] = at[0];
     voxel[frame->across[0]] = at[1];
     voxel[frame->across[1]] = at[2];
-    taker->visitor->take(taker->visitor->user,
-                         voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), element);
+    taker->visitor->take(taker->visitor->user, voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), element);
 }
 
-static void list(const struct lr_native_listmode_job *job, int64_t k,
-                 const struct lr_listmode_visitor *visitor, float *memory)
+static void list(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
+                 float *memory)
 {
     (void)memory;
     struct taker taker = {.take = take_listed, .job = job, .visitor = visitor};
     take_event(&taker, k, (const int[2]){0, job->frame->slices});
 }
 
-const struct lr_native_listmode_kernels lr_native_listmode_exact = {"double precision", forward,
-                                                                    back, list};
+const struct lr_native_listmode_kernels lr_native_listmode_exact = {"double precision", forward, back, list};

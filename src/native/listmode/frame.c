@@ -7,9 +7,8 @@
 
 double lr_native_listmode_reach(const struct lr_listmode_model *model, int axis)
 {
-    return model->kernel != LR_LISTMODE_TUBE
-               ? 1.0
-               : sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
+    return model->kernel != LR_LISTMODE_TUBE ? 1.0
+                                             : sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
 }
 
 /* Voxels that stand behind the image for shares that begin at its last one. */
@@ -19,8 +18,7 @@ static int behind(const struct lr_listmode_model *model, int axis)
     return model->kernel != LR_LISTMODE_TUBE ? 2 : 2 + width;
 }
 
-void lr_native_frame_init(struct lr_native_frame *frame, const struct lr_listmode_model *model,
-                          int axis)
+void lr_native_frame_init(struct lr_native_frame *frame, const struct lr_listmode_model *model, int axis)
 {
     const int across[2] = {axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
     int64_t length[2];
@@ -50,8 +48,7 @@ static struct row row_at(const struct lr_native_framing *framing, int64_t index)
     const int64_t slice = index / frame->size[1], v = index % frame->size[1];
     return (struct row){.voxel = slice * steps[frame->axis] + v * steps[frame->across[1]],
                         .step = steps[frame->across[0]],
-                        .number = slice * frame->plane + (v + frame->border[1]) * frame->row +
-                                  frame->border[0]};
+                        .number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0]};
 }
 
 struct transfer {
@@ -69,9 +66,7 @@ static void fill_rows(void *user, int64_t begin, int64_t end, int worker)
     const int count = transfer->framing->frame->size[0];
     for (int64_t index = begin; index < end; index++) {
         const struct row row = row_at(transfer->framing, index);
-        for (int u = 0; u < count; u++) {
-            transfer->numbers[row.number + u] = transfer->image[row.voxel + u * row.step];
-        }
+        for (int u = 0; u < count; u++) transfer->numbers[row.number + u] = transfer->image[row.voxel + u * row.step];
     }
 }
 
@@ -82,28 +77,23 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     const int count = transfer->framing->frame->size[0];
     for (int64_t index = begin; index < end; index++) {
         const struct row row = row_at(transfer->framing, index);
-        for (int u = 0; u < count; u++) {
-            transfer->total[row.voxel + u * row.step] += transfer->sums[row.number + u];
-        }
+        for (int u = 0; u < count; u++) transfer->total[row.voxel + u * row.step] += transfer->sums[row.number + u];
     }
 }
 
 static void each_row(struct transfer *transfer, lr_parallel_body *body)
 {
     const struct lr_native_frame *frame = transfer->framing->frame;
-    lr_parallel_for(transfer->framing->threads, (int64_t)frame->slices * frame->size[1], 256, body,
-                    transfer);
+    lr_parallel_for(transfer->framing->threads, (int64_t)frame->slices * frame->size[1], 256, body, transfer);
 }
 
-void lr_native_frame_fill(const struct lr_native_framing *framing, const float *image,
-                          float *numbers)
+void lr_native_frame_fill(const struct lr_native_framing *framing, const float *image, float *numbers)
 {
     struct transfer transfer = {.framing = framing, .image = image, .numbers = numbers};
     each_row(&transfer, fill_rows);
 }
 
-void lr_native_frame_add(const struct lr_native_framing *framing, const double *numbers,
-                         double *total)
+void lr_native_frame_add(const struct lr_native_framing *framing, const double *numbers, double *total)
 {
     struct transfer transfer = {.framing = framing, .sums = numbers, .total = total};
     each_row(&transfer, add_rows);

@@ -64,8 +64,7 @@ static inline double lr_native_normal(double z)
 static inline double lr_native_normal_sum(double z)
 {
     const double size = z < 0 ? -z : z, held = size < LR_LISTMODE_CUT ? size : LR_LISTMODE_CUT;
-    return held * held * lr_native_normal_over_square(held * held) +
-           0.5 * LR_LISTMODE_HELD * (size - held);
+    return held * held * lr_native_normal_over_square(held * held) + 0.5 * LR_LISTMODE_HELD * (size - held);
 }
 
 /* --- kernels --- */
@@ -106,19 +105,16 @@ struct lr_native_listmode_job {
 struct lr_native_listmode_kernels {
     const char *name;
     /* Events range[0] .. range[1] - 1. memory: [5][tube->capacity], to work with. */
-    void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2],
-                    float *memory);
+    void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory);
     /* Of their elements those in slices slab[0] .. slab[1] - 1. */
-    void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2],
-                 const int slab[2], float *memory);
+    void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory);
     /* Visits the elements of event k, slice by slice. */
-    void (*list)(const struct lr_native_listmode_job *job, int64_t k,
-                 const struct lr_listmode_visitor *visitor, float *memory);
+    void (*list)(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
+                 float *memory);
 };
 
 extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;
-extern const struct lr_native_listmode_kernels
-    lr_native_listmode_avx2; /* where LR_NATIVE_AVX2 is */
+extern const struct lr_native_listmode_kernels lr_native_listmode_avx2; /* where LR_NATIVE_AVX2 is */
 
 /* Those of the exact kernel, in double; they need no memory. */
 extern const struct lr_native_listmode_kernels lr_native_listmode_exact;

@@ -50,13 +50,9 @@ static bool find_way(const struct lr_native_listmode_job *job, const int limits[
     lr_listmode_slices(&way->walk, way->slices);
     way->slices[0] = way->slices[0] > limits[0] ? way->slices[0] : limits[0];
     way->slices[1] = way->slices[1] < limits[1] ? way->slices[1] : limits[1];
-    if (way->slices[0] >= way->slices[1]) {
-        return false;
-    }
+    if (way->slices[0] >= way->slices[1]) return false;
     way->halves[0] = way->halves[1] = 1.0;
-    if (model->kernel == LR_LISTMODE_TUBE) {
-        lr_listmode_tube_halves(model, &way->line, &way->walk, way->halves);
-    }
+    if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &way->line, &way->walk, way->halves);
     for (int c = 0; c < 2; c++) {
         const double line[2] = {way->walk.position[c], way->walk.step[c]};
         way->width[c] = (int)(2.0 * way->halves[c]) + 1;
@@ -108,8 +104,7 @@ static void find_factors_as_paper(const struct way *way, struct steps *steps)
         const double off = (middle - way->line.tof_mm) * per_sigma;
         const bool counts = middle >= walk->begin && middle <= walk->end;
         const double value =
-            bin > 0 ? (lr_native_normal(off + 0.5 * bin) - lr_native_normal(off - 0.5 * bin)) *
-                          root_of_two_pi / bin
+            bin > 0 ? (lr_native_normal(off + 0.5 * bin) - lr_native_normal(off - 0.5 * bin)) * root_of_two_pi / bin
                     : exp(-0.5 * off * off);
         steps->factor[j] = counts ? (float)value : 0.0f;
     }
@@ -119,8 +114,7 @@ static void find_factors_as_paper(const struct way *way, struct steps *steps)
 
 /* The lowest whole voxel not below crossing - half along one axis, counted from the border's begin, and
  * how far it is from the crossing. Crossings so far out that nothing is shared stay on the border. */
-static void find_corners(const struct lr_native_frame *frame, const struct way *way, int axis,
-                         struct steps *steps)
+static void find_corners(const struct lr_native_frame *frame, const struct way *way, int axis, struct steps *steps)
 {
     const double position = way->walk.position[axis], step = way->walk.step[axis];
     const double half = way->halves[axis], border = frame->border[axis];
@@ -142,8 +136,7 @@ static void find_corners(const struct lr_native_frame *frame, const struct way *
     }
 }
 
-static void take_steps(const struct lr_native_listmode_job *job, const struct way *way,
-                       struct steps *steps)
+static void take_steps(const struct lr_native_listmode_job *job, const struct way *way, struct steps *steps)
 {
     (job->model->tube.as_paper ? find_factors_as_paper : find_factors)(way, steps);
     find_corners(job->frame, way, 0, steps);
@@ -172,14 +165,13 @@ static double line_forward(const struct lr_native_listmode_job *job, const struc
         const float *at = slice + steps->corner[j];
         float shares[4];
         line_shares(steps, j, shares);
-        sum += (double)(steps->factor[j] * (shares[0] * at[0] + shares[1] * at[1] +
-                                            shares[2] * at[row] + shares[3] * at[row + 1]));
+        sum += (double)(steps->factor[j] *
+                        (shares[0] * at[0] + shares[1] * at[1] + shares[2] * at[row] + shares[3] * at[row + 1]));
     }
     return sum;
 }
 
-static void line_back(const struct lr_native_listmode_job *job, const struct steps *steps,
-                      float value)
+static void line_back(const struct lr_native_listmode_job *job, const struct steps *steps, float value)
 {
     const int64_t row = job->frame->row, plane = job->frame->plane;
     double *slice = job->sums + steps->first * plane;
@@ -208,8 +200,7 @@ struct rectangle {
     float *entries; /* [count] likewise: places in the table */
 };
 
-static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way,
-                                    float *memory)
+static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
 {
     const int64_t capacity = job->tube->capacity;
     const double *edge = job->model->grid.voxel_mm;
@@ -234,14 +225,13 @@ static struct rectangle list_voxels(const struct lr_native_listmode_job *job, co
 
 static inline float sum_lanes(const float lanes[LANES])
 {
-    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
 /* Where in the table the voxels of slice j find their values, and what these are multiplied by beyond half
  * the width. */
-static void find_entries(const struct lr_native_listmode_job *job, const struct way *way,
-                         const float corner[2], const struct rectangle *box)
+static void find_entries(const struct lr_native_listmode_job *job, const struct way *way, const float corner[2],
+                         const struct rectangle *box)
 {
     const int *across = job->frame->across;
     const float lean_x = (float)way->line.direction[across[0]];
@@ -275,8 +265,8 @@ static void look_up(const float *restrict table, const struct rectangle *box)
 }
 
 /* The shares of slice j. Returns what they are multiplied by to become elements. */
-static float tube_shares(const struct lr_native_listmode_job *job, const struct way *way,
-                         const struct steps *steps, int j, const struct rectangle *box)
+static float tube_shares(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+                         int j, const struct rectangle *box)
 {
     const double *edge = job->model->grid.voxel_mm;
     const float corner[2] = {steps->off[0][j] * (float)edge[job->frame->across[0]],
@@ -284,19 +274,14 @@ static float tube_shares(const struct lr_native_listmode_job *job, const struct 
     float lanes[LANES] = {0};
     find_entries(job, way, corner, box);
     look_up(job->tube->table, box);
-    for (int m = 0; m < box->count; m += LANES) {
-        for (int lane = 0; lane < LANES; lane++) {
-            lanes[lane] += box->shares[m + lane];
-        }
-    }
+    for (int m = 0; m < box->count; m += LANES)
+        for (int lane = 0; lane < LANES; lane++) lanes[lane] += box->shares[m + lane];
     const float sum = sum_lanes(lanes);
-    return job->model->tube.as_paper ? steps->factor[j]
-           : sum > 0.0f              ? steps->factor[j] / sum
-                                     : 0.0f;
+    return job->model->tube.as_paper ? steps->factor[j] : sum > 0.0f ? steps->factor[j] / sum : 0.0f;
 }
 
-static double tube_forward(const struct lr_native_listmode_job *job, const struct way *way,
-                           const struct steps *steps, const struct rectangle *box)
+static double tube_forward(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+                           const struct rectangle *box)
 {
     const int64_t plane = job->frame->plane;
     double sum = 0;
@@ -304,27 +289,22 @@ static double tube_forward(const struct lr_native_listmode_job *job, const struc
         const float *at = job->image + (steps->first + j) * plane + steps->corner[j];
         const float factor = tube_shares(job, way, steps, j, box);
         float lanes[LANES] = {0};
-        for (int m = 0; m < box->count; m += LANES) {
-            for (int lane = 0; lane < LANES; lane++) {
-                lanes[lane] += box->shares[m + lane] * at[box->place[m + lane]];
-            }
-        }
+        for (int m = 0; m < box->count; m += LANES)
+            for (int lane = 0; lane < LANES; lane++) lanes[lane] += box->shares[m + lane] * at[box->place[m + lane]];
         sum += (double)(factor * sum_lanes(lanes));
     }
     return sum;
 }
 
-static void tube_back(const struct lr_native_listmode_job *job, const struct way *way,
-                      const struct steps *steps, float value, const struct rectangle *box)
+static void tube_back(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+                      float value, const struct rectangle *box)
 {
     const int64_t plane = job->frame->plane;
     const int count = way->width[0] * way->width[1];
     for (int j = 0; j < steps->count; j++) {
         double *at = job->sums + (steps->first + j) * plane + steps->corner[j];
         const float factor = value * tube_shares(job, way, steps, j, box);
-        for (int m = 0; m < count; m++) {
-            at[box->place[m]] += (double)(factor * box->shares[m]);
-        }
+        for (int m = 0; m < count; m++) at[box->place[m]] += (double)(factor * box->shares[m]);
     }
 }
 
@@ -338,37 +318,32 @@ static bool next_steps(struct steps *steps, int end)
     return steps->count > 0;
 }
 
-static struct rectangle open_rectangle(const struct lr_native_listmode_job *job,
-                                       const struct way *way, float *memory)
+static struct rectangle open_rectangle(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
 {
-    return job->model->kernel == LR_LISTMODE_TUBE ? list_voxels(job, way, memory)
-                                                  : (struct rectangle){0};
+    return job->model->kernel == LR_LISTMODE_TUBE ? list_voxels(job, way, memory) : (struct rectangle){0};
 }
 
-static double forward_event(const struct lr_native_listmode_job *job,
-                            const struct lr_listmode_line *line, float *memory)
+static double forward_event(const struct lr_native_listmode_job *job, const struct lr_listmode_line *line,
+                            float *memory)
 {
     const int all[2] = {0, job->frame->slices};
     struct way way;
     double sum = 0;
     way.line = *line;
-    if (!find_way(job, all, &way)) {
-        return 0.0;
-    }
+    if (!find_way(job, all, &way)) return 0.0;
     const struct rectangle box = open_rectangle(job, &way, memory);
     struct steps steps;
     steps.first = way.slices[0];
     steps.count = 0;
     while (next_steps(&steps, way.slices[1])) {
         take_steps(job, &way, &steps);
-        sum += job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps)
-                                                      : tube_forward(job, &way, &steps, &box);
+        sum +=
+            job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps) : tube_forward(job, &way, &steps, &box);
     }
     return sum;
 }
 
-static void back_event(const struct lr_native_listmode_job *job, const struct way *way, float value,
-                       float *memory)
+static void back_event(const struct lr_native_listmode_job *job, const struct way *way, float value, float *memory)
 {
     const struct rectangle box = open_rectangle(job, way, memory);
     struct steps steps;
@@ -376,11 +351,10 @@ static void back_event(const struct lr_native_listmode_job *job, const struct wa
     steps.count = 0;
     while (next_steps(&steps, way->slices[1])) {
         take_steps(job, way, &steps);
-        if (job->model->kernel == LR_LISTMODE_LINE) {
+        if (job->model->kernel == LR_LISTMODE_LINE)
             line_back(job, &steps, value);
-        } else {
+        else
             tube_back(job, way, &steps, value, &box);
-        }
     }
 }
 
@@ -394,8 +368,7 @@ struct fetched {
 
 /* Of events begin .. end - 1, at most FETCHED, those that are selected and have a value; forward all
  * have one. */
-static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end,
-                  struct fetched *fetched)
+static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end, struct fetched *fetched)
 {
     int64_t event[FETCHED];
     fetched->count = 0;
@@ -408,9 +381,8 @@ static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64
         fetched->value[fetched->count] = value;
         fetched->count += value != 0.0f;
     }
-    for (int n = 0; n < fetched->count; n++) {
+    for (int n = 0; n < fetched->count; n++)
         lr_listmode_line_of(job->events, event[n], job->frame->axis, &fetched->line[n]);
-    }
 }
 
 static void forward(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory)
@@ -418,14 +390,11 @@ static void forward(const struct lr_native_listmode_job *job, const int64_t rang
     struct fetched some;
     for (int64_t k = range[0]; k < range[1]; k += FETCHED) {
         fetch(job, k, k + FETCHED < range[1] ? k + FETCHED : range[1], &some);
-        for (int n = 0; n < some.count; n++) {
-            job->to[some.place[n]] = (float)forward_event(job, &some.line[n], memory);
-        }
+        for (int n = 0; n < some.count; n++) job->to[some.place[n]] = (float)forward_event(job, &some.line[n], memory);
     }
 }
 
-static void back(const struct lr_native_listmode_job *job, const int64_t range[2],
-                 const int slab[2], float *memory)
+static void back(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory)
 {
     struct fetched some;
     for (int64_t k = range[0]; k < range[1]; k += FETCHED) {
@@ -433,9 +402,7 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
         for (int n = 0; n < some.count; n++) {
             struct way way;
             way.line = some.line[n];
-            if (find_way(job, slab, &way)) {
-                back_event(job, &way, some.value[n], memory);
-            }
+            if (find_way(job, slab, &way)) back_event(job, &way, some.value[n], memory);
         }
     }
 }
@@ -450,14 +417,11 @@ static void list_voxel(const struct lr_native_listmode_job *job, const int at[2]
     const int u = (int)(at[1] % frame->row) - frame->border[0];
     const int v = (int)(at[1] / frame->row) - frame->border[1];
     int voxel[3];
-    if (u < 0 || u >= frame->size[0] || v < 0 || v >= frame->size[1] || !(element > 0.0f)) {
-        return;
-    }
+    if (u < 0 || u >= frame->size[0] || v < 0 || v >= frame->size[1] || !(element > 0.0f)) return;
     voxel[frame->axis] = at[0];
     voxel[frame->across[0]] = u;
     voxel[frame->across[1]] = v;
-    visitor->take(visitor->user, voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]),
-                  (double)element);
+    visitor->take(visitor->user, voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]), (double)element);
 }
 
 static void list_line(const struct lr_native_listmode_job *job, const struct steps *steps,
@@ -474,9 +438,8 @@ static void list_line(const struct lr_native_listmode_job *job, const struct ste
     }
 }
 
-static void list_tube(const struct lr_native_listmode_job *job, const struct way *way,
-                      const struct steps *steps, const struct rectangle *box,
-                      const struct lr_listmode_visitor *visitor)
+static void list_tube(const struct lr_native_listmode_job *job, const struct way *way, const struct steps *steps,
+                      const struct rectangle *box, const struct lr_listmode_visitor *visitor)
 {
     for (int j = 0; j < steps->count; j++) {
         const float factor = tube_shares(job, way, steps, j, box);
@@ -487,26 +450,23 @@ static void list_tube(const struct lr_native_listmode_job *job, const struct way
     }
 }
 
-static void list(const struct lr_native_listmode_job *job, int64_t k,
-                 const struct lr_listmode_visitor *visitor, float *memory)
+static void list(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
+                 float *memory)
 {
     const int all[2] = {0, job->frame->slices};
     struct way way;
     lr_listmode_line_of(job->events, k, job->frame->axis, &way.line);
-    if (!find_way(job, all, &way)) {
-        return;
-    }
+    if (!find_way(job, all, &way)) return;
     const struct rectangle box = open_rectangle(job, &way, memory);
     struct steps steps;
     steps.first = way.slices[0];
     steps.count = 0;
     while (next_steps(&steps, way.slices[1])) {
         take_steps(job, &way, &steps);
-        if (job->model->kernel == LR_LISTMODE_LINE) {
+        if (job->model->kernel == LR_LISTMODE_LINE)
             list_line(job, &steps, visitor);
-        } else {
+        else
             list_tube(job, &way, &steps, &box, visitor);
-        }
     }
 }
 

@@ -29,8 +29,7 @@ static struct project begin(const struct lr_native_listmode *native, const lr_se
         .native = native,
         .part = part,
         .total = (double)lr_selection_count(&native->params.events->layout, part),
-        .job = {
-            .model = native->params.model, .events = native->params.events, .tube = &native->tube}};
+        .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
 }
 
 static struct lr_native_framing framing_of(const struct project *project)
@@ -44,9 +43,8 @@ static bool has_events(const struct project *project, int axis)
 {
     const struct lr_listmode_events *events = project->native->params.events;
     bool has = false;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+    for (int64_t r = 0; r < events->layout.num_pairs; r++)
         has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
-    }
     return has;
 }
 
@@ -64,8 +62,7 @@ static lr_status take_group(struct project *project, int64_t r, int group)
         const struct lr_native_listmode_chunk chunk = {.native = project->native,
                                                        .job = &project->job,
                                                        .begin = first,
-                                                       .end = first + most < ends[1] ? first + most
-                                                                                     : ends[1],
+                                                       .end = first + most < ends[1] ? first + most : ends[1],
                                                        .has_tof = lr_listmode_group_has_tof(group)};
         LR_TRY(lr_progress_report(params->progress, project->what, project->done, project->total));
         project->take(&chunk);
@@ -84,9 +81,8 @@ static lr_status take_axis(struct project *project)
     project->job.places = &places;
     for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
-        for (int side = 0; status == LR_OK && places.count > 0 && side < 2; side++) {
+        for (int side = 0; status == LR_OK && places.count > 0 && side < 2; side++)
             status = take_group(project, r, 2 * project->frame.axis + side);
-        }
     }
     lr_listmode_places_finish(&places);
     return status;
@@ -98,26 +94,23 @@ static void forward_events(void *user, int64_t first, int64_t last, int worker)
 {
     const struct lr_native_listmode_chunk *chunk = user;
     const int64_t range[2] = {chunk->begin + first, chunk->begin + last};
-    chunk->native->kernels->forward(chunk->job, range,
-                                    lr_native_listmode_memory(chunk->native, worker));
+    chunk->native->kernels->forward(chunk->job, range, lr_native_listmode_memory(chunk->native, worker));
 }
 
 static void take_forward(const struct lr_native_listmode_chunk *chunk)
 {
     const bool is_exact = chunk->job->model->kernel == LR_LISTMODE_EXACT;
-    lr_parallel_for(chunk->native->params.threads, chunk->end - chunk->begin,
-                    is_exact ? EXACT_GRAIN : GRAIN, forward_events, (void *)(uintptr_t)chunk);
+    lr_parallel_for(chunk->native->params.threads, chunk->end - chunk->begin, is_exact ? EXACT_GRAIN : GRAIN,
+                    forward_events, (void *)(uintptr_t)chunk);
 }
 
 static lr_status forward_axis(struct project *project, int axis, const float *image)
 {
     const struct lr_native_framing framing = framing_of(project);
     lr_native_frame_init(&project->frame, project->job.model, axis);
-    float *numbers = lr_alloc(lr_native_frame_count(&project->frame), sizeof(*numbers),
-                              "an image in slices", project->native->params.log);
-    if (numbers == NULL) {
-        return LR_FAILED;
-    }
+    float *numbers = lr_alloc(lr_native_frame_count(&project->frame), sizeof(*numbers), "an image in slices",
+                              project->native->params.log);
+    if (numbers == NULL) return LR_FAILED;
     lr_native_frame_fill(&framing, image, numbers);
     project->job.image = numbers;
     const lr_status status = take_axis(project);
@@ -125,18 +118,15 @@ static lr_status forward_axis(struct project *project, int axis, const float *im
     return status;
 }
 
-lr_status lr_native_listmode_forward(const struct lr_native_listmode *native,
-                                     const lr_selection *part, const float *image, float *values)
+lr_status lr_native_listmode_forward(const struct lr_native_listmode *native, const lr_selection *part,
+                                     const float *image, float *values)
 {
     struct project project = begin(native, part);
     project.what = "projecting";
     project.take = take_forward;
     project.job.to = values;
-    for (int axis = 0; axis < 3; axis++) {
-        if (has_events(&project, axis)) {
-            LR_TRY(forward_axis(&project, axis, image));
-        }
-    }
+    for (int axis = 0; axis < 3; axis++)
+        if (has_events(&project, axis)) LR_TRY(forward_axis(&project, axis, image));
     return LR_OK;
 }
 
@@ -146,11 +136,9 @@ static lr_status back_axis(struct project *project, int axis, double *total)
 {
     const struct lr_native_framing framing = framing_of(project);
     lr_native_frame_init(&project->frame, project->job.model, axis);
-    double *sums = lr_alloc(lr_native_frame_count(&project->frame), sizeof(*sums),
-                            "an image in slices", project->native->params.log);
-    if (sums == NULL) {
-        return LR_FAILED;
-    }
+    double *sums = lr_alloc(lr_native_frame_count(&project->frame), sizeof(*sums), "an image in slices",
+                            project->native->params.log);
+    if (sums == NULL) return LR_FAILED;
     project->job.sums = sums;
     const lr_status status = take_axis(project);
     lr_native_frame_add(&framing, sums, total);
@@ -160,15 +148,10 @@ static lr_status back_axis(struct project *project, int axis, double *total)
 
 static lr_status back_all(struct project *project, double *total, float *image)
 {
-    for (int axis = 0; axis < 3; axis++) {
-        if (has_events(project, axis)) {
-            LR_TRY(back_axis(project, axis, total));
-        }
-    }
+    for (int axis = 0; axis < 3; axis++)
+        if (has_events(project, axis)) LR_TRY(back_axis(project, axis, total));
     const int64_t count = lr_grid_num_voxels(&project->job.model->grid);
-    for (int64_t k = 0; k < count; k++) {
-        image[k] = (float)total[k];
-    }
+    for (int64_t k = 0; k < count; k++) image[k] = (float)total[k];
     return LR_OK;
 }
 
@@ -179,8 +162,8 @@ lr_status lr_native_listmode_back(const struct lr_native_listmode *native, const
     project.what = "back-projecting";
     project.take = lr_native_listmode_back_slabs;
     project.job.from = values;
-    double *total = lr_alloc(lr_grid_num_voxels(&native->params.model->grid), sizeof(*total),
-                             "an image", native->params.log);
+    double *total =
+        lr_alloc(lr_grid_num_voxels(&native->params.model->grid), sizeof(*total), "an image", native->params.log);
     const lr_status status = total != NULL ? back_all(&project, total, image) : LR_FAILED;
     free(total);
     return status;

@@ -28,14 +28,14 @@ static inline float *lr_native_listmode_memory(const struct lr_native_listmode *
 }
 
 /* part NULL: all events. values NULL: 1. errors: LR_FAILED without memory, LR_CANCELLED. */
-lr_status lr_native_listmode_forward(const struct lr_native_listmode *native,
-                                     const lr_selection *part, const float *image, float *values);
+lr_status lr_native_listmode_forward(const struct lr_native_listmode *native, const lr_selection *part,
+                                     const float *image, float *values);
 lr_status lr_native_listmode_back(const struct lr_native_listmode *native, const lr_selection *part,
                                   const float *values, float *image);
 
 /* errors: as lr_listmode_rows. */
-lr_status lr_native_listmode_rows(const struct lr_native_listmode *native,
-                                  const struct lr_rows *wanted, const lr_row_sink *sink);
+lr_status lr_native_listmode_rows(const struct lr_native_listmode *native, const struct lr_rows *wanted,
+                                  const lr_row_sink *sink);
 
 /* Adds the elements of a chunk to job->sums, slab of slices by slab: each voxel meets the events in order. */
 void lr_native_listmode_back_slabs(const struct lr_native_listmode_chunk *chunk);

@@ -20,13 +20,11 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
     native->kernels->list(&job, k, visitor, lr_native_listmode_memory(native, 0));
 }
 
-lr_status lr_native_listmode_rows(const struct lr_native_listmode *native,
-                                  const struct lr_rows *wanted, const lr_row_sink *sink)
+lr_status lr_native_listmode_rows(const struct lr_native_listmode *native, const struct lr_rows *wanted,
+                                  const lr_row_sink *sink)
 {
     struct source source = {.native = native};
-    for (int axis = 0; axis < 3; axis++) {
-        lr_native_frame_init(&source.frames[axis], native->params.model, axis);
-    }
+    for (int axis = 0; axis < 3; axis++) lr_native_frame_init(&source.frames[axis], native->params.model, axis);
     const struct lr_listmode_row_source rows = {.events = native->params.events,
                                                 .visit = visit,
                                                 .self = &source,

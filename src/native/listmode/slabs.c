@@ -36,11 +36,10 @@ static int64_t first_from(const struct lr_native_listmode_chunk *chunk, double s
     int64_t low = chunk->begin, high = chunk->end;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (centre_slice(chunk->job, middle) < slice) {
+        if (centre_slice(chunk->job, middle) < slice)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
@@ -76,8 +75,7 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
             range[0] = first_from(chunk, slab[0] - reach(chunk->job));
             range[1] = first_from(chunk, slab[1] + reach(chunk->job));
         }
-        chunk->native->kernels->back(chunk->job, range, slab,
-                                     lr_native_listmode_memory(chunk->native, worker));
+        chunk->native->kernels->back(chunk->job, range, slab, lr_native_listmode_memory(chunk->native, worker));
     }
 }
 

@@ -33,8 +33,7 @@ static bool serves(const struct lr_method_params *params, enum lr_method_work wo
     const int axis = lr_lors_axial_axis(backend->lors);
     return !params->may_hide && backend->mu == NULL && !backend->penetration &&
            (work == LR_METHOD_PROJECTIONS || backend->mode == LR_MODE_EXACT) && axis >= 0 &&
-           backend->samples[axis] <= MAX_BACK_GROUP &&
-           lr_columns_most_cells(backend->scanner) <= MAX_CELLS;
+           backend->samples[axis] <= MAX_BACK_GROUP && lr_columns_most_cells(backend->scanner) <= MAX_CELLS;
 }
 
 /* --- groups --- */
@@ -45,8 +44,7 @@ static int points_to_serve(const struct lr_columns *columns)
 {
     const struct lr_backend_params *whole = columns->params.stands_for;
     const int own = lr_columns_num_points(columns, columns->axis);
-    const int wanted =
-        whole != NULL ? whole->grid->size[columns->axis] * whole->samples[columns->axis] : 0;
+    const int wanted = whole != NULL ? whole->grid->size[columns->axis] * whole->samples[columns->axis] : 0;
     return own > wanted ? own : wanted;
 }
 
@@ -65,12 +63,8 @@ static int count_shares(const struct lr_columns *columns)
     const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
                             size[columns->across[1]] * columns->back_group;
     const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
-    const int64_t most = columns->params.lors->num_pairs < MOST_SHARES
-                             ? columns->params.lors->num_pairs
-                             : MOST_SHARES;
-    if (gl_context_limits(columns->ctx)->small_batches || shares < 1) {
-        return 1;
-    }
+    const int64_t most = columns->params.lors->num_pairs < MOST_SHARES ? columns->params.lors->num_pairs : MOST_SHARES;
+    if (gl_context_limits(columns->ctx)->small_batches || shares < 1) return 1;
     return (int)(shares < most ? shares : most);
 }
 
@@ -108,8 +102,7 @@ static void size_back_groups(struct lr_columns *columns, int slots)
     const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
     const int group = fitting_group(slots, most, true);
     columns->back_group = group > least ? group : least;
-    const int fit =
-        columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
     const int held = MAX_HELD_STRIPS / columns->strips;
     columns->back_columns = fit < held ? fit : held;
 }
@@ -119,8 +112,7 @@ static void size_exact_groups(struct lr_columns *columns)
     const int points = points_to_serve(columns);
     const int halves = columns->is_mirrored ? 2 : 1;
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
-    columns->forward_group =
-        fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
+    columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
     size_back_groups(columns, (gl_divide_up(points, halves) + 1) / 2);
     columns->shares = count_shares(columns);
 }
@@ -164,36 +156,25 @@ static bool can_pack(const struct lr_columns *columns)
 
 static lr_status init(struct lr_columns *columns)
 {
-    columns->stacks =
-        lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", columns->params.log);
-    if (columns->stacks == NULL) {
-        return LR_FAILED;
-    }
+    columns->stacks = lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", columns->params.log);
+    if (columns->stacks == NULL) return LR_FAILED;
     LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
     LR_TRY(lr_columns_turns_init(columns));
     columns->is_mirrored = is_mirrored(columns);
     columns->cells = lr_columns_upload_cells(columns);
-    if (columns->cells == NULL) {
-        return LR_FAILED;
-    }
+    if (columns->cells == NULL) return LR_FAILED;
     size_groups(columns);
     columns->image = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
-                                                 .size_bytes = columns->shares *
-                                                               lr_columns_image_bytes(columns)});
+                                                 .size_bytes = columns->shares * lr_columns_image_bytes(columns)});
     if (can_pack(columns)) {
         columns->packed = gl_buffer_create(
-            columns->ctx,
-            &(struct gl_buffer_params){.label = "image with its images",
-                                       .size_bytes = packed_bytes(columns->params.grid)});
-        if (columns->packed == NULL) {
-            return LR_FAILED;
-        }
+            columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
+                                                     .size_bytes = packed_bytes(columns->params.grid)});
+        if (columns->packed == NULL) return LR_FAILED;
     }
     columns->watch = gl_stopwatch_create(columns->ctx, "column passes");
-    if (columns->image == NULL || columns->watch == NULL) {
-        return LR_FAILED;
-    }
+    if (columns->image == NULL || columns->watch == NULL) return LR_FAILED;
     return lr_columns_upload_scene(columns);
 }
 
@@ -208,10 +189,8 @@ static lr_status check_lines(const struct lr_columns *columns)
         const int64_t count = (int64_t)size[0] * size[1];
         crystals = count > crystals ? count : crystals;
     }
-    if (!gl_context_limits(columns->ctx)->software ||
-        4 * rays * (rays + 3) * crystals <= 2 * LR_MOST_TURNS_SOFTWARE) {
+    if (!gl_context_limits(columns->ctx)->software || 4 * rays * (rays + 3) * crystals <= 2 * LR_MOST_TURNS_SOFTWARE)
         return LR_OK;
-    }
     return lr_error(params->log, LR_USAGE,
                     "%d x %d lines a crystal are too many for the software renderer, which ends a "
                     "shader's loops after 65,535 rounds: use fewer rays, backend native or cpu, or "
@@ -222,11 +201,8 @@ static lr_status check_lines(const struct lr_columns *columns)
 struct lr_columns *lr_columns_create(const struct lr_method_params *params)
 {
     const struct lr_backend_params *backend = params->backend;
-    struct lr_columns *columns =
-        lr_alloc(1, sizeof(*columns), "projections by columns", backend->log);
-    if (columns == NULL) {
-        return NULL;
-    }
+    struct lr_columns *columns = lr_alloc(1, sizeof(*columns), "projections by columns", backend->log);
+    if (columns == NULL) return NULL;
     columns->params = *backend;
     columns->ctx = params->ctx;
     columns->axis = lr_lors_axial_axis(backend->lors);
@@ -243,12 +219,8 @@ struct lr_columns *lr_columns_create(const struct lr_method_params *params)
 
 void lr_columns_destroy(struct lr_columns *columns)
 {
-    if (columns == NULL) {
-        return;
-    }
-    for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) {
-        gl_program_destroy(columns->programs[k]);
-    }
+    if (columns == NULL) return;
+    for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) gl_program_destroy(columns->programs[k]);
     lr_merge_programs_finish(&columns->merge);
     if (columns->stacks != NULL) {
         lr_columns_stacks_finish(columns->stacks);

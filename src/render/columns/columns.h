@@ -53,17 +53,17 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
-    bool may_be_near; /* whether an overlap may be too large for its expansion */
-    bool has_masks;   /* whether some pair has LORs out of coincidence */
-    bool has_angles;  /* whether passes can leave out LORs by their angle */
-    bool is_mirrored; /* in exact mode: stacks and points are symmetric along the columns */
+    bool may_be_near;              /* whether an overlap may be too large for its expansion */
+    bool has_masks;                /* whether some pair has LORs out of coincidence */
+    bool has_angles;               /* whether passes can leave out LORs by their angle */
+    bool is_mirrored;              /* in exact mode: stacks and points are symmetric along the columns */
     int forward_group, back_group; /* threads of a group */
     int back_columns;              /* of a group of back in exact mode */
     int strips;                    /* that a group holds at once */
     int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
-    struct gl_buffer *packed; /* four values a voxel, or NULL */
-    int shares; /* groups that a column is divided among in back, each with sums of its own */
+    struct gl_buffer *packed;         /* four values a voxel, or NULL */
+    int shares;                       /* groups that a column is divided among in back, each with sums of its own */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
@@ -72,8 +72,8 @@ struct lr_columns {
     int caution;                      /* how much shorter parts are than they might be: turns.h */
     uint64_t known[LR_COLUMNS_KNOWN]; /* what was projected with no loop ended */
     int num_known;
-    int element_turns; /* of loops, that an element may take: all pieces of a strip at one point, about */
-    int64_t column_turns; /* the same for all points of a column that a pair of cells may see */
+    int element_turns;          /* of loops, that an element may take: all pieces of a strip at one point, about */
+    int64_t column_turns;       /* the same for all points of a column that a pair of cells may see */
     struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
 };
 
@@ -84,15 +84,11 @@ struct lr_columns *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
 
 /* As in struct lr_method: project.c, list.c, rows.c. */
-lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image,
-                             lr_vector *values);
-lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
-                          float *image);
+lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
+lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
-lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
-                                  float *values);
-lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,
-                               float *image);
+lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
+lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 #endif

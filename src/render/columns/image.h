@@ -17,8 +17,7 @@ lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image
 lr_status lr_columns_read_image(const struct lr_columns *columns, float *image);
 
 /* The same from sums in fixed point, one a voxel in the columns' order. */
-lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums,
-                               float *image);
+lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums, float *image);
 
 /* The same into columns->image, on the device. */
 lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);

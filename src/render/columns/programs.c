@@ -18,12 +18,10 @@ static const struct {
     [LR_COLUMNS_BACK] = {"columns/back.comp", NULL, "back by columns"},
     [LR_COLUMNS_ONES] = {"columns/back.comp", "ONES", "sensitivity by columns"},
     [LR_COLUMNS_BACK_EXACT] = {"columns/back_exact.comp", NULL, "back by stacks"},
-    [LR_COLUMNS_BACK_HALF_TURN] = {"columns/back_exact.comp", "HALF_TURN",
-                                   "back by stacks and their images"},
+    [LR_COLUMNS_BACK_HALF_TURN] = {"columns/back_exact.comp", "HALF_TURN", "back by stacks and their images"},
     [LR_COLUMNS_TO_STACKS] = {"columns/stack_order.comp", NULL, "values to stack order"},
     [LR_COLUMNS_ONES_TO_STACKS] = {"columns/stack_order.comp", "ONES", "ones in stack order"},
-    [LR_COLUMNS_STACKS_TO_LOR_ORDER] = {"columns/stack_order.comp", "TO_LOR_ORDER",
-                                        "values of stacks to LOR order"},
+    [LR_COLUMNS_STACKS_TO_LOR_ORDER] = {"columns/stack_order.comp", "TO_LOR_ORDER", "values of stacks to LOR order"},
     [LR_COLUMNS_SUM] = {"columns/sum.comp", NULL, "sum of shares"},
     [LR_COLUMNS_TO_LOR_ORDER] = {"columns/order.comp", "TO_LOR_ORDER", "values to LOR order"},
     [LR_COLUMNS_FROM_LOR_ORDER] = {"columns/order.comp", NULL, "values to column order"},
@@ -45,14 +43,13 @@ struct defines {
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
 {
     return which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
-           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES ||
-                   which == LR_COLUMNS_BACK_EXACT || which == LR_COLUMNS_BACK_HALF_TURN
+           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
+                   which == LR_COLUMNS_BACK_HALF_TURN
                ? columns->back_group
                : LR_GROUP_SIZE;
 }
 
-static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which,
-                         struct defines *defines)
+static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which, struct defines *defines)
 {
     int next = 0;
     *defines = (struct defines){0};
@@ -66,30 +63,14 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
     defines->list[next++] = (struct gl_define){"COLUMN_COLUMNS", defines->columns};
     defines->list[next++] = (struct gl_define){"COLUMN_CELLS", defines->cells};
-    if (columns->params.mode == LR_MODE_EXACT) {
-        defines->list[next++].name = "EXACT";
-    }
-    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) {
-        defines->list[next++].name = "NEAR";
-    }
-    if (columns->has_masks) {
-        defines->list[next++].name = "MASKS";
-    }
-    if (columns->is_mirrored) {
-        defines->list[next++].name = "MIRROR";
-    }
-    if (columns->packed != NULL) {
-        defines->list[next++].name = "PACKED";
-    }
-    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) {
-        defines->list[next++].name = "HALF_TURN";
-    }
-    if (lr_columns_has_one_point(columns)) {
-        defines->list[next++].name = "ONE_POINT_ALONG";
-    }
-    if (gl_context_limits(columns->ctx)->software) {
-        defines->list[next++].name = "LIMITED_LOOPS";
-    }
+    if (columns->params.mode == LR_MODE_EXACT) defines->list[next++].name = "EXACT";
+    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) defines->list[next++].name = "NEAR";
+    if (columns->has_masks) defines->list[next++].name = "MASKS";
+    if (columns->is_mirrored) defines->list[next++].name = "MIRROR";
+    if (columns->packed != NULL) defines->list[next++].name = "PACKED";
+    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) defines->list[next++].name = "HALF_TURN";
+    if (lr_columns_has_one_point(columns)) defines->list[next++].name = "ONE_POINT_ALONG";
+    if (gl_context_limits(columns->ctx)->software) defines->list[next++].name = "LIMITED_LOOPS";
     defines->list[next].name = descriptions[which].define;
 }
 
@@ -98,19 +79,17 @@ struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_column
     struct defines defines;
     if (columns->programs[which] == NULL) {
         fill_defines(columns, which, &defines);
-        columns->programs[which] = gl_program_start(
-            columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                      .defines = defines.list,
-                                                      .label = descriptions[which].label});
+        columns->programs[which] =
+            gl_program_start(columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                       .defines = defines.list,
+                                                                       .label = descriptions[which].label});
     }
     return columns->programs[which];
 }
 
 static lr_status start(struct lr_columns *columns, const enum lr_columns_program *list, int count)
 {
-    for (int k = 0; k < count; k++) {
-        LR_TRY(lr_columns_program(columns, list[k]) != NULL ? LR_OK : LR_FAILED);
-    }
+    for (int k = 0; k < count; k++) LR_TRY(lr_columns_program(columns, list[k]) != NULL ? LR_OK : LR_FAILED);
     return LR_OK;
 }
 
@@ -118,8 +97,7 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
 lr_status lr_columns_start_forward(struct lr_columns *columns)
 {
     static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
-                                         exact[] = {LR_COLUMNS_FORWARD_EXACT,
-                                                    LR_COLUMNS_STACKS_TO_LOR_ORDER,
+                                         exact[] = {LR_COLUMNS_FORWARD_EXACT, LR_COLUMNS_STACKS_TO_LOR_ORDER,
                                                     LR_COLUMNS_PACK};
     return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
                                                  : start(columns, sampled, 2);
@@ -127,8 +105,7 @@ lr_status lr_columns_start_forward(struct lr_columns *columns)
 
 lr_status lr_columns_start_lists(struct lr_columns *columns)
 {
-    static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK,
-                                                   LR_COLUMNS_TAKE_SUMS};
+    static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK, LR_COLUMNS_TAKE_SUMS};
     return start(columns, list, 3);
 }
 
@@ -136,10 +113,9 @@ lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity,
 {
     const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
                                                LR_COLUMNS_FROM_LOR_ORDER};
-    const enum lr_columns_program exact[] = {
-        has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
-        is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS, LR_COLUMNS_SUM};
-    return columns->params.mode == LR_MODE_EXACT
-               ? start(columns, exact, columns->shares > 1 ? 3 : 2)
-               : start(columns, sampled, is_sensitivity ? 1 : 2);
+    const enum lr_columns_program exact[] = {has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
+                                             is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS,
+                                             LR_COLUMNS_SUM};
+    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->shares > 1 ? 3 : 2)
+                                                 : start(columns, sampled, is_sensitivity ? 1 : 2);
 }

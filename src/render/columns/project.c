@@ -38,8 +38,7 @@ static int modules_like(const struct lr_columns *columns, int module)
 
 static void measure_pair(struct lr_window *window, int64_t k)
 {
-    const int32_t *pair =
-        window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, k)];
+    const int32_t *pair = window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, k)];
     int i[2], j[2];
     lr_columns_count_crystals(window->columns, pair[0], i);
     lr_columns_count_crystals(window->columns, pair[1], j);
@@ -52,27 +51,22 @@ static void measure_pair(struct lr_window *window, int64_t k)
     const int strips = i[0] + j[0];
     window->most_strips = strips > window->most_strips ? strips : window->most_strips;
     window->strip_turns = strip_turns > window->strip_turns ? strip_turns : window->strip_turns;
-    window->turns += 50 + strips * strip_turns +
-                     (window->columns->params.mode == LR_MODE_SAMPLED
-                          ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] *
-                                (window->columns->params.rays + 3)
-                          : 0);
+    window->turns +=
+        50 + strips * strip_turns +
+        (window->columns->params.mode == LR_MODE_SAMPLED
+             ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] * (window->columns->params.rays + 3)
+             : 0);
 }
 
 /* Whether pair k goes into the window: what is in it may not grow too large, and pairs of the same
  * stacks stay together. */
 static bool goes_in(const struct lr_window *window, int64_t k)
 {
-    if (k == window->part.begin) {
+    if (k == window->part.begin) return true;
+    if (window->sources != NULL && lr_columns_same_stacks(window->columns, lr_pair_window_pair(&window->part, k - 1),
+                                                          lr_pair_window_pair(&window->part, k)))
         return true;
-    }
-    if (window->sources != NULL &&
-        lr_columns_same_stacks(window->columns, lr_pair_window_pair(&window->part, k - 1),
-                               lr_pair_window_pair(&window->part, k))) {
-        return true;
-    }
-    return window->part.num_values + lr_pair_window_size(&window->part, k) <=
-               window->columns->max_window &&
+    return window->part.num_values + lr_pair_window_size(&window->part, k) <= window->columns->max_window &&
            2 * window->turns <= window->most_turns;
 }
 
@@ -92,29 +86,26 @@ struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pai
                                  const struct lr_stack_order *order)
 {
     const struct lr_pair_list *taken = order != NULL ? &order->list : list;
-    return (struct lr_window){
-        .columns = columns,
-        .list = taken,
-        .part = lr_pair_window_begin(columns->params.lors, taken->pairs, taken->num_pairs),
-        .sources = order != NULL ? order->sources : NULL,
-        .num_sources = order != NULL ? order->num_sources : 0,
-        .most_turns = INT64_MAX};
+    return (struct lr_window){.columns = columns,
+                              .list = taken,
+                              .part = lr_pair_window_begin(columns->params.lors, taken->pairs, taken->num_pairs),
+                              .sources = order != NULL ? order->sources : NULL,
+                              .num_sources = order != NULL ? order->num_sources : 0,
+                              .most_turns = INT64_MAX};
 }
 
-static struct gl_buffer *make_values(const struct lr_window *window, const char *label,
-                                     int64_t count, const lr_vector *data)
+static struct gl_buffer *make_values(const struct lr_window *window, const char *label, int64_t count,
+                                     const lr_vector *data)
 {
     return lr_values_buffer(window->columns->ctx, label, count, data);
 }
 
 /* Forward, LORs that are left out keep a 0. */
-static struct gl_buffer *make_by_column(const struct lr_window *window, const char *label,
-                                        int64_t count, bool is_forward)
+static struct gl_buffer *make_by_column(const struct lr_window *window, const char *label, int64_t count,
+                                        bool is_forward)
 {
     struct gl_buffer *values = make_values(window, label, count, NULL);
-    if (values != NULL && is_forward && window->list->interleave > 1) {
-        gl_buffer_clear(values, 0);
-    }
+    if (values != NULL && is_forward && window->list->interleave > 1) gl_buffer_clear(values, 0);
     return values;
 }
 
@@ -154,11 +145,9 @@ static struct gl_buffer *collect_on_device(const struct lr_window *window, const
 
 static struct gl_buffer *collect_values(const struct lr_window *window, const lr_vector *data)
 {
-    if (data->values == NULL) {
-        return collect_on_device(window, data);
-    }
-    float *values = lr_alloc(window->part.num_values, sizeof(*values), "a window of LOR values",
-                             window->columns->params.log);
+    if (data->values == NULL) return collect_on_device(window, data);
+    float *values =
+        lr_alloc(window->part.num_values, sizeof(*values), "a window of LOR values", window->columns->params.log);
     float *next = values;
     for (int64_t k = window->part.begin; values != NULL && k < window->part.end; k++) {
         const lr_vector from = values_at(window, data, k);
@@ -179,25 +168,18 @@ static lr_vector own_values(const struct lr_window *window, const lr_vector *dat
 }
 
 /* The values where they are, at the backend's place. */
-static bool find_in_place(const struct lr_window *window, const lr_vector *values,
-                          struct gl_range *found)
+static bool find_in_place(const struct lr_window *window, const lr_vector *values, struct gl_range *found)
 {
-    if (values->values != NULL) {
-        return false;
-    }
+    if (values->values != NULL) return false;
     const struct lr_vector_range range = lr_vector_gl_range(values);
     *found = (struct gl_range){range.buffer, range.offset, range.bytes};
-    return range.bytes > 0 &&
-           range.offset % gl_context_limits(window->columns->ctx)->storage_alignment == 0;
+    return range.bytes > 0 && range.offset % gl_context_limits(window->columns->ctx)->storage_alignment == 0;
 }
 
 /* `values` are those of the window, one after the other, or NULL where it has them from several places. */
-static lr_status open_lor_order(struct lr_window *window, const struct lr_window_data *data,
-                                const lr_vector *values)
+static lr_status open_lor_order(struct lr_window *window, const struct lr_window_data *data, const lr_vector *values)
 {
-    if (values != NULL && find_in_place(window, values, &window->lor_order)) {
-        return LR_OK;
-    }
+    if (values != NULL && find_in_place(window, values, &window->lor_order)) return LR_OK;
     const int64_t count = values != NULL ? values->count : window->part.num_values;
     window->by_lor = data->is_written ? make_values(window, lor_label, count, NULL)
                      : values != NULL ? make_values(window, lor_label, count, values)
@@ -208,10 +190,8 @@ static lr_status open_lor_order(struct lr_window *window, const struct lr_window
 
 lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *data)
 {
-    window->pairs = lr_columns_upload_pairs(window->columns, window->list, window->part.begin,
-                                            window->part.end, NULL);
-    window->by_column = make_by_column(window, "LOR values in column order",
-                                       window->part.num_values, data->is_written);
+    window->pairs = lr_columns_upload_pairs(window->columns, window->list, window->part.begin, window->part.end, NULL);
+    window->by_column = make_by_column(window, "LOR values in column order", window->part.num_values, data->is_written);
     if (data->values != NULL) {
         const lr_vector values = own_values(window, data->values);
         LR_TRY(open_lor_order(window, data, &values));
@@ -228,9 +208,7 @@ static bool is_whole(const struct lr_window *window)
 
 static lr_status open_file(struct lr_window *window, const struct lr_window_data *data)
 {
-    if (!is_whole(window)) {
-        return open_lor_order(window, data, NULL);
-    }
+    if (!is_whole(window)) return open_lor_order(window, data, NULL);
     const lr_vector values = lr_vector_part(data->values, 0, window->num_sources);
     return open_lor_order(window, data, &values);
 }
@@ -239,24 +217,22 @@ lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window
 {
     const struct lr_columns *columns = window->columns;
     const int64_t range[2] = {window->part.begin, window->part.end};
-    window->pairs =
-        lr_columns_upload_pairs(columns, window->list, window->part.begin, window->part.end,
-                                is_whole(window) ? window->sources : NULL);
+    window->pairs = lr_columns_upload_pairs(columns, window->list, window->part.begin, window->part.end,
+                                            is_whole(window) ? window->sources : NULL);
     LR_TRY(data->values != NULL ? open_file(window, data) : LR_OK);
     LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
-    window->by_column = make_by_column(window, "LOR values in stack order",
-                                       window->stacks.num_values, data->is_written);
+    window->by_column =
+        make_by_column(window, "LOR values in stack order", window->stacks.num_values, data->is_written);
     return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
 {
-    if (window->by_lor == NULL) { /* they were written where they belong */
+    if (window->by_lor == NULL) /* they were written where they belong */
         return LR_OK;
-    }
     if (window->sources == NULL || is_whole(window)) {
-        lr_vector values = window->sources != NULL ? lr_vector_part(data, 0, window->num_sources)
-                                                   : own_values(window, data);
+        lr_vector values =
+            window->sources != NULL ? lr_vector_part(data, 0, window->num_sources) : own_values(window, data);
         return lr_values_get(window->by_lor, 0, &values);
     }
     int64_t at = 0;
@@ -287,13 +263,10 @@ struct step {
     int first_strip, end_strip; /* back in exact mode: of each pair of stacks */
 };
 
-static lr_status run_pass(const struct lr_window *window, enum lr_columns_program which,
-                          const struct step *step)
+static lr_status run_pass(const struct lr_window *window, enum lr_columns_program which, const struct step *step)
 {
     struct gl_program *program = lr_columns_program(window->columns, which);
-    if (program == NULL) {
-        return LR_FAILED;
-    }
+    if (program == NULL) return LR_FAILED;
     struct lr_columns_pass uniforms = lr_columns_uniforms(window->columns);
     uniforms.first[0] = step->first[0];
     uniforms.first[1] = step->first[1];
@@ -302,9 +275,8 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
         uniforms.first[0] = step->end_strip;
         uniforms.first[3] = step->first_strip;
     }
-    uniforms.count[0] = window->stacks.pairs != NULL
-                            ? window->stacks.num_pairs
-                            : (int32_t)(window->part.end - window->part.begin);
+    uniforms.count[0] =
+        window->stacks.pairs != NULL ? window->stacks.num_pairs : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = window->columns->shares;
     uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
@@ -318,19 +290,16 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {step->groups[0], step->groups[1], step->groups[2]},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     bind_window(window, &pass);
-    const bool to_lor_order =
-        which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
+    const bool to_lor_order = which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
     const struct gl_range by_column = {.buffer = window->by_column};
     pass.buffers[LR_BIND_SUMS] = to_lor_order ? by_column : window->lor_order;
     pass.buffers[LR_BIND_OUTPUT] = to_lor_order ? window->lor_order : by_column;
-    if (which == LR_COLUMNS_PACK) {
+    if (which == LR_COLUMNS_PACK)
         pass.buffers[LR_BIND_OUTPUT] = (struct gl_range){.buffer = window->columns->packed};
-    } else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL) {
+    else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL)
         pass.buffers[LR_BIND_SUMS] = (struct gl_range){.buffer = window->columns->packed};
-    }
     gl_stopwatch_begin(window->columns->watch);
     const lr_status status = gl_pass_run(window->columns->ctx, &pass);
     gl_stopwatch_end(window->columns->watch);
@@ -361,27 +330,21 @@ struct parts {
 static lr_status report(const struct lr_window *window, const char *what, double share)
 {
     const int64_t all = window->part.num_pairs;
-    const double done =
-        (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+    const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
     return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
 }
 
 static int part_size(const struct lr_window *window, const struct parts *parts)
 {
-    if (gl_context_limits(window->columns->ctx)->small_batches) {
-        return gl_divide_up(parts->count, PARTS_SOFTWARE);
-    }
-    const int64_t groups = (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2] *
-                           lr_columns_work_of_thread(window->columns);
+    if (gl_context_limits(window->columns->ctx)->small_batches) return gl_divide_up(parts->count, PARTS_SOFTWARE);
+    const int64_t groups =
+        (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2] * lr_columns_work_of_thread(window->columns);
     return gl_divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
 }
 
-static lr_status run_strips(const struct lr_window *window, const struct parts *parts,
-                            struct step *step)
+static lr_status run_strips(const struct lr_window *window, const struct parts *parts, struct step *step)
 {
-    if (parts->strips == 0) {
-        return run_pass(window, parts->which, step);
-    }
+    if (parts->strips == 0) return run_pass(window, parts->which, step);
     for (int strip = 0; strip < parts->strips; strip += parts->strips_at_once) {
         step->first_strip = strip;
         step->end_strip = strip + parts->strips_at_once;
@@ -391,8 +354,7 @@ static lr_status run_strips(const struct lr_window *window, const struct parts *
 }
 
 /* Some points at a time where a thread would else turn too often. */
-static lr_status run_part(const struct lr_window *window, const struct parts *parts,
-                          struct step *step)
+static lr_status run_part(const struct lr_window *window, const struct parts *parts, struct step *step)
 {
     const int most = parts->at_once;
     for (int point = 0; point < parts->points; point += most) {
@@ -411,8 +373,7 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
         step.groups[parts->divided] = parts->count - begin < size ? parts->count - begin : size;
         step.first[parts->first] = begin;
         LR_TRY(run_part(window, parts, &step));
-        LR_TRY(report(window, parts->what,
-                      (double)(begin + step.groups[parts->divided]) / parts->count));
+        LR_TRY(report(window, parts->what, (double)(begin + step.groups[parts->divided]) / parts->count));
     }
     return LR_OK;
 }
@@ -421,8 +382,8 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
 static int most_candidates(const struct lr_columns *columns)
 {
     const int tries = columns->params.mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
-    return lr_columns_num_points(columns, columns->across[0]) *
-           lr_columns_num_points(columns, columns->across[1]) * tries;
+    return lr_columns_num_points(columns, columns->across[0]) * lr_columns_num_points(columns, columns->across[1]) *
+           tries;
 }
 
 /* Candidates that a thread may have in one dispatch. */
@@ -440,15 +401,15 @@ static lr_status forward_pass(const struct lr_window *window)
     const int along = !exact                 ? window->most_along
                       : columns->is_mirrored ? (window->most_stacked + 1) / 2
                                              : window->most_stacked;
-    const struct parts parts = {
-        .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
-        .what = "projecting forward",
-        .groups = {window->most_across, gl_divide_up(along, columns->forward_group), 1},
-        .divided = 2,
-        .first = 0,
-        .count = exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
-        .points = most_candidates(columns),
-        .at_once = candidates_at_once(columns)};
+    const struct parts parts = {.which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
+                                .what = "projecting forward",
+                                .groups = {window->most_across, gl_divide_up(along, columns->forward_group), 1},
+                                .divided = 2,
+                                .first = 0,
+                                .count =
+                                    exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
+                                .points = most_candidates(columns),
+                                .at_once = candidates_at_once(columns)};
     return run_parts(window, &parts);
 }
 
@@ -469,19 +430,18 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
                        : columns->params.mode == LR_MODE_EXACT ? 2 * columns->back_group
                                                                : columns->back_group;
     const int voxels = points / samples[columns->axis];
-    const struct parts parts = {
-        .which = which,
-        .what = "projecting back",
-        .groups = {gl_divide_up(size[columns->across[0]], columns->back_columns), 1,
-                   columns->shares * gl_divide_up(size[columns->axis], voxels)},
-        .divided = 1,
-        .first = 1,
-        .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
-                                                    : size[columns->across[1]],
-        .points = samples[columns->across[0]] * samples[columns->across[1]],
-        .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART,
-        .strips = columns->params.mode == LR_MODE_EXACT ? window->most_strips : 0,
-        .strips_at_once = strips_at_once(window)};
+    const struct parts parts = {.which = which,
+                                .what = "projecting back",
+                                .groups = {gl_divide_up(size[columns->across[0]], columns->back_columns), 1,
+                                           columns->shares * gl_divide_up(size[columns->axis], voxels)},
+                                .divided = 1,
+                                .first = 1,
+                                .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
+                                                                            : size[columns->across[1]],
+                                .points = samples[columns->across[0]] * samples[columns->across[1]],
+                                .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART,
+                                .strips = columns->params.mode == LR_MODE_EXACT ? window->most_strips : 0,
+                                .strips_at_once = strips_at_once(window)};
     return run_parts(window, &parts);
 }
 
@@ -532,8 +492,8 @@ static struct lr_columns_task task_of(const struct lr_pair_list *list, int work)
                                     work + LR_NUM_COLUMNS_PROGRAMS * list->interleave};
 }
 
-static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_list *list,
-                              const float *image, lr_vector *data)
+static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_list *list, const float *image,
+                              lr_vector *data)
 {
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
@@ -546,8 +506,7 @@ static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_l
     return status == LR_OK && exact ? lr_columns_clear_left_out(columns, list, data) : status;
 }
 
-lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image,
-                             lr_vector *data)
+lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
 {
     const struct lr_columns_task task = task_of(list, LR_COLUMNS_FORWARD);
     lr_status status;
@@ -570,9 +529,7 @@ static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
 {
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, false));
     LR_TRY(lr_window_open(window, &(struct lr_window_data){data, false}));
-    if (data != NULL) {
-        LR_TRY(reorder(window, LR_COLUMNS_FROM_LOR_ORDER));
-    }
+    if (data != NULL) LR_TRY(reorder(window, LR_COLUMNS_FROM_LOR_ORDER));
     LR_TRY(back_pass(window, data == NULL ? LR_COLUMNS_ONES : LR_COLUMNS_BACK));
     return LR_OK;
 }
@@ -582,8 +539,7 @@ static lr_status back_exact(struct lr_window *window, const lr_vector *data)
     LR_TRY(lr_window_open_stacks(window, &(struct lr_window_data){data, false}));
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, window->stacks.has_half_turn));
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
-    LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN
-                                                          : LR_COLUMNS_BACK_EXACT));
+    LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT));
     LR_TRY(sum_shares(window));
     return LR_OK;
 }
@@ -592,9 +548,8 @@ static lr_status back_windows(struct lr_window *window, const lr_vector *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    if (lr_columns_ends_loops(columns)) { /* a thread visits all pairs of the window */
+    if (lr_columns_ends_loops(columns)) /* a thread visits all pairs of the window */
         window->most_turns = lr_columns_most_turns(columns);
-    }
     while (lr_window_next(window)) {
         const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
         lr_window_close(window);
@@ -603,8 +558,8 @@ static lr_status back_windows(struct lr_window *window, const lr_vector *data)
     return LR_OK;
 }
 
-static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list *list,
-                           const lr_vector *data, float *image)
+static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list *list, const lr_vector *data,
+                           float *image)
 {
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
@@ -617,8 +572,7 @@ static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list
     return status == LR_OK && image != NULL ? lr_columns_read_image(columns, image) : status;
 }
 
-lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data,
-                          float *image)
+lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
     const struct lr_columns_task task = task_of(list, LR_COLUMNS_BACK);
     lr_status status;

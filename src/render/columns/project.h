@@ -14,18 +14,17 @@
 struct lr_window {
     struct lr_columns *columns;
     const struct lr_pair_list *list;
-    struct lr_pair_window part;  /* of the list */
-    int most_across, most_along; /* crystal pairs of a module pair */
-    int most_stacked;            /* of a pair of stacks along the columns */
-    int64_t turns, most_turns;   /* of loops in a thread, about and at most */
-    int most_strips;             /* of a pair of modules, or of stacks */
-    int64_t strip_turns;         /* of a thread at one of them, at most */
-    const int64_t *sources;      /* [list] where a pair's values begin in the data; NULL: in turn */
-    int64_t num_sources;         /* values of the data, where sources is set */
+    struct lr_pair_window part;                   /* of the list */
+    int most_across, most_along;                  /* crystal pairs of a module pair */
+    int most_stacked;                             /* of a pair of stacks along the columns */
+    int64_t turns, most_turns;                    /* of loops in a thread, about and at most */
+    int most_strips;                              /* of a pair of modules, or of stacks */
+    int64_t strip_turns;                          /* of a thread at one of them, at most */
+    const int64_t *sources;                       /* [list] where a pair's values begin in the data; NULL: in turn */
+    int64_t num_sources;                          /* values of the data, where sources is set */
     struct lr_stack_buffers stacks;               /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in LOR and column order */
-    struct gl_range
-        lor_order; /* of by_lor, or where the data has them; no buffer: there are none */
+    struct gl_range lor_order;                    /* of by_lor, or where the data has them; no buffer: there are none */
 };
 
 /* The list's first window is still to come. order NULL: pairs in turn, as in sampled mode. */

@@ -37,9 +37,7 @@ static void place_point(void *user, const double point_mm[3], void *point)
     const struct lr_columns *columns = ((const struct listing *)user)->columns;
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
     point_parts parts;
-    for (int k = 0; k < 3; k++) {
-        lr_split_float(point_mm[axes[k]], &parts[k][0], &parts[k][1]);
-    }
+    for (int k = 0; k < 3; k++) lr_split_float(point_mm[axes[k]], &parts[k][0], &parts[k][1]);
     memcpy(point, parts, sizeof(parts));
 }
 
@@ -53,38 +51,29 @@ static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
     const int strips = i[0] + j[0];
     return 4 + gl_divide_up(strips, columns->strips) + gl_divide_up(strips, LR_GROUP_SIZE) +
            gl_divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
-           gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) *
-               (int64_t)(1 + j[1] * columns->element_turns);
+           gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) * (int64_t)(1 + j[1] * columns->element_turns);
 }
 
 /* End of the module pairs from `begin` on that one pass may visit. */
 static int end_of_pairs(const struct lr_columns *columns, int begin)
 {
     const int num_pairs = (int)columns->params.lors->num_pairs;
-    if (!lr_columns_ends_loops(columns)) {
-        return num_pairs;
-    }
+    if (!lr_columns_ends_loops(columns)) return num_pairs;
     int64_t turns = 0;
     int end = begin;
-    while (end < num_pairs && (end == begin || turns <= lr_columns_most_turns(columns))) {
+    while (end < num_pairs && (end == begin || turns <= lr_columns_most_turns(columns)))
         turns += turns_of_rows(columns, end++);
-    }
     return end;
 }
 
 /* Points of a list with pairs begin .. end-1. */
-static lr_status run_share(const struct listing *listing, const struct lr_point_list *list,
-                           const int pairs[2])
+static lr_status run_share(const struct listing *listing, const struct lr_point_list *list, const int pairs[2])
 {
     struct lr_columns *columns = listing->columns;
     struct gl_program *program = lr_columns_program(columns, listing->which);
-    if (program == NULL) {
-        return LR_FAILED;
-    }
+    if (program == NULL) return LR_FAILED;
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
-    for (int k = 0; k < 3; k++) {
-        uniforms.num_points[k] = uniforms.num_samples[k] = 1;
-    }
+    for (int k = 0; k < 3; k++) uniforms.num_points[k] = uniforms.num_samples[k] = 1;
     uniforms.first[0] = pairs[0];
     uniforms.first[1] = list->first_point;
     uniforms.count[0] = pairs[1];
@@ -94,8 +83,7 @@ static lr_status run_share(const struct listing *listing, const struct lr_point_
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {list->end_point - list->first_point, 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = listing->pairs;
     pass.buffers[LR_BIND_COLUMN_POINTS].buffer = list->points;
@@ -103,8 +91,7 @@ static lr_status run_share(const struct listing *listing, const struct lr_point_
     return gl_pass_run(columns->ctx, &pass);
 }
 
-static lr_status run_pairs(const struct listing *listing, const struct lr_point_list *list,
-                           const int run[2])
+static lr_status run_pairs(const struct listing *listing, const struct lr_point_list *list, const int run[2])
 {
     int pairs[2] = {run[0], run[0]};
     while (pairs[1] < run[1]) {
@@ -120,9 +107,7 @@ static lr_status run_pairs(const struct listing *listing, const struct lr_point_
 static lr_status run_points(void *user, const struct lr_point_list *list)
 {
     const struct listing *listing = user;
-    for (int k = 0; k < listing->num_runs; k++) {
-        LR_TRY(run_pairs(listing, list, listing->runs[k]));
-    }
+    for (int k = 0; k < listing->num_runs; k++) LR_TRY(run_pairs(listing, list, listing->runs[k]));
     return LR_OK;
 }
 
@@ -150,8 +135,7 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 {
     struct lr_columns *columns = self;
     const struct lr_pair_list all = {0};
-    struct listing listing = {.columns = columns,
-                              .which = rows->grid ? LR_COLUMNS_ROWS : LR_COLUMNS_POINT_ROWS};
+    struct listing listing = {.columns = columns, .which = rows->grid ? LR_COLUMNS_ROWS : LR_COLUMNS_POINT_ROWS};
     const struct lr_point_lister lister = {.ctx = columns->ctx,
                                            .params = &columns->params,
                                            .merge = &columns->merge,
@@ -161,10 +145,8 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
                                            .run = run_points,
                                            .user = &listing};
     find_runs(&listing, rows);
-    listing.pairs =
-        lr_columns_upload_pairs(columns, &all, 0, columns->params.lors->num_pairs, NULL);
-    const lr_status status =
-        listing.pairs != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
+    listing.pairs = lr_columns_upload_pairs(columns, &all, 0, columns->params.lors->num_pairs, NULL);
+    const lr_status status = listing.pairs != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
     gl_buffer_destroy(listing.pairs);
     return status == LR_OK ? lr_columns_check_turns(columns) : status;
 }

@@ -18,6 +18,5 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
 double lr_columns_middle(const struct lr_columns *columns, int axis)
 {
     const int last = lr_columns_num_points(columns, axis) - 1;
-    return 0.5 *
-           (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
+    return 0.5 * (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
 }

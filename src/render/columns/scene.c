@@ -39,8 +39,7 @@ struct column_mask {
 };
 
 /* Half a turn of a module's description; what it stands for is the same to rounding. */
-static struct column_module turn_module(const struct lr_columns *columns, int index,
-                                        struct column_module module)
+static struct column_module turn_module(const struct lr_columns *columns, int index, struct column_module module)
 {
     double centre[3];
     lr_scanner_detection_centre(columns->params.scanner, index, centre);
@@ -119,9 +118,8 @@ static double squared_face(const lr_module *module)
 double lr_columns_nearest_mm(const struct lr_columns *columns)
 {
     double nearest = HUGE_VAL;
-    for (int m = 0; m < columns->params.scanner->num_modules; m++) {
+    for (int m = 0; m < columns->params.scanner->num_modules; m++)
         nearest = fmin(nearest, gap_mm(columns->params.grid, columns->params.scanner, m));
-    }
     return nearest;
 }
 
@@ -130,17 +128,14 @@ bool lr_columns_may_be_near(const struct lr_columns *columns)
     const lr_scanner *scanner = columns->params.scanner;
     const double nearest = lr_columns_nearest_mm(columns);
     double face = 0.0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        face = fmax(face, squared_face(&scanner->modules[m]));
-    }
+    for (int m = 0; m < scanner->num_modules; m++) face = fmax(face, squared_face(&scanner->modules[m]));
     return face > near_size * nearest * nearest;
 }
 
-static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
-                                const void *data, int64_t bytes)
+static struct gl_buffer *upload(const struct lr_columns *columns, const char *label, const void *data, int64_t bytes)
 {
-    return gl_buffer_create(columns->ctx, &(struct gl_buffer_params){
-                                              .label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(columns->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 /* Where an earlier module is this one after half a turn, its numbers are used, so that both see the
@@ -148,9 +143,7 @@ static struct gl_buffer *upload(const struct lr_columns *columns, const char *la
 static void make_image(const struct lr_columns *columns, int index, struct column_module *modules)
 {
     const struct lr_columns_stacks *stacks = columns->stacks;
-    if (!stacks->has_half_turn || stacks->stack_of[index] < 0) {
-        return;
-    }
+    if (!stacks->has_half_turn || stacks->stack_of[index] < 0) return;
     const int turned = lr_columns_turned_module(columns, index);
     if (turned < index) {
         const struct column_module own = modules[index];
@@ -168,9 +161,8 @@ static bool has_angles(const struct lr_columns *columns, const struct column_mod
     for (int m = 0; m < columns->params.scanner->num_modules; m++) {
         const int stack = stacks->stack_of[m];
         if (stack < 0 || modules[m].step_around == 0 ||
-            modules[m].first_around != modules[stacks->first[stack]].first_around) {
+            modules[m].first_around != modules[stacks->first[stack]].first_around)
             return false;
-        }
     }
     return true;
 }
@@ -178,19 +170,15 @@ static bool has_angles(const struct lr_columns *columns, const struct column_mod
 static struct gl_buffer *upload_modules(struct lr_columns *columns)
 {
     const int count = columns->params.scanner->num_modules;
-    struct column_module *modules =
-        lr_alloc(count, sizeof(*modules), "the scanner's modules", columns->params.log);
-    if (modules == NULL) {
-        return NULL;
-    }
+    struct column_module *modules = lr_alloc(count, sizeof(*modules), "the scanner's modules", columns->params.log);
+    if (modules == NULL) return NULL;
     for (int m = 0; m < count; m++) {
         const bool fits = lr_module_axial(&columns->params.scanner->modules[m], columns->axis) >= 0;
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         make_image(columns, m, modules);
     }
     columns->has_angles = has_angles(columns, modules);
-    struct gl_buffer *buffer =
-        upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
+    struct gl_buffer *buffer = upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
     free(modules);
     return buffer;
 }
@@ -219,28 +207,17 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
     const int num_along = lr_columns_num_points(columns, columns->axis);
     int64_t count = num_along;
-    for (int k = 0; k < 3; k++) {
-        count += lr_columns_num_points(columns, axes[k]);
-    }
-    float(*points)[2] =
-        lr_alloc(count, sizeof(*points), "the coordinates of sample points", columns->params.log);
-    if (points == NULL) {
-        return NULL;
-    }
+    for (int k = 0; k < 3; k++) count += lr_columns_num_points(columns, axes[k]);
+    float(*points)[2] = lr_alloc(count, sizeof(*points), "the coordinates of sample points", columns->params.log);
+    if (points == NULL) return NULL;
     int64_t next = 0;
-    for (int a = 0; a < 3; a++) {
-        for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++) {
-            lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0],
-                           &points[next][1]);
-        }
-    }
+    for (int a = 0; a < 3; a++)
+        for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++)
+            lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0], &points[next][1]);
     float origin[2];
     lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
-    for (; next < count; next++) {
-        points[next][0] = way_from(points[next - num_along], origin);
-    }
-    struct gl_buffer *buffer =
-        upload(columns, "column points", points, count * (int64_t)sizeof(*points));
+    for (; next < count; next++) points[next][0] = way_from(points[next - num_along], origin);
+    struct gl_buffer *buffer = upload(columns, "column points", points, count * (int64_t)sizeof(*points));
     free(points);
     return buffer;
 }
@@ -250,19 +227,16 @@ static lr_status upload_masks(struct lr_columns *columns)
     const struct lr_coincidence_masks *masks = columns->params.lors->masks;
     struct column_mask *entries =
         lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
-    if (entries == NULL) {
-        return LR_FAILED;
-    }
+    if (entries == NULL) return LR_FAILED;
     for (int64_t k = 0; k < masks->num_pairs; k++) {
         const struct lr_pair_mask *mask = &masks->pairs[k];
         entries[k] = (struct column_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
         columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
     }
-    columns->mask_entries =
-        upload(columns, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+    columns->mask_entries = upload(columns, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
     free(entries);
-    columns->mask_words = upload(columns, "coincidence mask words", masks->words,
-                                 masks->num_words * (int64_t)sizeof(*masks->words));
+    columns->mask_words =
+        upload(columns, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
     return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
 }
 
@@ -280,22 +254,16 @@ static void fill_closer(const struct lr_columns *columns, struct column_pair *pa
     double a[3], b[3];
     lr_scanner_detection_centre(columns->params.scanner, (int)pair->i, a);
     lr_scanner_detection_centre(columns->params.scanner, (int)pair->j, b);
-    for (int k = 0; k < 3; k++) {
-        pair->closer[k] = -2.0 * (a[axes[k]] - b[axes[k]]);
-    }
+    for (int k = 0; k < 3; k++) pair->closer[k] = -2.0 * (a[axes[k]] - b[axes[k]]);
     pair->closer[3] = vec_dot(a, a) - vec_dot(b, b);
 }
 
-struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
-                                          const struct lr_pair_list *list, int64_t begin,
-                                          int64_t end, const int64_t *first_values)
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                          int64_t begin, int64_t end, const int64_t *first_values)
 {
     const lr_lors *lors = columns->params.lors;
-    struct column_pair *pairs =
-        lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
-    if (pairs == NULL) {
-        return NULL;
-    }
+    struct column_pair *pairs = lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
+    if (pairs == NULL) return NULL;
     int64_t first = 0;
     for (int64_t k = begin; k < end; k++) {
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
@@ -309,8 +277,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
         fill_closer(columns, out);
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
-    struct gl_buffer *buffer =
-        upload(columns, "column pairs", pairs, (end - begin) * (int64_t)sizeof(*pairs));
+    struct gl_buffer *buffer = upload(columns, "column pairs", pairs, (end - begin) * (int64_t)sizeof(*pairs));
     free(pairs);
     return buffer;
 }
@@ -325,8 +292,7 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
     for (int k = 0; k < 3; k++) {
         pass.num_points[k] = lr_columns_num_points(columns, axes[k]);
         pass.num_samples[k] = columns->params.samples[axes[k]];
-        pass.spacing_mm[k] =
-            (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
+        pass.spacing_mm[k] = (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
     }
     lr_split_float(lr_columns_middle(columns, columns->axis), &pass.origin[0], &pass.origin[1]);
     return pass;
@@ -353,6 +319,5 @@ void lr_columns_count_crystals(const struct lr_columns *columns, int module, int
 bool lr_columns_has_one_point(const struct lr_columns *columns)
 {
     const struct lr_backend_params *whole = columns->params.stands_for;
-    return columns->params.samples[columns->axis] == 1 &&
-           (whole == NULL || whole->samples[columns->axis] == 1);
+    return columns->params.samples[columns->axis] == 1 && (whole == NULL || whole->samples[columns->axis] == 1);
 }

@@ -17,9 +17,8 @@ lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
 /* Module pairs list[begin .. end-1]. first_values: [list], where their values begin; NULL: one after
  * the other. */
-struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
-                                          const struct lr_pair_list *list, int64_t begin,
-                                          int64_t end, const int64_t *first_values);
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                          int64_t begin, int64_t end, const int64_t *first_values);
 
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);

@@ -61,8 +61,8 @@ static bool belong_together(const struct lr_columns *columns, int a, int b)
     double from[3], to[3];
     lr_scanner_detection_centre(columns->params.scanner, a, from);
     lr_scanner_detection_centre(columns->params.scanner, b, to);
-    return same_cells(one, other) && same_direction(one->u, other->u) &&
-           same_direction(one->v, other->v) && same_direction(one->normal, other->normal) &&
+    return same_cells(one, other) && same_direction(one->u, other->u) && same_direction(one->v, other->v) &&
+           same_direction(one->normal, other->normal) &&
            fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
            fabs(from[columns->across[1]] - to[columns->across[1]]) <= place_tolerance_mm;
 }
@@ -82,22 +82,17 @@ static bool evenly_spaced(const struct lr_columns *columns, const int *members, 
 {
     const double first = along(columns, members[0]);
     const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
-    for (int k = 2; k < count; k++) {
-        if (fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm) {
-            return false;
-        }
-    }
+    for (int k = 2; k < count; k++)
+        if (fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm) return false;
     return true;
 }
 
-static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns *columns,
-                      const int *members, int count)
+static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns *columns, const int *members, int count)
 {
     const int stack = stacks->num_stacks++;
     stacks->first[stack] = members[0];
     stacks->count[stack] = count;
-    stacks->spacing_mm[stack] =
-        count > 1 ? along(columns, members[1]) - along(columns, members[0]) : 1e6;
+    stacks->spacing_mm[stack] = count > 1 ? along(columns, members[1]) - along(columns, members[0]) : 1e6;
     stacks->most_modules = count > stacks->most_modules ? count : stacks->most_modules;
     for (int k = 0; k < count; k++) {
         stacks->stack_of[members[k]] = stack;
@@ -113,48 +108,35 @@ static bool is_along(const struct lr_columns *columns, int module)
 }
 
 /* All modules like `first` that are in no stack yet. */
-static int gather(const struct lr_columns_stacks *stacks, const struct lr_columns *columns,
-                  int first, int *members)
+static int gather(const struct lr_columns_stacks *stacks, const struct lr_columns *columns, int first, int *members)
 {
     int count = 0;
-    for (int m = first; m < columns->params.scanner->num_modules; m++) {
-        if (stacks->stack_of[m] < 0 && belong_together(columns, first, m)) {
-            insert(columns, members, count++, m);
-        }
-    }
+    for (int m = first; m < columns->params.scanner->num_modules; m++)
+        if (stacks->stack_of[m] < 0 && belong_together(columns, first, m)) insert(columns, members, count++, m);
     return count;
 }
 
-static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_columns *columns,
-                        int *members)
+static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_columns *columns, int *members)
 {
     const int num_modules = columns->params.scanner->num_modules;
+    for (int m = 0; m < num_modules; m++) stacks->stack_of[m] = -1;
     for (int m = 0; m < num_modules; m++) {
-        stacks->stack_of[m] = -1;
-    }
-    for (int m = 0; m < num_modules; m++) {
-        if (stacks->stack_of[m] >= 0 || !is_along(columns, m)) {
-            continue;
-        }
+        if (stacks->stack_of[m] >= 0 || !is_along(columns, m)) continue;
         const int count = gather(stacks, columns, m, members);
         if (evenly_spaced(columns, members, count)) {
             add_stack(stacks, columns, members, count);
             continue;
         }
-        for (int k = 0; k < count; k++) {
-            add_stack(stacks, columns, &members[k], 1);
-        }
+        for (int k = 0; k < count; k++) add_stack(stacks, columns, &members[k], 1);
     }
 }
 
 /* --- images after half a turn --- */
 
-static double middle_of_stack(const struct lr_columns *columns,
-                              const struct lr_columns_stacks *stacks, int stack)
+static double middle_of_stack(const struct lr_columns *columns, const struct lr_columns_stacks *stacks, int stack)
 {
     const int places = stacks->count[stack] - 1;
-    return along(columns, stacks->first[stack]) +
-           (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
+    return along(columns, stacks->first[stack]) + (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
 /* Whether an axis of two modules is turned round across the columns and the same along them. */
@@ -165,8 +147,7 @@ static bool is_turned(const struct lr_columns *columns, const double one[3], con
            fabs(one[columns->axis] - other[columns->axis]) < 1e-9;
 }
 
-static bool are_images(const struct lr_columns *columns, const struct lr_columns_stacks *stacks,
-                       int a, int b)
+static bool are_images(const struct lr_columns *columns, const struct lr_columns_stacks *stacks, int a, int b)
 {
     const lr_module *one = &columns->params.scanner->modules[stacks->first[a]];
     const lr_module *other = &columns->params.scanner->modules[stacks->first[b]];
@@ -174,17 +155,14 @@ static bool are_images(const struct lr_columns *columns, const struct lr_columns
     lr_scanner_detection_centre(columns->params.scanner, stacks->first[a], from);
     lr_scanner_detection_centre(columns->params.scanner, stacks->first[b], to);
     bool turned = same_cells(one, other) && is_turned(columns, one->u, other->u) &&
-                  is_turned(columns, one->v, other->v) &&
-                  is_turned(columns, one->normal, other->normal);
+                  is_turned(columns, one->v, other->v) && is_turned(columns, one->normal, other->normal);
     for (int k = 0; k < 2; k++) {
         const int axis = columns->across[k];
-        turned = turned && fabs(from[axis] + to[axis] - 2.0 * lr_columns_middle(columns, axis)) <=
-                               place_tolerance_mm;
+        turned = turned && fabs(from[axis] + to[axis] - 2.0 * lr_columns_middle(columns, axis)) <= place_tolerance_mm;
     }
     return turned && stacks->count[a] == stacks->count[b] &&
            fabs(stacks->spacing_mm[a] - stacks->spacing_mm[b]) <= place_tolerance_mm &&
-           fabs(middle_of_stack(columns, stacks, a) - middle_of_stack(columns, stacks, b)) <=
-               place_tolerance_mm;
+           fabs(middle_of_stack(columns, stacks, a) - middle_of_stack(columns, stacks, b)) <= place_tolerance_mm;
 }
 
 static void find_images(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
@@ -193,9 +171,8 @@ static void find_images(struct lr_columns_stacks *stacks, const struct lr_column
     stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     for (int a = 0; a < stacks->num_stacks; a++) {
         stacks->image[a] = -1;
-        for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++) {
+        for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++)
             stacks->image[a] = are_images(columns, stacks, a, b) ? b : -1;
-        }
         stacks->has_half_turn = stacks->has_half_turn && stacks->image[a] >= 0;
     }
 }
@@ -205,9 +182,8 @@ int lr_columns_turned_module(const struct lr_columns *columns, int module)
     const struct lr_columns_stacks *stacks = columns->stacks;
     int turned = 0;
     while (stacks->stack_of[turned] != stacks->image[stacks->stack_of[module]] ||
-           stacks->place_of[turned] != stacks->place_of[module]) {
+           stacks->place_of[turned] != stacks->place_of[module])
         turned++;
-    }
     return turned;
 }
 
@@ -215,17 +191,16 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
 {
     const int count = columns->params.scanner->num_modules;
     const lr_log *log = columns->params.log;
-    *stacks = (struct lr_columns_stacks){
-        .stack_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .image = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .first_cell = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
+    *stacks = (struct lr_columns_stacks){.stack_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
+                                         .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
+                                         .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
+                                         .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
+                                         .image = lr_alloc(count, sizeof(int), "stacks of modules", log),
+                                         .first_cell = lr_alloc(count, sizeof(int), "stacks of modules", log),
+                                         .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
     int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
-    if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count ||
-        !stacks->first_cell || !stacks->image || !stacks->spacing_mm || !members) {
+    if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count || !stacks->first_cell ||
+        !stacks->image || !stacks->spacing_mm || !members) {
         free(members);
         lr_columns_stacks_finish(stacks);
         return LR_FAILED;
@@ -283,13 +258,12 @@ static void fill_cells(const struct lr_columns *columns, int stack, float *middl
     const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
     const int axis = along_axis(columns, module), cells = module->crystals[axis];
     const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (cells - 1);
-    const double away =
-        middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
+    const double away = middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
     const double start = columns->is_mirrored ? 0.0 : away;
     middles[0] = (float)-far_cell_mm;
     for (int k = 0; k < cells_along(columns, stack); k++) {
-        const double place = (k / cells - last_place) * stacks->spacing_mm[stack] +
-                             (k % cells - last_cell) * module->pitch_mm[axis];
+        const double place =
+            (k / cells - last_place) * stacks->spacing_mm[stack] + (k % cells - last_cell) * module->pitch_mm[axis];
         middles[1 + k] = (float)(start + place);
     }
     middles[1 + cells_along(columns, stack)] = (float)far_cell_mm;
@@ -297,12 +271,10 @@ static void fill_cells(const struct lr_columns *columns, int stack, float *middl
 
 bool lr_columns_are_mirrored(const struct lr_columns *columns)
 {
-    for (int k = 0; k < columns->stacks->num_stacks; k++) {
-        if (fabs(middle_of_stack(columns, columns->stacks, k) -
-                 lr_columns_middle(columns, columns->axis)) > place_tolerance_mm) {
+    for (int k = 0; k < columns->stacks->num_stacks; k++)
+        if (fabs(middle_of_stack(columns, columns->stacks, k) - lr_columns_middle(columns, columns->axis)) >
+            place_tolerance_mm)
             return false;
-        }
-    }
     return true;
 }
 
@@ -313,20 +285,16 @@ struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
     for (int k = 0; k < stacks->num_stacks; k++) {
         stacks->first_cell[k] = (int)total + 1;
         total += cells_along(columns, k) + 2;
-        stacks->most_cells = cells_along(columns, k) > stacks->most_cells ? cells_along(columns, k)
-                                                                          : stacks->most_cells;
+        stacks->most_cells =
+            cells_along(columns, k) > stacks->most_cells ? cells_along(columns, k) : stacks->most_cells;
     }
     float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
-    if (middles == NULL) {
-        return NULL;
-    }
-    for (int k = 0; k < stacks->num_stacks; k++) {
-        fill_cells(columns, k, middles + stacks->first_cell[k] - 1);
-    }
-    struct gl_buffer *buffer = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){.label = "places of crystals",
-                                                 .size_bytes = total * (int64_t)sizeof(*middles),
-                                                 .data = middles});
+    if (middles == NULL) return NULL;
+    for (int k = 0; k < stacks->num_stacks; k++) fill_cells(columns, k, middles + stacks->first_cell[k] - 1);
+    struct gl_buffer *buffer =
+        gl_buffer_create(columns->ctx, &(struct gl_buffer_params){.label = "places of crystals",
+                                                                  .size_bytes = total * (int64_t)sizeof(*middles),
+                                                                  .data = middles});
     free(middles);
     return buffer;
 }
@@ -373,15 +341,12 @@ struct ordered_pair {
 static int compare_pairs(const void *a, const void *b)
 {
     const struct ordered_pair *one = a, *other = b;
-    if (one->key != other->key) {
-        return one->key < other->key ? -1 : 1;
-    }
+    if (one->key != other->key) return one->key < other->key ? -1 : 1;
     return one->pair < other->pair ? -1 : one->pair > other->pair;
 }
 
 /* Returns how many pairs are left. */
-static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
-                          struct ordered_pair *pairs)
+static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair_list *list, struct ordered_pair *pairs)
 {
     const lr_lors *lors = columns->params.lors;
     const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
@@ -390,10 +355,8 @@ static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
         const struct stack_key key = key_of(columns, pair);
         if (key.a != key.b) {
-            pairs[count++] =
-                (struct ordered_pair){.key = (int64_t)key.a * columns->stacks->num_stacks + key.b,
-                                      .source = source,
-                                      .pair = (int32_t)pair};
+            pairs[count++] = (struct ordered_pair){
+                .key = (int64_t)key.a * columns->stacks->num_stacks + key.b, .source = source, .pair = (int32_t)pair};
         }
         source += lors->offsets[pair + 1] - lors->offsets[pair];
     }
@@ -401,8 +364,8 @@ static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair
     return count;
 }
 
-lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
-                                     const struct lr_pair_list *list, struct lr_stack_order *order)
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                     struct lr_stack_order *order)
 {
     const lr_log *log = columns->params.log;
     const int64_t length = list->pairs != NULL ? list->num_pairs : columns->params.lors->num_pairs;
@@ -423,15 +386,14 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
     order->num_sources = 0;
     for (int64_t k = 0; k < length; k++) {
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
-        order->num_sources +=
-            columns->params.lors->offsets[pair + 1] - columns->params.lors->offsets[pair];
+        order->num_sources += columns->params.lors->offsets[pair + 1] - columns->params.lors->offsets[pair];
     }
     free(pairs);
     return LR_OK;
 }
 
-lr_status lr_columns_clear_left_out(const struct lr_columns *columns,
-                                    const struct lr_pair_list *list, const lr_vector *data)
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                    const lr_vector *data)
 {
     const lr_lors *lors = columns->params.lors;
     const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
@@ -476,16 +438,14 @@ static void add_stack_pair(struct making *making, const struct stack_key *key)
 {
     const struct lr_columns_stacks *stacks = making->columns->stacks;
     making->keys[making->num_pairs] = *key;
-    making->pairs[making->num_pairs++] =
-        (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
-                            .b = (uint32_t)stacks->first[key->b],
-                            .count_a = cells_along(making->columns, key->a),
-                            .count_b = cells_along(making->columns, key->b),
-                            .first_a = stacks->first_cell[key->a],
-                            .first_b = stacks->first_cell[key->b],
-                            .first = (uint32_t)making->num_values};
-    making->num_values +=
-        crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);
+    making->pairs[making->num_pairs++] = (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
+                                                             .b = (uint32_t)stacks->first[key->b],
+                                                             .count_a = cells_along(making->columns, key->a),
+                                                             .count_b = cells_along(making->columns, key->b),
+                                                             .first_a = stacks->first_cell[key->a],
+                                                             .first_b = stacks->first_cell[key->b],
+                                                             .first = (uint32_t)making->num_values};
+    making->num_values += crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);
 }
 
 /* As the shader's. */
@@ -523,8 +483,7 @@ static bool note_image(struct making *making, int index)
     const struct lr_columns_stacks *stacks = making->columns->stacks;
     const int a = stacks->image[making->keys[index].a], b = stacks->image[making->keys[index].b];
     const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
-    const struct stack_key *found =
-        bsearch(&key, making->keys, (size_t)making->num_pairs, sizeof(key), compare_keys);
+    const struct stack_key *found = bsearch(&key, making->keys, (size_t)making->num_pairs, sizeof(key), compare_keys);
     const int image = found != NULL ? (int)(found - making->keys) : -1;
     struct stack_pair *pair = &making->pairs[index];
     pair->image = image >= 0 ? (uint32_t)image : LR_NONE;
@@ -536,26 +495,20 @@ static bool note_image(struct making *making, int index)
 static bool note_images(struct making *making)
 {
     bool all = making->columns->stacks->has_half_turn;
-    for (int k = 0; k < making->num_pairs; k++) {
-        making->pairs[k].image = LR_NONE;
-    }
-    for (int k = 0; making->columns->stacks->has_half_turn && k < making->num_pairs; k++) {
+    for (int k = 0; k < making->num_pairs; k++) making->pairs[k].image = LR_NONE;
+    for (int k = 0; making->columns->stacks->has_half_turn && k < making->num_pairs; k++)
         all = note_image(making, k) && all;
-    }
     return all;
 }
 
-static struct gl_buffer *upload(const struct making *making, const char *label, const void *data,
-                                int64_t bytes)
+static struct gl_buffer *upload(const struct making *making, const char *label, const void *data, int64_t bytes)
 {
-    return gl_buffer_create(
-        making->columns->ctx,
-        &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(making->columns->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
-lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
-                                   const struct lr_pair_list *list, const int64_t range[2],
-                                   struct lr_stack_buffers *buffers)
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                   const int64_t range[2], struct lr_stack_buffers *buffers)
 {
     const int64_t most = range[1] - range[0];
     const lr_log *log = columns->params.log;
@@ -566,18 +519,17 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
     const bool has_memory = making.pairs && making.members && making.keys;
     for (int64_t k = range[0]; has_memory && k < range[1]; k++) {
         const struct stack_key key = key_of(columns, list->pairs[k]);
-        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
+        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k]))
             add_stack_pair(&making, &key);
-        }
         add_member(&making, list->pairs[k]);
     }
     buffers->has_half_turn = has_memory && note_images(&making);
     buffers->num_pairs = making.num_pairs;
     buffers->num_values = making.num_values;
-    buffers->pairs = upload(&making, "pairs of stacks", making.pairs,
-                            making.num_pairs * (int64_t)sizeof(*making.pairs));
-    buffers->members = upload(&making, "members of stacks", making.members,
-                              making.num_members * (int64_t)sizeof(*making.members));
+    buffers->pairs =
+        upload(&making, "pairs of stacks", making.pairs, making.num_pairs * (int64_t)sizeof(*making.pairs));
+    buffers->members =
+        upload(&making, "members of stacks", making.members, making.num_members * (int64_t)sizeof(*making.members));
     free(making.pairs);
     free(making.members);
     free(making.keys);

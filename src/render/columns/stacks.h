@@ -23,8 +23,7 @@ struct lr_columns_stacks {
 };
 
 /* errors: LR_FAILED without memory; then and after _finish it holds nothing. */
-lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks,
-                                 const struct lr_columns *columns);
+lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 
 /* A bound of the cells that a stack may have, for scanners of any make. */
@@ -49,8 +48,8 @@ struct lr_stack_order {
     int64_t *sources;    /* owned */
     int64_t num_sources; /* values of the data */
 };
-lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
-                                     const struct lr_pair_list *list, struct lr_stack_order *order);
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                     struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
 /* Whether all stacks and the grid's points have one middle along the columns, so that a crystal
@@ -58,8 +57,8 @@ void lr_stack_order_finish(struct lr_stack_order *order);
 bool lr_columns_are_mirrored(const struct lr_columns *columns);
 
 /* Zeros for the pairs of a list that its order leaves out; data: of the list. */
-lr_status lr_columns_clear_left_out(const struct lr_columns *columns,
-                                    const struct lr_pair_list *list, const lr_vector *data);
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                    const lr_vector *data);
 
 /* Whether the higher module of a pair is the primary in exact mode: that of the lower stack is. */
 bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);
@@ -73,8 +72,7 @@ struct lr_stack_buffers {
     int64_t num_values; /* in stack order */
     bool has_half_turn; /* whether the image of every pair after half a turn is there too */
 };
-lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
-                                   const struct lr_pair_list *list, const int64_t range[2],
-                                   struct lr_stack_buffers *buffers);
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns, const struct lr_pair_list *list,
+                                   const int64_t range[2], struct lr_stack_buffers *buffers);
 
 #endif

@@ -41,7 +41,7 @@ static int most_pieces(const struct lr_columns *columns)
 
 static int turns_of_element(const struct lr_columns *columns)
 {
-    enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
+    enum { TRIANGLES = 8 };                                     /* of near_weight in shaders/columns/exact.glsl */
     const int turns = columns->may_be_near ? 1 + TRIANGLES : 1; /* rows of points ask each time */
     return columns->params.mode == LR_MODE_EXACT ? turns * most_pieces(columns) : 1;
 }
@@ -50,17 +50,14 @@ static int turns_of_element(const struct lr_columns *columns)
 static int64_t turns_of_column(const struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
-    const double step =
-        columns->params.grid->voxel_mm[columns->axis] / columns->params.samples[columns->axis];
+    const double step = columns->params.grid->voxel_mm[columns->axis] / columns->params.samples[columns->axis];
     double widest = 0.0;
     for (int m = 0; m < scanner->num_modules; m++) {
         const double *face = scanner->modules[m].face_mm;
         widest = fmax(widest, fmax(face[0], face[1])); /* one of them is along the columns */
     }
-    const double seen =
-        fmin(ceil(widest / step) + 3.0, lr_columns_num_points(columns, columns->axis));
-    const int of_element =
-        columns->params.mode == LR_MODE_EXACT ? columns->element_turns : columns->params.rays;
+    const double seen = fmin(ceil(widest / step) + 3.0, lr_columns_num_points(columns, columns->axis));
+    const int of_element = columns->params.mode == LR_MODE_EXACT ? columns->element_turns : columns->params.rays;
     return (int64_t)seen * (1 + of_element);
 }
 
@@ -69,13 +66,10 @@ lr_status lr_columns_turns_init(struct lr_columns *columns)
     columns->caution = 1;
     columns->element_turns = turns_of_element(columns);
     columns->column_turns = turns_of_column(columns);
-    if (!gl_context_limits(columns->ctx)->software) {
-        return LR_OK;
-    }
+    if (!gl_context_limits(columns->ctx)->software) return LR_OK;
     const uint32_t none = 0;
     columns->state = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){
-                          .label = "loops ended", .size_bytes = sizeof(none), .data = &none});
+        columns->ctx, &(struct gl_buffer_params){.label = "loops ended", .size_bytes = sizeof(none), .data = &none});
     return columns->state != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -86,18 +80,15 @@ static lr_status ask(struct lr_columns *columns, bool *were_ended)
     *were_ended = false;
     LR_TRY(gl_buffer_read(columns->state, 0, sizeof(ended), &ended));
     *were_ended = ended != 0;
-    if (*were_ended) {
-        gl_buffer_clear(columns->state, 0);
-    }
+    if (*were_ended) gl_buffer_clear(columns->state, 0);
     return LR_OK;
 }
 
 static lr_status refuse(const struct lr_columns *columns)
 {
-    return lr_error(
-        columns->params.log, LR_FAILED,
-        "the software renderer ended a shader's loops before they were done, at crystals "
-        "that are very large beside the voxels or near to them: use backend native or cpu");
+    return lr_error(columns->params.log, LR_FAILED,
+                    "the software renderer ended a shader's loops before they were done, at crystals "
+                    "that are very large beside the voxels or near to them: use backend native or cpu");
 }
 
 /* FNV-1a. */
@@ -105,42 +96,31 @@ static uint64_t key_of(const struct lr_columns_task *task)
 {
     const unsigned char *bytes = task->numbers;
     uint64_t key = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)task->work;
-    for (int64_t k = 0; bytes != NULL && k < task->bytes; k++) {
-        key = (key ^ bytes[k]) * UINT64_C(0x100000001b3);
-    }
+    for (int64_t k = 0; bytes != NULL && k < task->bytes; k++) key = (key ^ bytes[k]) * UINT64_C(0x100000001b3);
     return key;
 }
 
 static bool is_known(const struct lr_columns *columns, uint64_t key)
 {
     bool known = false;
-    for (int k = 0; k < columns->num_known; k++) {
-        known = known || columns->known[k] == key;
-    }
+    for (int k = 0; k < columns->num_known; k++) known = known || columns->known[k] == key;
     return known;
 }
 
 /* That it is done with no loop ended. */
 static void know(struct lr_columns *columns, uint64_t key)
 {
-    if (columns->num_known < LR_COLUMNS_KNOWN) {
-        columns->known[columns->num_known++] = key;
-    }
+    if (columns->num_known < LR_COLUMNS_KNOWN) columns->known[columns->num_known++] = key;
 }
 
-bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_task *task,
-                         lr_status *status)
+bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_task *task, lr_status *status)
 {
-    if (*status != LR_OK || columns->state == NULL) {
-        return false;
-    }
+    if (*status != LR_OK || columns->state == NULL) return false;
     const uint64_t key = key_of(task);
     bool were_ended = false;
     *status = is_known(columns, key) ? LR_OK : ask(columns, &were_ended);
     if (!were_ended) {
-        if (*status == LR_OK && !is_known(columns, key)) {
-            know(columns, key);
-        }
+        if (*status == LR_OK && !is_known(columns, key)) know(columns, key);
         return false;
     }
     columns->num_known = 0;
@@ -152,9 +132,7 @@ bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_tas
 lr_status lr_columns_check_turns(struct lr_columns *columns)
 {
     bool were_ended;
-    if (columns->state == NULL) {
-        return LR_OK;
-    }
+    if (columns->state == NULL) return LR_OK;
     LR_TRY(ask(columns, &were_ended));
     return were_ended ? refuse(columns) : LR_OK;
 }

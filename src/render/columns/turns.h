@@ -29,8 +29,7 @@ struct lr_columns_task {
 
 /* Behind a projection whose status is given: true where it is to be done anew, as loops were ended. The status is an
  * error, logged, where smaller parts do not help. The device is asked, and waited for, once for each task. */
-bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_task *task,
-                         lr_status *status);
+bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_task *task, lr_status *status);
 
 /* The same of what cannot be done anew. */
 lr_status lr_columns_check_turns(struct lr_columns *columns);

@@ -55,11 +55,11 @@ struct compute_deposit {
 
 /* --- creating --- */
 
-static struct gl_buffer *make_buffer(const struct compute_deposit *deposit, const char *label,
-                                     int64_t bytes, const void *data)
+static struct gl_buffer *make_buffer(const struct compute_deposit *deposit, const char *label, int64_t bytes,
+                                     const void *data)
 {
-    return gl_buffer_create(deposit->ctx, &(struct gl_buffer_params){
-                                              .label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(deposit->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 static struct gl_buffer *make_crystals(const struct compute_deposit *deposit)
@@ -67,12 +67,9 @@ static struct gl_buffer *make_crystals(const struct compute_deposit *deposit)
     const lr_scanner *scanner = deposit->params.scanner;
     const int64_t count = scanner->num_crystals;
     double(*centres)[4] = lr_alloc(count, sizeof(*centres), "crystals", deposit->params.log);
-    for (int k = 0; centres != NULL && k < count; k++) {
-        lr_scanner_hit_centre(scanner, k, centres[k]);
-    }
+    for (int k = 0; centres != NULL && k < count; k++) lr_scanner_hit_centre(scanner, k, centres[k]);
     struct gl_buffer *buffer =
-        centres ? make_buffer(deposit, "crystals", count * (int64_t)sizeof(*centres), centres)
-                : NULL;
+        centres ? make_buffer(deposit, "crystals", count * (int64_t)sizeof(*centres), centres) : NULL;
     free(centres);
     return buffer;
 }
@@ -85,14 +82,13 @@ static struct gl_buffer *make_borders(const struct compute_deposit *deposit)
     double(*borders)[2] = lr_alloc(count, sizeof(*borders), "borders", deposit->params.log);
     for (int k = 0; borders != NULL && k < count; k++) {
         const int tilt = k - set->azimuths;
-        const double angle_deg = tilt < 0 ? lr_view_set_azimuth_border_deg(set, k)
-                                          : lr_view_set_tilt_border_deg(set, tilt);
+        const double angle_deg =
+            tilt < 0 ? lr_view_set_azimuth_border_deg(set, k) : lr_view_set_tilt_border_deg(set, tilt);
         borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
         borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
     }
-    struct gl_buffer *buffer = borders ? make_buffer(deposit, "borders of views",
-                                                     count * (int64_t)sizeof(*borders), borders)
-                                       : NULL;
+    struct gl_buffer *buffer =
+        borders ? make_buffer(deposit, "borders of views", count * (int64_t)sizeof(*borders), borders) : NULL;
     free(borders);
     return buffer;
 }
@@ -107,22 +103,16 @@ static lr_status make_sums(struct compute_deposit *deposit)
         return lr_error(deposit->params.log, LR_FAILED,
                         "the sums of one view take %lld MiB, and %s has buffers of %lld: take a "
                         "smaller grid, or backend cpu",
-                        (long long)(view_bytes >> 20), limits->renderer,
-                        (long long)(limits->max_storage_bytes >> 20));
+                        (long long)(view_bytes >> 20), limits->renderer, (long long)(limits->max_storage_bytes >> 20));
     }
     deposit->views_per_slab = room < images->num_views ? (int)room : images->num_views;
-    deposit->num_slabs =
-        (images->num_views + deposit->views_per_slab - 1) / deposit->views_per_slab;
-    deposit->sums =
-        lr_alloc(deposit->num_slabs, sizeof(*deposit->sums), "sums", deposit->params.log);
+    deposit->num_slabs = (images->num_views + deposit->views_per_slab - 1) / deposit->views_per_slab;
+    deposit->sums = lr_alloc(deposit->num_slabs, sizeof(*deposit->sums), "sums", deposit->params.log);
     for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
         const int left = images->num_views - k * deposit->views_per_slab;
         const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
-        deposit->sums[k] =
-            make_buffer(deposit, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
-        if (deposit->sums[k] == NULL) {
-            return LR_FAILED;
-        }
+        deposit->sums[k] = make_buffer(deposit, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
+        if (deposit->sums[k] == NULL) return LR_FAILED;
     }
     return deposit->sums != NULL ? LR_OK : LR_FAILED;
 }
@@ -132,29 +122,24 @@ static lr_status init(struct compute_deposit *deposit)
     const struct gl_define trilinear[] = {{.name = "TRILINEAR"}, {0}};
     deposit->program = gl_program_start(
         deposit->ctx,
-        &(struct gl_program_params){
-            .compute = "direct/deposit.comp",
-            .defines = deposit->params.rule == LR_DEPOSIT_TRILINEAR ? trilinear : NULL,
-            .label = "DIRECT deposition"});
-    deposit->block =
-        lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", deposit->params.log);
+        &(struct gl_program_params){.compute = "direct/deposit.comp",
+                                    .defines = deposit->params.rule == LR_DEPOSIT_TRILINEAR ? trilinear : NULL,
+                                    .label = "DIRECT deposition"});
+    deposit->block = lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", deposit->params.log);
     deposit->crystals = make_crystals(deposit);
     deposit->borders = make_borders(deposit);
-    deposit->events =
-        make_buffer(deposit, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
+    deposit->events = make_buffer(deposit, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
     deposit->tallies = make_buffer(deposit, "counts of events", NUM_TALLIES * 4, NULL);
     LR_TRY(make_sums(deposit));
-    return deposit->program && deposit->block && deposit->crystals && deposit->borders &&
-                   deposit->events && deposit->tallies
+    return deposit->program && deposit->block && deposit->crystals && deposit->borders && deposit->events &&
+                   deposit->tallies
                ? LR_OK
                : LR_FAILED;
 }
 
 static void destroy_resources(struct compute_deposit *deposit)
 {
-    for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
-        gl_buffer_destroy(deposit->sums[k]);
-    }
+    for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) gl_buffer_destroy(deposit->sums[k]);
     gl_buffer_destroy(deposit->tallies);
     gl_buffer_destroy(deposit->events);
     gl_buffer_destroy(deposit->borders);
@@ -193,8 +178,8 @@ static struct deposit_pass describe_pass(const struct compute_deposit *deposit, 
 {
     const lr_histo_images *images = deposit->params.images;
     struct deposit_pass pass = {
-        .views = {deposit->params.set.azimuths, deposit->params.set.tilts,
-                  slab * deposit->views_per_slab, deposit->views_per_slab},
+        .views = {deposit->params.set.azimuths, deposit->params.set.tilts, slab * deposit->views_per_slab,
+                  deposit->views_per_slab},
         .scale = (float)SCALE,
         .is_first = slab == 0,
         .parts = deposit->params.parts,
@@ -231,14 +216,9 @@ static lr_status run_slab(const struct compute_deposit *deposit, int slab)
 /* The block, however full. */
 static lr_status send(struct compute_deposit *deposit)
 {
-    if (deposit->filled == 0) {
-        return LR_OK;
-    }
-    LR_TRY(gl_buffer_upload(deposit->events, 0, deposit->filled * (int64_t)sizeof(*deposit->block),
-                            deposit->block));
-    for (int slab = 0; slab < deposit->num_slabs; slab++) {
-        LR_TRY(run_slab(deposit, slab));
-    }
+    if (deposit->filled == 0) return LR_OK;
+    LR_TRY(gl_buffer_upload(deposit->events, 0, deposit->filled * (int64_t)sizeof(*deposit->block), deposit->block));
+    for (int slab = 0; slab < deposit->num_slabs; slab++) LR_TRY(run_slab(deposit, slab));
     deposit->filled = 0;
     return ++deposit->blocks == TALLIED_BLOCKS ? read_tallies(deposit) : LR_OK;
 }
@@ -256,11 +236,9 @@ static lr_status take(void *self, const lr_event *events, int64_t count)
     struct compute_deposit *deposit = self;
     for (int64_t k = 0; k < count; k++) {
         const lr_event *event = &events[k];
-        deposit->block[deposit->filled++] = (struct device_event){
-            event->crystals[0], event->crystals[1], event->tof_mm, event->weight};
-        if (deposit->filled == BLOCK_EVENTS) {
-            LR_TRY(send_current(deposit));
-        }
+        deposit->block[deposit->filled++] =
+            (struct device_event){event->crystals[0], event->crystals[1], event->tof_mm, event->weight};
+        if (deposit->filled == BLOCK_EVENTS) LR_TRY(send_current(deposit));
     }
     return LR_OK;
 }
@@ -307,9 +285,7 @@ static lr_status finish_current(struct compute_deposit *deposit)
     uint32_t *words = lr_alloc(READ_WORDS, sizeof(*words), "sums of views", deposit->params.log);
     lr_status status = words != NULL ? LR_OK : LR_FAILED;
     deposit->counts.weight = 0;
-    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) {
-        status = read_slab(deposit, slab, words);
-    }
+    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) status = read_slab(deposit, slab, words);
     free(words);
     return status;
 }
@@ -324,18 +300,15 @@ static lr_status finish(void *self, lr_deposit_counts *counts)
     return status;
 }
 
-lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params,
-                                    struct lr_deposit_backend *backend)
+lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend)
 {
     static const struct lr_deposit_backend_fns fns = {
         .name = "compute", .take = take, .finish = finish, .destroy = destroy};
     struct compute_deposit *deposit = lr_alloc(1, sizeof(*deposit), "a deposition", params->log);
-    if (deposit == NULL) {
-        return LR_FAILED;
-    }
+    if (deposit == NULL) return LR_FAILED;
     deposit->params = *params;
-    lr_status status = gl_context_open(
-        &(struct gl_context_params){.device = params->device, .log = params->log}, &deposit->ctx);
+    lr_status status =
+        gl_context_open(&(struct gl_context_params){.device = params->device, .log = params->log}, &deposit->ctx);
     if (status == LR_OK) {
         status = init(deposit);
         gl_context_release(deposit->ctx);
@@ -346,7 +319,6 @@ lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *para
     }
     backend->fns = &fns;
     backend->self = deposit;
-    snprintf(backend->device, sizeof(backend->device), "%s",
-             gl_context_limits(deposit->ctx)->renderer);
+    snprintf(backend->device, sizeof(backend->device), "%s", gl_context_limits(deposit->ctx)->renderer);
     return LR_OK;
 }

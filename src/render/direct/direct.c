@@ -14,8 +14,7 @@
 
 enum { FLOATS = 4 };
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
@@ -26,8 +25,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     return gl_context_status(compute->ctx, status);
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
@@ -69,12 +67,8 @@ static lr_status find_margins(struct lr_direct_compute *compute)
         const int *half = shape.info.half;
         int wanted[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
                          half[1] + LR_DIRECT_OUTPUTS - 1};
-        if (compute->functions != NULL) {
-            compute->functions->margins(&shape, wanted);
-        }
-        for (int k = 0; k < 3; k++) {
-            margin[k] = wanted[k] > margin[k] ? wanted[k] : margin[k];
-        }
+        if (compute->functions != NULL) compute->functions->margins(&shape, wanted);
+        for (int k = 0; k < 3; k++) margin[k] = wanted[k] > margin[k] ? wanted[k] : margin[k];
         lr_direct_shape_finish(&shape);
     }
     return LR_OK;
@@ -102,19 +96,17 @@ static lr_status init(struct lr_direct_compute *compute)
     compute->builder.ctx = compute->ctx;
     compute->builder.params = &compute->params;
     compute->borrowed_view = -1;
-    compute->views = (struct lr_direct_views){
-        .params = &compute->params, .project = lr_direct_project, .self = compute};
+    compute->views =
+        (struct lr_direct_views){.params = &compute->params, .project = lr_direct_project, .self = compute};
     LR_TRY(lr_direct_views_init(&compute->views));
     LR_TRY(find_margins(compute));
     describe_layout(compute);
     LR_TRY(lr_direct_image_init(&compute->in, &compute->layout, "input of a projection", true));
     LR_TRY(lr_direct_image_init(&compute->out, &compute->layout, "output of a projection", true));
-    compute->tables = lr_alloc(compute->params.num_views, sizeof(*compute->tables),
-                               "look-up tables", compute->params.log);
+    compute->tables =
+        lr_alloc(compute->params.num_views, sizeof(*compute->tables), "look-up tables", compute->params.log);
     compute->watch = gl_stopwatch_create(compute->ctx, "DIRECT");
-    if (!compute->tables || !compute->watch) {
-        return LR_FAILED;
-    }
+    if (!compute->tables || !compute->watch) return LR_FAILED;
     compute->self = compute->functions != NULL ? compute->functions->create(compute) : NULL;
     return compute->functions == NULL || compute->self != NULL ? LR_OK : LR_NO_DEVICE;
 }
@@ -123,14 +115,11 @@ static void finish(struct lr_direct_compute *compute)
 {
     lr_direct_resident_destroy(compute);
     lr_direct_exchange_finish(&compute->exchange);
-    if (compute->self != NULL) {
-        compute->functions->destroy(compute->self);
-    }
+    if (compute->self != NULL) compute->functions->destroy(compute->self);
     gl_stopwatch_destroy(compute->watch);
     lr_direct_view_tables_finish(&compute->borrowed);
-    for (int view = 0; compute->tables != NULL && view < compute->params.num_views; view++) {
+    for (int view = 0; compute->tables != NULL && view < compute->params.num_views; view++)
         lr_direct_view_tables_finish(&compute->tables[view]);
-    }
     free(compute->tables);
     lr_direct_image_finish(&compute->out);
     lr_direct_image_finish(&compute->in);
@@ -184,14 +173,10 @@ static lr_status open_context(struct lr_direct_compute *compute)
 }
 
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                        const struct lr_direct_functions *functions,
-                                        struct lr_direct_backend *backend)
+                                        const struct lr_direct_functions *functions, struct lr_direct_backend *backend)
 {
-    struct lr_direct_compute *compute =
-        lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
-    if (compute == NULL) {
-        return LR_FAILED;
-    }
+    struct lr_direct_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
+    if (compute == NULL) return LR_FAILED;
     compute->params = *params;
     compute->functions = functions;
     compute->fns = compute_fns;
@@ -202,17 +187,14 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
         return status;
     }
     const bool has_attributes = functions != NULL && functions->attributes != NULL;
-    *backend = (struct lr_direct_backend){
-        .common = {.fns = &compute->fns, .self = compute, .place = compute->place},
-        .attributes = has_attributes ? find_attributes : NULL,
-        .time = lr_direct_compute_time};
-    snprintf(backend->common.device, sizeof(backend->common.device), "%s",
-             gl_context_limits(compute->ctx)->renderer);
+    *backend = (struct lr_direct_backend){.common = {.fns = &compute->fns, .self = compute, .place = compute->place},
+                                          .attributes = has_attributes ? find_attributes : NULL,
+                                          .time = lr_direct_compute_time};
+    snprintf(backend->common.device, sizeof(backend->common.device), "%s", gl_context_limits(compute->ctx)->renderer);
     return LR_OK;
 }
 
-lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params,
-                                   struct lr_direct_backend *backend)
+lr_status lr_direct_compute_create(const struct lr_direct_backend_params *params, struct lr_direct_backend *backend)
 {
     return lr_direct_compute_create_with(params, NULL, backend);
 }

@@ -55,8 +55,7 @@ struct lr_direct_functions {
      * _SENSITIVITY (shaders/direct/discrepancy.comp). */
     lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
                              const struct lr_direct_image *histo);
-    lr_status (*change)(void *self, const struct lr_direct_change *change,
-                        const struct lr_direct_image *image);
+    lr_status (*change)(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image);
     /* OpenGL uses the image next. */
     lr_status (*give_back)(void *self, const struct lr_direct_image *image);
     /* The clock of updates: laps follow each other; neither end waits. */
@@ -80,9 +79,8 @@ struct lr_direct_compute {
     struct lr_direct_builder builder;
     struct gl_program *forward, *back;
     struct lr_direct_layout layout;
-    struct lr_direct_image in, out; /* of projections between vectors */
-    struct lr_direct_view_tables
-        *tables; /* [num_views]; zero = not built, or not kept, since functions
+    struct lr_direct_image in, out;        /* of projections between vectors */
+    struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept, since functions
                                               have their own */
     struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
     int borrowed_view;                     /* -1: none */
@@ -112,33 +110,29 @@ struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, co
                                      const char *const *defines);
 
 /* Tables of a view, built when they are not there; they live until another view is asked for. */
-const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute,
-                                                          int view);
+const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view);
 
 /* Forgets the tables of a view. */
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 
 /* The backend of these functions, which outlive it. NULL = the passes, as lr_direct_compute_create. */
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                        const struct lr_direct_functions *functions,
-                                        struct lr_direct_backend *backend);
+                                        const struct lr_direct_functions *functions, struct lr_direct_backend *backend);
 
 /* Takes an image back that the functions may have; OpenGL uses it next. */
 lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image);
 
 /* values: [nz][ny][nx], to or from an image that the functions may have. */
-lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                        const float *values);
-lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                          float *values);
+lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values);
+lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values);
 
 /* Builds the programs of both projections side by side, and waits for them, so that no clock counts it.
  * Without this each is built with its first projection. */
 lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
 
 /* target = K source, or K^T source. The two must differ. */
-lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
-                        const struct lr_direct_image *source, const struct lr_direct_image *target);
+lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
+                        const struct lr_direct_image *target);
 
 /* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
 lr_status lr_direct_project(void *self, const struct lr_direct_projection *projection);
@@ -152,7 +146,7 @@ double lr_direct_read_laps(struct lr_direct_compute *compute);
 /* The projections of a task, one after the other into the same target, or in any order where
  * is_unordered; waits. device_seconds: by the device's clock. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
-                             const struct lr_direct_image *source,
-                             const struct lr_direct_image *target, double *device_seconds);
+                             const struct lr_direct_image *source, const struct lr_direct_image *target,
+                             double *device_seconds);
 
 #endif

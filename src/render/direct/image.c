@@ -14,45 +14,38 @@ enum { FLOATS = 4 };
 static void find_extent(const struct lr_direct_layout *layout, bool has_margins, int extent[3])
 {
     const int inner[3] = {layout->quads, layout->size[0], layout->size[1]};
-    for (int k = 0; k < 3; k++) {
-        extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
-    }
+    for (int k = 0; k < 3; k++) extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
 }
 
-static lr_status init_buffer(struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                             const char *label, const int extent[3])
+static lr_status init_buffer(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
+                             const int extent[3])
 {
     const struct gl_limits *limits = gl_context_limits(layout->ctx);
-    const int64_t bytes =
-        (int64_t)extent[0] * extent[1] * extent[2] * FLOATS * (int64_t)sizeof(float);
+    const int64_t bytes = (int64_t)extent[0] * extent[1] * extent[2] * FLOATS * (int64_t)sizeof(float);
     if (bytes > limits->max_storage_bytes) {
         return lr_error(layout->log, LR_FAILED,
                         "%s: %lld MiB are more than the %lld that a buffer of %s may have: keep "
                         "images in textures or take a smaller grid",
-                        label, (long long)(bytes >> 20),
-                        (long long)(limits->max_storage_bytes >> 20), limits->renderer);
+                        label, (long long)(bytes >> 20), (long long)(limits->max_storage_bytes >> 20),
+                        limits->renderer);
     }
-    image->buffer = gl_buffer_create(
-        layout->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+    image->buffer = gl_buffer_create(layout->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
     return image->buffer ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                               const char *label, bool has_margins)
+lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
+                               bool has_margins)
 {
     int extent[3];
     find_extent(layout, has_margins, extent);
     *image = (struct lr_direct_image){.has_margins = has_margins};
-    if (has_margins ? layout->buffers : layout->data_buffers) {
-        return init_buffer(image, layout, label, extent);
-    }
-    image->texture =
-        gl_texture_create(layout->ctx, &(struct gl_texture_params){.label = label,
-                                                                   .target = GL_TEXTURE_3D,
-                                                                   .format = GL_RGBA32F,
-                                                                   .width = extent[0],
-                                                                   .height = extent[1],
-                                                                   .depth = extent[2]});
+    if (has_margins ? layout->buffers : layout->data_buffers) return init_buffer(image, layout, label, extent);
+    image->texture = gl_texture_create(layout->ctx, &(struct gl_texture_params){.label = label,
+                                                                                .target = GL_TEXTURE_3D,
+                                                                                .format = GL_RGBA32F,
+                                                                                .width = extent[0],
+                                                                                .height = extent[1],
+                                                                                .depth = extent[2]});
     return image->texture ? LR_OK : LR_FAILED;
 }
 
@@ -82,9 +75,7 @@ static lr_status open_staging(struct staging *staging, const struct lr_direct_im
 {
     const bool has_margins = image->buffer != NULL && image->has_margins;
     find_extent(layout, has_margins, staging->extent);
-    for (int k = 0; k < 3; k++) {
-        staging->margin[k] = has_margins ? layout->margin[k] : 0;
-    }
+    for (int k = 0; k < 3; k++) staging->margin[k] = has_margins ? layout->margin[k] : 0;
     const int64_t count = (int64_t)staging->extent[0] * staging->extent[1] * staging->extent[2];
     staging->bytes = count * FLOATS * (int64_t)sizeof(float);
     staging->texels = lr_alloc(count, FLOATS * sizeof(float), "an image as texels", layout->log);
@@ -92,8 +83,7 @@ static lr_status open_staging(struct staging *staging, const struct lr_direct_im
 }
 
 /* Copies between the grid's order and that of texels. */
-static void reorder(const struct staging *staging, const struct lr_direct_layout *layout,
-                    float *values, bool to_texels)
+static void reorder(const struct staging *staging, const struct lr_direct_layout *layout, float *values, bool to_texels)
 {
     const int *size = layout->size, *extent = staging->extent, *margin = staging->margin;
     const int64_t slice = (int64_t)size[0] * size[1];
@@ -102,19 +92,16 @@ static void reorder(const struct staging *staging, const struct lr_direct_layout
         const int64_t row = x + margin[1] + (int64_t)extent[1] * (y + margin[2]);
         float *texels = staging->texels + FLOATS * (row * extent[0] + margin[0]);
         float *voxel = values + column;
-        for (int z = 0; z < size[2]; z++, voxel += slice) {
-            if (to_texels) {
+        for (int z = 0; z < size[2]; z++, voxel += slice)
+            if (to_texels)
                 texels[z] = *voxel;
-            } else {
+            else
                 *voxel = texels[z];
-            }
-        }
     }
 }
 
 /* Where the grid is in a texture: between its margins, where it has them. */
-static struct gl_box inner_box(const struct lr_direct_layout *layout,
-                               const struct gl_texture *texture)
+static struct gl_box inner_box(const struct lr_direct_layout *layout, const struct gl_texture *texture)
 {
     const int *size = layout->size;
     return (struct gl_box){(texture->size[0] - layout->quads) / 2,
@@ -125,8 +112,8 @@ static struct gl_box inner_box(const struct lr_direct_layout *layout,
                            size[1]};
 }
 
-lr_status lr_direct_image_upload(const struct lr_direct_image *image,
-                                 const struct lr_direct_layout *layout, const float *values)
+lr_status lr_direct_image_upload(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                                 const float *values)
 {
     struct staging staging = {0};
     LR_TRY(open_staging(&staging, image, layout));
@@ -143,8 +130,8 @@ lr_status lr_direct_image_upload(const struct lr_direct_image *image,
     return status;
 }
 
-lr_status lr_direct_image_read(const struct lr_direct_image *image,
-                               const struct lr_direct_layout *layout, float *values)
+lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                               float *values)
 {
     struct staging staging = {0};
     LR_TRY(open_staging(&staging, image, layout));
@@ -156,9 +143,7 @@ lr_status lr_direct_image_read(const struct lr_direct_image *image,
         const struct gl_box box = inner_box(layout, image->texture);
         status = gl_texture_read(image->texture, &box, staging.texels);
     }
-    if (status == LR_OK) {
-        reorder(&staging, layout, values, false);
-    }
+    if (status == LR_OK) reorder(&staging, layout, values, false);
     free(staging.texels);
     return status;
 }
@@ -185,7 +170,6 @@ void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *i
 
 GLbitfield lr_direct_barriers(void)
 {
-    return GL_TEXTURE_FETCH_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT |
-           GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_SHADER_STORAGE_BARRIER_BIT |
-           GL_BUFFER_UPDATE_BARRIER_BIT;
+    return GL_TEXTURE_FETCH_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT | GL_SHADER_IMAGE_ACCESS_BARRIER_BIT |
+           GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
 }

@@ -31,16 +31,16 @@ struct lr_direct_image {
 
 /* A zero image. Those without margins cannot be projected. The context is current, here and below.
  * errors: LR_FAILED. */
-lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout,
-                               const char *label, bool has_margins);
+lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
+                               bool has_margins);
 void lr_direct_image_finish(struct lr_direct_image *image);
 bool lr_direct_image_exists(const struct lr_direct_image *image);
 
 /* values: [nz][ny][nx]. */
-lr_status lr_direct_image_upload(const struct lr_direct_image *image,
-                                 const struct lr_direct_layout *layout, const float *values);
-lr_status lr_direct_image_read(const struct lr_direct_image *image,
-                               const struct lr_direct_layout *layout, float *values);
+lr_status lr_direct_image_upload(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                                 const float *values);
+lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
+                               float *values);
 
 /* For a pass that reads it as its source, or reads and writes it as its target. */
 void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);

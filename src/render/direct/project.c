@@ -16,27 +16,18 @@ enum { MOST_GROUPS = 32768 };
 static int64_t memory_limit(const struct lr_direct_compute *compute)
 {
     const int64_t device = gl_context_limits(compute->ctx)->memory_bytes;
-    if (compute->params.max_memory_bytes > 0) {
-        return compute->params.max_memory_bytes;
-    }
+    if (compute->params.max_memory_bytes > 0) return compute->params.max_memory_bytes;
     return (device > 0 ? device : lr_physical_memory()) / 4;
 }
 
-const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute,
-                                                          int view)
+const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute, int view)
 {
     struct lr_direct_view_tables *kept = &compute->tables[view];
-    if (kept->map != NULL) {
-        return kept;
-    }
-    if (compute->borrowed_view == view) {
-        return &compute->borrowed;
-    }
+    if (kept->map != NULL) return kept;
+    if (compute->borrowed_view == view) return &compute->borrowed;
     lr_direct_view_tables_finish(&compute->borrowed);
     compute->borrowed_view = -1;
-    if (lr_direct_view_tables_init(kept, &compute->builder, view) != LR_OK) {
-        return NULL;
-    }
+    if (lr_direct_view_tables_init(kept, &compute->builder, view) != LR_OK) return NULL;
     if (compute->bytes_kept + kept->bytes <= memory_limit(compute)) {
         compute->bytes_kept += kept->bytes;
         return kept;
@@ -66,8 +57,7 @@ struct lr_direct_pass lr_direct_pass_of(const struct lr_direct_compute *compute)
     return (struct lr_direct_pass){
         .grid = {size[0], size[1], size[2], layout->quads},
         .margin = {margin[0], margin[1], margin[2], 0},
-        .extent = {layout->quads + 2 * margin[0], size[0] + 2 * margin[1], size[1] + 2 * margin[2],
-                   0},
+        .extent = {layout->quads + 2 * margin[0], size[0] + 2 * margin[1], size[1] + 2 * margin[2], 0},
     };
 }
 
@@ -93,30 +83,23 @@ struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, co
 {
     struct gl_define all[4] = {{0}};
     int next = 0;
-    for (int k = 0; defines != NULL && defines[k] != NULL; k++) {
-        all[next++].name = defines[k];
-    }
+    for (int k = 0; defines != NULL && defines[k] != NULL; k++) all[next++].name = defines[k];
     all[next].name = compute->layout.buffers ? "BUFFERS" : NULL;
-    return gl_program_start(
-        compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
+    return gl_program_start(compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
 /* Started before the view's tables are made, which have programs of their own. */
 static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
 {
     struct gl_program **program = forward ? &compute->forward : &compute->back;
-    if (*program == NULL) {
-        *program =
-            lr_direct_program(compute, forward ? "direct/forward.comp" : "direct/back.comp", NULL);
-    }
+    if (*program == NULL)
+        *program = lr_direct_program(compute, forward ? "direct/forward.comp" : "direct/back.comp", NULL);
     return *program;
 }
 
 lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
 {
-    if (compute->functions != NULL) {
-        return LR_OK;
-    }
+    if (compute->functions != NULL) return LR_OK;
     struct gl_program *forward = open_program(compute, true);
     struct gl_program *back = open_program(compute, false);
     LR_TRY(forward != NULL && back != NULL ? LR_OK : LR_FAILED);
@@ -125,12 +108,9 @@ lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
 }
 
 /* A thread goes through all steps of a kernel. */
-static lr_status check_steps(const struct lr_direct_compute *compute,
-                             const struct lr_direct_view_tables *tables)
+static lr_status check_steps(const struct lr_direct_compute *compute, const struct lr_direct_view_tables *tables)
 {
-    if (!gl_context_limits(compute->ctx)->software || tables->num_steps <= LR_MOST_TURNS_SOFTWARE) {
-        return LR_OK;
-    }
+    if (!gl_context_limits(compute->ctx)->software || tables->num_steps <= LR_MOST_TURNS_SOFTWARE) return LR_OK;
     return lr_error(compute->params.log, LR_USAGE,
                     "a kernel of %d voxels is too long for the software renderer, which ends a "
                     "shader's loops after 65,535 rounds: use backend cpu, a graphics processor, "
@@ -138,18 +118,13 @@ static lr_status check_steps(const struct lr_direct_compute *compute,
                     tables->num_offsets);
 }
 
-lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
-                        const struct lr_direct_image *source, const struct lr_direct_image *target)
+lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view, const struct lr_direct_image *source,
+                        const struct lr_direct_image *target)
 {
-    if (compute->functions != NULL) {
-        return compute->functions->run(compute->self, forward, view, source, target);
-    }
+    if (compute->functions != NULL) return compute->functions->run(compute->self, forward, view, source, target);
     struct gl_program *program = open_program(compute, forward);
-    const struct lr_direct_view_tables *tables =
-        program != NULL ? lr_direct_open_tables(compute, view) : NULL;
-    if (tables == NULL) {
-        return LR_FAILED;
-    }
+    const struct lr_direct_view_tables *tables = program != NULL ? lr_direct_open_tables(compute, view) : NULL;
+    if (tables == NULL) return LR_FAILED;
     LR_TRY(check_steps(compute, tables));
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.margin[3] = tables->axis;
@@ -173,23 +148,19 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
 }
 
 static lr_status run_passes(struct lr_direct_compute *compute, const lr_direct_task *task,
-                            const struct lr_direct_image *source,
-                            const struct lr_direct_image *target)
+                            const struct lr_direct_image *source, const struct lr_direct_image *target)
 {
-    for (int k = 0; k < task->num_views; k++) {
-        LR_TRY(lr_direct_run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source,
-                             target));
-    }
+    for (int k = 0; k < task->num_views; k++)
+        LR_TRY(lr_direct_run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target));
     return LR_OK;
 }
 
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
-                             const struct lr_direct_image *source,
-                             const struct lr_direct_image *target, double *device_seconds)
+                             const struct lr_direct_image *source, const struct lr_direct_image *target,
+                             double *device_seconds)
 {
-    if (compute->functions != NULL) {
+    if (compute->functions != NULL)
         return compute->functions->time(compute->self, task, source, target, device_seconds);
-    }
     gl_stopwatch_reset(compute->watch);
     gl_stopwatch_begin(compute->watch);
     const lr_status status = run_passes(compute, task, source, target);
@@ -205,15 +176,13 @@ lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_d
     return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
 }
 
-lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                        const float *values)
+lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image, const float *values)
 {
     LR_TRY(lr_direct_reclaim(compute, image));
     return lr_direct_image_upload(image, &compute->layout, values);
 }
 
-lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                          float *values)
+lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, float *values)
 {
     LR_TRY(lr_direct_reclaim(compute, image));
     return lr_direct_image_read(image, &compute->layout, values);
@@ -223,32 +192,26 @@ lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_dir
 
 static void begin_lap(struct lr_direct_compute *compute)
 {
-    if (compute->functions != NULL) {
+    if (compute->functions != NULL)
         compute->functions->begin_lap(compute->self);
-    } else {
+    else
         gl_stopwatch_begin(compute->watch);
-    }
     compute->has_laps = true;
 }
 
 static void end_lap(struct lr_direct_compute *compute)
 {
-    if (compute->functions != NULL) {
+    if (compute->functions != NULL)
         compute->functions->end_lap(compute->self);
-    } else {
+    else
         gl_stopwatch_end(compute->watch);
-    }
 }
 
 double lr_direct_read_laps(struct lr_direct_compute *compute)
 {
-    if (!compute->has_laps) {
-        return 0.0;
-    }
+    if (!compute->has_laps) return 0.0;
     compute->has_laps = false;
-    if (compute->functions != NULL) {
-        return compute->functions->read_laps(compute->self);
-    }
+    if (compute->functions != NULL) return compute->functions->read_laps(compute->self);
     const double seconds = gl_stopwatch_seconds(compute->watch);
     gl_stopwatch_reset(compute->watch);
     return seconds;
@@ -256,9 +219,8 @@ double lr_direct_read_laps(struct lr_direct_compute *compute)
 
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view)
 {
-    const bool is_ready =
-        compute->functions != NULL ||
-        (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
+    const bool is_ready = compute->functions != NULL ||
+                          (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
     begin_lap(compute);
     const lr_status status = lr_direct_run(compute, forward, view, &compute->in, &compute->out);
@@ -266,8 +228,7 @@ lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, in
     return status;
 }
 
-static lr_status project_current(struct lr_direct_compute *compute,
-                                 const struct lr_direct_projection *projection)
+static lr_status project_current(struct lr_direct_compute *compute, const struct lr_direct_projection *projection)
 {
     LR_TRY(projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in));
     LR_TRY(lr_direct_run_view(compute, projection->is_forward, projection->view));

@@ -32,9 +32,8 @@ static void find_columns(const struct columns *columns)
 {
     const struct lr_direct_shape *shape = columns->shape;
     const int *half = shape->info.half;
-    for (int64_t k = 0; k < (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1); k++) {
+    for (int64_t k = 0; k < (int64_t)(2 * half[0] + 1) * (2 * half[1] + 1); k++)
         columns->columns[k] = (struct column){.low = 1, .high = 0};
-    }
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];
         struct column *column = column_at(columns, offset[0], offset[1]);
@@ -50,9 +49,7 @@ static void find_columns(const struct columns *columns)
 static const struct column *column_of(const struct columns *columns, int along, int across, int j)
 {
     const int place = along - j;
-    if (abs(place) > columns->shape->info.half[columns->axis]) {
-        return NULL;
-    }
+    if (abs(place) > columns->shape->info.half[columns->axis]) return NULL;
     const struct column *column =
         columns->axis == 0 ? column_at(columns, place, across) : column_at(columns, across, place);
     return column->low <= column->high ? column : NULL;
@@ -64,21 +61,16 @@ static int floor_quad(int slice)
 }
 
 /* The offsets within a quad of slices; mask 0: there are none. */
-static struct lr_direct_step make_step(const struct columns *columns, int along, int across,
-                                       int quad)
+static struct lr_direct_step make_step(const struct columns *columns, int along, int across, int quad)
 {
     struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
     for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
         const struct column *column = column_of(columns, along, across, j);
-        if (column == NULL) {
-            continue;
-        }
+        if (column == NULL) continue;
         step.first[j] = column->first + 4 * quad - column->low;
         for (int r = 0; r < 4; r++) {
             const int slice = 4 * quad + r;
-            if (slice >= column->low && slice <= column->high) {
-                step.mask |= 1 << (4 * r + j);
-            }
+            if (slice >= column->low && slice <= column->high) step.mask |= 1 << (4 * r + j);
         }
     }
     return step;
@@ -102,9 +94,7 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
                 }
                 step.mask |= fresh ? LR_DIRECT_FRESH : 0;
                 fresh = false;
-                if (steps != NULL) {
-                    steps[count] = step;
-                }
+                if (steps != NULL) steps[count] = step;
                 count++;
             }
         }
@@ -112,28 +102,23 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
     return count;
 }
 
-lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape,
-                               const lr_log *log)
+lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log)
 {
     const int *half = shape->info.half;
     *steps = (struct lr_direct_steps){0};
     struct columns columns = {
         .shape = shape,
-        .columns = lr_alloc((int64_t)(2 * half[0] + 1) * (2 * half[1] + 1),
-                            sizeof(*columns.columns), "columns of mSR", log),
+        .columns =
+            lr_alloc((int64_t)(2 * half[0] + 1) * (2 * half[1] + 1), sizeof(*columns.columns), "columns of mSR", log),
         /* Rows of mSR are longest along the line, and long rows waste least at their ends. */
         .axis = fabs(shape->axes[0][0]) >= fabs(shape->axes[0][1]) ? 0 : 1,
     };
-    if (columns.columns == NULL) {
-        return LR_FAILED;
-    }
+    if (columns.columns == NULL) return LR_FAILED;
     find_columns(&columns);
     steps->axis = columns.axis;
     steps->count = walk(&columns, NULL);
     steps->steps = lr_alloc(steps->count, sizeof(*steps->steps), "steps of a view", log);
-    if (steps->steps != NULL) {
-        walk(&columns, steps->steps);
-    }
+    if (steps->steps != NULL) walk(&columns, steps->steps);
     free(columns.columns);
     return steps->steps != NULL ? LR_OK : LR_FAILED;
 }

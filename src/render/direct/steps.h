@@ -21,8 +21,7 @@ struct lr_direct_steps {
 };
 
 /* errors: LR_FAILED without memory. */
-lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape,
-                               const lr_log *log);
+lr_status lr_direct_steps_init(struct lr_direct_steps *steps, const struct lr_direct_shape *shape, const lr_log *log);
 void lr_direct_steps_finish(struct lr_direct_steps *steps);
 
 #endif

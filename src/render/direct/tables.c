@@ -30,14 +30,12 @@ _Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
 static lr_status start_programs(struct lr_direct_builder *builder)
 {
     if (builder->map == NULL) {
-        builder->map =
-            gl_program_start(builder->ctx, &(struct gl_program_params){.compute = "direct/map.comp",
-                                                                       .label = "LORmap"});
+        builder->map = gl_program_start(builder->ctx,
+                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
     }
     if (builder->values == NULL) {
         builder->values = gl_program_start(
-            builder->ctx,
-            &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
+            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
     }
     return builder->map && builder->values ? LR_OK : LR_FAILED;
 }
@@ -51,8 +49,7 @@ void lr_direct_builder_finish(struct lr_direct_builder *builder)
 
 /* --- LORmap --- */
 
-static lr_status build_map(struct lr_direct_view_tables *tables,
-                           const struct lr_direct_builder *builder,
+static lr_status build_map(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
                            const struct lr_direct_shape *shape)
 {
     const lr_direct_tables_info *info = &shape->info;
@@ -68,15 +65,12 @@ static lr_status build_map(struct lr_direct_view_tables *tables,
         uniforms.size[k] = info->grid.size[k];
         uniforms.margin[k] = builder->margin[1 + k];
     }
-    tables->map = gl_texture_create(
-        builder->ctx,
-        &(struct gl_texture_params){.label = "LORmap",
-                                    .format = GL_R16UI,
-                                    .width = info->grid.size[0] + 2 * builder->margin[1],
-                                    .height = info->grid.size[1] + 2 * builder->margin[2]});
-    if (tables->map == NULL) {
-        return LR_FAILED;
-    }
+    tables->map = gl_texture_create(builder->ctx,
+                                    &(struct gl_texture_params){.label = "LORmap",
+                                                                .format = GL_R16UI,
+                                                                .width = info->grid.size[0] + 2 * builder->margin[1],
+                                                                .height = info->grid.size[1] + 2 * builder->margin[2]});
+    if (tables->map == NULL) return LR_FAILED;
     const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
     struct gl_pass pass = {
         .label = "LORmap",
@@ -86,38 +80,32 @@ static lr_status build_map(struct lr_direct_view_tables *tables,
         .groups = {gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1},
         .barriers = GL_TEXTURE_FETCH_BARRIER_BIT,
     };
-    pass.images[LR_IMAGE_DIRECT_TARGET] =
-        (struct gl_image){.texture = tables->map, .access = GL_WRITE_ONLY};
+    pass.images[LR_IMAGE_DIRECT_TARGET] = (struct gl_image){.texture = tables->map, .access = GL_WRITE_ONLY};
     return gl_pass_run(builder->ctx, &pass);
 }
 
 /* --- mSRval --- */
 
-static struct gl_buffer *make_buffer(const struct lr_direct_builder *builder, const char *label,
-                                     int64_t bytes, const void *data)
+static struct gl_buffer *make_buffer(const struct lr_direct_builder *builder, const char *label, int64_t bytes,
+                                     const void *data)
 {
-    return gl_buffer_create(builder->ctx, &(struct gl_buffer_params){
-                                              .label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(builder->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
-static struct gl_buffer *make_offsets(const struct lr_direct_builder *builder,
-                                      const struct lr_direct_shape *shape)
+static struct gl_buffer *make_offsets(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape)
 {
     const int64_t count = shape->info.num_offsets;
     int32_t(*list)[4] = lr_alloc(count, sizeof(*list), "mSR", builder->params->log);
-    for (int64_t i = 0; list != NULL && i < count; i++) {
-        for (int k = 0; k < 3; k++) {
-            list[i][k] = shape->offsets[i][k];
-        }
-    }
-    struct gl_buffer *buffer =
-        list ? make_buffer(builder, "mSR", count * (int64_t)sizeof(*list), list) : NULL;
+    for (int64_t i = 0; list != NULL && i < count; i++)
+        for (int k = 0; k < 3; k++) list[i][k] = shape->offsets[i][k];
+    struct gl_buffer *buffer = list ? make_buffer(builder, "mSR", count * (int64_t)sizeof(*list), list) : NULL;
     free(list);
     return buffer;
 }
 
-static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder,
-                                      const struct lr_direct_shape *shape, int num_rows)
+static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
+                                      int num_rows)
 {
     float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
     for (int k = 0; list != NULL && k < num_rows; k++) {
@@ -126,19 +114,16 @@ static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder,
         list[k][0] = (float)kernel[0];
         list[k][1] = (float)kernel[1];
     }
-    struct gl_buffer *buffer =
-        list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
+    struct gl_buffer *buffer = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
     free(list);
     return buffer;
 }
 
-static struct gl_buffer *make_profiles(const struct lr_direct_builder *builder,
-                                       const struct lr_direct_shape *shape, int num_rows)
+static struct gl_buffer *make_profiles(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
+                                       int num_rows)
 {
     const int64_t count = (int64_t)num_rows * lr_direct_count_samples(shape);
-    if (count == 0) {
-        return make_buffer(builder, "measured profiles", 4, NULL);
-    }
+    if (count == 0) return make_buffer(builder, "measured profiles", 4, NULL);
     float *list = lr_alloc(count, sizeof(*list), "measured profiles", builder->params->log);
     struct gl_buffer *buffer = NULL;
     if (list != NULL) {
@@ -174,8 +159,7 @@ static struct values_pass values_uniforms(const struct lr_direct_shape *shape, i
     return uniforms;
 }
 
-static lr_status fill_values(struct lr_direct_view_tables *tables,
-                             const struct lr_direct_builder *builder,
+static lr_status fill_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
                              const struct lr_direct_shape *shape)
 {
     const struct values_pass uniforms = values_uniforms(shape, tables->num_rows);
@@ -199,8 +183,7 @@ static lr_status fill_values(struct lr_direct_view_tables *tables,
     return status;
 }
 
-static lr_status build_values(struct lr_direct_view_tables *tables,
-                              const struct lr_direct_builder *builder,
+static lr_status build_values(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
                               const struct lr_direct_shape *shape)
 {
     const int64_t most = gl_context_limits(builder->ctx)->max_storage_bytes;
@@ -211,9 +194,8 @@ static lr_status build_values(struct lr_direct_view_tables *tables,
         return lr_error(builder->params->log, LR_FAILED,
                         "mSRval of %d kernels of %lld offsets takes %lld MiB, and %s has tables of "
                         "%lld at most: take a larger epsilon, a smaller support or backend cpu",
-                        tables->num_rows, (long long)shape->info.num_offsets,
-                        (long long)(bytes >> 20), gl_context_limits(builder->ctx)->renderer,
-                        (long long)(most >> 20));
+                        tables->num_rows, (long long)shape->info.num_offsets, (long long)(bytes >> 20),
+                        gl_context_limits(builder->ctx)->renderer, (long long)(most >> 20));
     }
     tables->values = make_buffer(builder, "mSRval", bytes, NULL);
     tables->offsets = make_offsets(builder, shape);
@@ -223,8 +205,7 @@ static lr_status build_values(struct lr_direct_view_tables *tables,
 
 /* --- steps --- */
 
-static lr_status build_steps(struct lr_direct_view_tables *tables,
-                             const struct lr_direct_builder *builder,
+static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
                              const struct lr_direct_shape *shape)
 {
     struct lr_direct_steps steps;
@@ -232,8 +213,8 @@ static lr_status build_steps(struct lr_direct_view_tables *tables,
     if (status == LR_OK) {
         tables->num_steps = steps.count;
         tables->axis = steps.axis;
-        tables->steps = make_buffer(builder, "steps of a view",
-                                    steps.count * (int64_t)sizeof(*steps.steps), steps.steps);
+        tables->steps =
+            make_buffer(builder, "steps of a view", steps.count * (int64_t)sizeof(*steps.steps), steps.steps);
         status = tables->steps ? LR_OK : LR_FAILED;
         tables->bytes += steps.count * (int64_t)sizeof(*steps.steps);
     }
@@ -241,8 +222,8 @@ static lr_status build_steps(struct lr_direct_view_tables *tables,
     return status;
 }
 
-static lr_status build(struct lr_direct_view_tables *tables,
-                       const struct lr_direct_builder *builder, const struct lr_direct_shape *shape)
+static lr_status build(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                       const struct lr_direct_shape *shape)
 {
     LR_TRY(build_map(tables, builder, shape));
     LR_TRY(build_values(tables, builder, shape));
@@ -251,24 +232,17 @@ static lr_status build(struct lr_direct_view_tables *tables,
     return LR_OK;
 }
 
-lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables,
-                                     struct lr_direct_builder *builder, int view)
+lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view)
 {
     struct lr_direct_shape shape;
     const struct lr_direct_backend_params *params = builder->params;
     *tables = (struct lr_direct_view_tables){0};
     LR_TRY(start_programs(builder));
-    lr_status status =
-        lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,
-                                                                .view = params->views[view],
-                                                                .kernel = params->kernel,
-                                                                .log = params->log});
-    if (status == LR_OK) {
-        status = build(tables, builder, &shape);
-    }
-    if (status != LR_OK) {
-        lr_direct_view_tables_finish(tables);
-    }
+    lr_status status = lr_direct_shape_init(
+        &shape, &(lr_direct_tables_params){
+                    .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});
+    if (status == LR_OK) status = build(tables, builder, &shape);
+    if (status != LR_OK) lr_direct_view_tables_finish(tables);
     lr_direct_shape_finish(&shape);
     return status;
 }

@@ -13,7 +13,7 @@
 struct lr_direct_builder {
     struct gl_context *ctx;
     const struct lr_direct_backend_params *params;
-    int margin[3]; /* of images, in quads of slices, columns along x and along y */
+    int margin[3];                   /* of images, in quads of slices, columns along x and along y */
     struct gl_program *map, *values; /* NULL before the first tables */
 };
 
@@ -30,8 +30,7 @@ struct lr_direct_view_tables {
     int64_t bytes;
 };
 
-lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables,
-                                     struct lr_direct_builder *builder, int view);
+lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struct lr_direct_builder *builder, int view);
 void lr_direct_view_tables_finish(struct lr_direct_view_tables *tables);
 
 #endif

@@ -20,7 +20,7 @@ struct block {
 
 struct lr_direct_resident {
     struct lr_direct_view_data *views; /* [num_views] */
-    struct block *blocks; /* owned [num_blocks], by the subsets' numbers; NULL = none */
+    struct block *blocks;              /* owned [num_blocks], by the subsets' numbers; NULL = none */
     int num_blocks;
     bool is_ramla; /* or EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
@@ -47,22 +47,16 @@ static void destroy_data(struct lr_direct_compute *compute)
     }
     free(resident->blocks);
     resident->blocks = NULL;
-    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) {
-        destroy_view(&resident->views[k]);
-    }
+    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) destroy_view(&resident->views[k]);
     lr_direct_image_finish(&resident->sum);
 }
 
 void lr_direct_resident_destroy(struct lr_direct_compute *compute)
 {
     struct lr_direct_resident *resident = compute->resident;
-    if (resident == NULL) {
-        return;
-    }
+    if (resident == NULL) return;
     destroy_data(compute);
-    for (int k = 0; k < 4; k++) {
-        gl_program_destroy(resident->discrepancy[k]);
-    }
+    for (int k = 0; k < 4; k++) gl_program_destroy(resident->discrepancy[k]);
     gl_program_destroy(resident->combine);
     lr_direct_image_finish(&resident->back);
     lr_direct_image_finish(&resident->histo);
@@ -75,27 +69,21 @@ void lr_direct_resident_destroy(struct lr_direct_compute *compute)
 
 static lr_status init(struct lr_direct_compute *compute, struct lr_direct_resident *resident)
 {
-    resident->views = lr_alloc(compute->params.num_views, sizeof(*resident->views), "histo-images",
-                               compute->params.log);
+    resident->views =
+        lr_alloc(compute->params.num_views, sizeof(*resident->views), "histo-images", compute->params.log);
     LR_TRY(lr_direct_image_init(&resident->image, &compute->layout, "image", true));
     LR_TRY(lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true));
     LR_TRY(lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true));
-    if (compute->functions == NULL) {
-        resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
-    }
+    if (compute->functions == NULL) resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
     return resident->views != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status open_resident(struct lr_direct_compute *compute)
 {
-    if (compute->resident != NULL) {
-        return LR_OK;
-    }
+    if (compute->resident != NULL) return LR_OK;
     compute->resident = lr_alloc(1, sizeof(*compute->resident), "updates", compute->params.log);
     const lr_status status = compute->resident ? init(compute, compute->resident) : LR_FAILED;
-    if (status != LR_OK) {
-        lr_direct_resident_destroy(compute);
-    }
+    if (status != LR_OK) lr_direct_resident_destroy(compute);
     return status;
 }
 
@@ -130,8 +118,7 @@ static lr_status open_current(struct lr_direct_compute *compute, const struct lr
     destroy_data(compute);
     resident->is_ramla = plan->algorithm == LR_ALGORITHM_RAMLA;
     resident->num_blocks = plan->num_subsets;
-    resident->blocks = lr_alloc(plan->num_subsets, sizeof(*resident->blocks), "subsets of views",
-                                compute->params.log);
+    resident->blocks = lr_alloc(plan->num_subsets, sizeof(*resident->blocks), "subsets of views", compute->params.log);
     return resident->blocks != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -139,9 +126,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
 {
     struct lr_direct_compute *compute = self;
     *has_room = has_room_for(compute, plan);
-    if (!*has_room) {
-        return LR_OK;
-    }
+    if (!*has_room) return LR_OK;
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = open_current(compute, plan);
     gl_context_release(compute->ctx);
@@ -157,34 +142,28 @@ static void close_updates(void *self)
     }
 }
 
-static lr_status list_views(const struct lr_direct_compute *compute, const lr_selection *part,
-                            struct block *block)
+static lr_status list_views(const struct lr_direct_compute *compute, const lr_selection *part, struct block *block)
 {
     const bool is_all = lr_selection_is_all(part);
     const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
     free(block->views);
     block->num_views = count;
     block->views = lr_alloc(count, sizeof(*block->views), "views", compute->params.log);
-    for (int k = 0; block->views != NULL && k < count; k++) {
-        block->views[k] = is_all ? k : part->pairs[k];
-    }
+    for (int k = 0; block->views != NULL && k < count; k++) block->views[k] = is_all ? k : part->pairs[k];
     return block->views != NULL ? LR_OK : LR_FAILED;
 }
 
 /* The k-th histo-image of some values; NULL = none. */
-static lr_status load_image(struct lr_direct_compute *compute, const char *label,
-                            const lr_vector *values, int k, struct lr_direct_image *image)
+static lr_status load_image(struct lr_direct_compute *compute, const char *label, const lr_vector *values, int k,
+                            struct lr_direct_image *image)
 {
-    if (values == NULL) {
-        return LR_OK;
-    }
+    if (values == NULL) return LR_OK;
     LR_TRY(lr_direct_image_init(image, &compute->layout, label, false));
-    return lr_direct_put(compute, image,
-                         (const float *)values->values + k * compute->views.num_voxels);
+    return lr_direct_put(compute, image, (const float *)values->values + k * compute->views.num_voxels);
 }
 
-static lr_status load_view(struct lr_direct_compute *compute, const struct lr_update_data *data,
-                           int k, struct lr_direct_view_data *kept)
+static lr_status load_view(struct lr_direct_compute *compute, const struct lr_update_data *data, int k,
+                           struct lr_direct_view_data *kept)
 {
     destroy_view(kept);
     LR_TRY(load_image(compute, "counts", data->measured, k, &kept->counts));
@@ -200,9 +179,8 @@ static lr_status load(void *self, int subset, const struct lr_update_data *data)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_direct_image_finish(&block->sensitivity);
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < block->num_views; k++) {
+    for (int k = 0; status == LR_OK && k < block->num_views; k++)
         status = load_view(compute, data, k, &compute->resident->views[block->views[k]]);
-    }
     gl_context_release(compute->ctx);
     return status;
 }
@@ -223,8 +201,7 @@ static lr_status set_image(void *self, const lr_vector *image)
     return status;
 }
 
-static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                       lr_vector *to)
+static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image, lr_vector *to)
 {
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = lr_direct_get_vector(compute, image, to);
@@ -245,15 +222,12 @@ static struct gl_program *open_discrepancy(struct lr_direct_compute *compute, in
     static const char *const defines[4][3] = {
         {NULL}, {"ADDITIVE", NULL}, {"FACTORS", NULL}, {"ADDITIVE", "FACTORS", NULL}};
     struct gl_program **program = &compute->resident->discrepancy[which];
-    if (*program == NULL) {
-        *program = lr_direct_program(compute, "direct/discrepancy.comp", defines[which]);
-    }
+    if (*program == NULL) *program = lr_direct_program(compute, "direct/discrepancy.comp", defines[which]);
     return *program;
 }
 
 /* A pass over every texel. */
-static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms,
-                                 const struct lr_direct_image *target)
+static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms, const struct lr_direct_image *target)
 {
     struct gl_pass pass = {
         .uniforms = uniforms,
@@ -271,15 +245,12 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
 {
     struct lr_direct_resident *resident = compute->resident;
     const struct lr_direct_view_data *data = &resident->views[view];
-    if (compute->functions != NULL) {
-        return compute->functions->discrepancy(compute->self, what, data, &resident->histo);
-    }
+    if (compute->functions != NULL) return compute->functions->discrepancy(compute->self, what, data, &resident->histo);
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.counts[0] = what;
     struct gl_pass pass = texel_pass(&uniforms, &resident->histo);
     pass.label = "DIRECT discrepancy";
-    pass.program = open_discrepancy(compute, (data->additive.texture ? 1 : 0) +
-                                                 (data->factors.texture ? 2 : 0));
+    pass.program = open_discrepancy(compute, (data->additive.texture ? 1 : 0) + (data->factors.texture ? 2 : 0));
     pass.textures[LR_UNIT_DIRECT_COUNTS] = data->counts.texture;
     pass.textures[LR_UNIT_DIRECT_ADDITIVE] = data->additive.texture;
     pass.textures[LR_UNIT_DIRECT_FACTORS] = data->factors.texture;
@@ -289,32 +260,24 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
 static lr_status combine(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                          const struct lr_direct_change *change)
 {
-    if (compute->functions != NULL) {
-        return compute->functions->change(compute->self, change, image);
-    }
+    if (compute->functions != NULL) return compute->functions->change(compute->self, change, image);
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.counts[0] = change->what;
     memcpy(&uniforms.counts[1], &change->lambda, sizeof(change->lambda));
     struct gl_pass pass = texel_pass(&uniforms, image);
     pass.label = "DIRECT update";
-    if (compute->resident->combine == NULL) {
+    if (compute->resident->combine == NULL)
         compute->resident->combine = lr_direct_program(compute, "direct/combine.comp", NULL);
-    }
     pass.program = compute->resident->combine;
     lr_direct_bind_source(&pass, change->by);
-    if (change->sensitivity != NULL) {
-        lr_direct_bind_sensitivity(&pass, change->sensitivity);
-    }
+    if (change->sensitivity != NULL) lr_direct_bind_sensitivity(&pass, change->sensitivity);
     return pass.program != NULL ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
 }
 
 /* An image of the updates, made when it is first needed. */
-static lr_status open_image(struct lr_direct_compute *compute, const char *label,
-                            struct lr_direct_image *image)
+static lr_status open_image(struct lr_direct_compute *compute, const char *label, struct lr_direct_image *image)
 {
-    if (lr_direct_image_exists(image)) {
-        return LR_OK;
-    }
+    if (lr_direct_image_exists(image)) return LR_OK;
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = lr_direct_image_init(image, &compute->layout, label, true);
     gl_context_release(compute->ctx);
@@ -322,15 +285,12 @@ static lr_status open_image(struct lr_direct_compute *compute, const char *label
 }
 
 /* sum = K^T histo by the first view of a block, and += by the others. */
-static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int view,
-                          const struct lr_direct_image *sum)
+static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int view, const struct lr_direct_image *sum)
 {
     const struct lr_direct_image *histo = &compute->resident->histo;
     const struct lr_direct_image *back = &compute->resident->back;
     LR_TRY(lr_direct_run(compute, false, view, histo, is_first ? sum : back));
-    return is_first ? LR_OK
-                    : combine(compute, sum,
-                              &(struct lr_direct_change){.what = LR_DIRECT_DO_ADD, .by = back});
+    return is_first ? LR_OK : combine(compute, sum, &(struct lr_direct_change){.what = LR_DIRECT_DO_ADD, .by = back});
 }
 
 static lr_status add_up_sensitivity(struct lr_direct_compute *compute, const struct block *block,
@@ -346,13 +306,12 @@ static lr_status add_up_sensitivity(struct lr_direct_compute *compute, const str
 
 static lr_status make_sensitivity(struct lr_direct_compute *compute, struct block *block)
 {
-    return lr_direct_image_exists(&block->sensitivity)
-               ? LR_OK
-               : add_up_sensitivity(compute, block, &block->sensitivity);
+    return lr_direct_image_exists(&block->sensitivity) ? LR_OK
+                                                       : add_up_sensitivity(compute, block, &block->sensitivity);
 }
 
-static lr_status project_block(struct lr_direct_compute *compute, const struct block *block,
-                               int what, const struct lr_direct_image **correction)
+static lr_status project_block(struct lr_direct_compute *compute, const struct block *block, int what,
+                               const struct lr_direct_image **correction)
 {
     struct lr_direct_resident *resident = compute->resident;
     struct lr_direct_image *sum = block->num_views > 1 ? &resident->sum : &resident->back;
@@ -383,8 +342,7 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_updat
 }
 
 /* Making the context current takes long enough to count in every update. */
-static lr_status update_by_functions(struct lr_direct_compute *compute,
-                                     const struct lr_update *next)
+static lr_status update_by_functions(struct lr_direct_compute *compute, const struct lr_update *next)
 {
     compute->functions->begin_lap(compute->self);
     const lr_status status = update(compute, next);
@@ -395,9 +353,7 @@ static lr_status update_by_functions(struct lr_direct_compute *compute,
 static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;
-    if (compute->functions != NULL) {
-        return update_by_functions(compute, next);
-    }
+    if (compute->functions != NULL) return update_by_functions(compute, next);
     LR_TRY(gl_context_make_current(compute->ctx));
     gl_stopwatch_begin(compute->resident->watch);
     const lr_status status = update(compute, next);
@@ -412,11 +368,9 @@ static lr_status find_sensitivity(void *self, int subset, lr_vector *image)
     struct lr_direct_resident *resident = compute->resident;
     struct block *block = &resident->blocks[subset];
     LR_TRY(gl_context_make_current(compute->ctx));
-    lr_status status = resident->is_ramla ? add_up_sensitivity(compute, block, &resident->sum)
-                                          : make_sensitivity(compute, block);
-    if (status == LR_OK) {
-        status = fetch(compute, resident->is_ramla ? &resident->sum : &block->sensitivity, image);
-    }
+    lr_status status =
+        resident->is_ramla ? add_up_sensitivity(compute, block, &resident->sum) : make_sensitivity(compute, block);
+    if (status == LR_OK) status = fetch(compute, resident->is_ramla ? &resident->sum : &block->sensitivity, image);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -425,9 +379,7 @@ static double read_seconds(void *self)
 {
     struct lr_direct_compute *compute = self;
     double seconds = 0;
-    if (compute->functions != NULL) {
-        return compute->functions->read_laps(compute->self);
-    }
+    if (compute->functions != NULL) return compute->functions->read_laps(compute->self);
     if (compute->resident != NULL && gl_context_make_current_to_free(compute->ctx)) {
         seconds = gl_stopwatch_seconds(compute->resident->watch);
         gl_stopwatch_reset(compute->resident->watch);
@@ -449,13 +401,10 @@ const struct lr_backend_updates lr_direct_compute_updates = {
 
 /* --- timing --- */
 
-static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_task *task,
-                             double *device_seconds)
+static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_task *task, double *device_seconds)
 {
     lr_status status = LR_OK;
-    if (compute->functions != NULL) {
-        return compute->functions->tables(compute->self, task, device_seconds);
-    }
+    if (compute->functions != NULL) return compute->functions->tables(compute->self, task, device_seconds);
     gl_stopwatch_reset(compute->watch);
     gl_stopwatch_begin(compute->watch);
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
@@ -469,28 +418,22 @@ static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_
 
 static lr_status read_image(struct lr_direct_compute *compute)
 {
-    float *values =
-        lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
-    const lr_status status =
-        values != NULL ? lr_direct_fetch(compute, &compute->resident->image, values) : LR_FAILED;
+    float *values = lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
+    const lr_status status = values != NULL ? lr_direct_fetch(compute, &compute->resident->image, values) : LR_FAILED;
     free(values);
     return status;
 }
 
-static lr_status time_task(struct lr_direct_compute *compute, const lr_direct_task *task,
-                           double *device_seconds)
+static lr_status time_task(struct lr_direct_compute *compute, const lr_direct_task *task, double *device_seconds)
 {
     struct lr_direct_resident *resident = compute->resident;
-    if (task->work == LR_DIRECT_WORK_READING) {
-        return read_image(compute);
-    }
+    if (task->work == LR_DIRECT_WORK_READING) return read_image(compute);
     if (task->work == LR_DIRECT_WORK_TABLES) {
         LR_TRY(time_tables(compute, task, device_seconds));
         return gl_context_check(compute->ctx, "timing");
     }
     compute->is_unordered = true;
-    const lr_status status =
-        lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
+    const lr_status status = lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
     compute->is_unordered = false;
     return status == LR_OK ? gl_context_check(compute->ctx, "timing") : status;
 }

@@ -23,16 +23,14 @@ static const struct gl_limits *limits_of(const struct lr_listmode_projection *p)
 
 /* --- images and values --- */
 
-struct gl_range lr_listmode_align(const struct lr_listmode_projection *p,
-                                  const struct lr_listmode_values *values, const int64_t floats[2],
-                                  int64_t *first)
+struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
+                                  const int64_t floats[2], int64_t *first)
 {
     const int64_t size = (int64_t)sizeof(float), alignment = limits_of(p)->storage_alignment;
     const int64_t begin = values->offset + floats[0] * size;
     const int64_t aligned = begin / alignment * alignment;
     *first = (begin - aligned) / size;
-    return (struct gl_range){values->buffer, aligned,
-                             begin - aligned + (floats[1] - floats[0]) * size};
+    return (struct gl_range){values->buffer, aligned, begin - aligned + (floats[1] - floats[0]) * size};
 }
 
 /* Values that one pass may see. */
@@ -43,12 +41,9 @@ static int64_t most_values(const struct lr_listmode_projection *p)
     return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
 }
 
-struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p,
-                                            const lr_vector *image)
+struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p, const lr_vector *image)
 {
-    if (image->values != NULL) {
-        return (struct lr_listmode_values){p->compute->image, 0, false};
-    }
+    if (image->values != NULL) return (struct lr_listmode_values){p->compute->image, 0, false};
     const struct lr_vector_range range = lr_vector_gl_range(image);
     return (struct lr_listmode_values){range.buffer, range.offset, false};
 }
@@ -61,20 +56,16 @@ static lr_status find_map(struct lr_listmode_projection *p, int64_t r)
     const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
     gl_buffer_destroy(p->map);
     p->map = NULL;
-    if (p->places.map == NULL) {
-        return LR_OK;
-    }
+    if (p->places.map == NULL) return LR_OK;
     if (bytes > limits_of(p)->max_storage_bytes) {
         return lr_error(p->compute->params.log, LR_FAILED,
                         "range %lld has %lld events, of which %s cannot pick single ones: make "
                         "more ranges, or take backend native",
-                        (long long)r, (long long)(offsets[r + 1] - offsets[r]),
-                        limits_of(p)->renderer);
+                        (long long)r, (long long)(offsets[r + 1] - offsets[r]), limits_of(p)->renderer);
     }
-    p->map =
-        gl_buffer_create(p->compute->ctx, &(struct gl_buffer_params){.label = "places of a part",
-                                                                     .size_bytes = bytes,
-                                                                     .data = p->places.map});
+    p->map = gl_buffer_create(
+        p->compute->ctx,
+        &(struct gl_buffer_params){.label = "places of a part", .size_bytes = bytes, .data = p->places.map});
     return p->map != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -86,13 +77,11 @@ static void select_window(struct lr_listmode_projection *p, int64_t begin)
     const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
     p->selected = (struct lr_listmode_selected){
         .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
-    if (p->values.buffer != NULL) {
+    if (p->values.buffer != NULL)
         p->selected.values = lr_listmode_align(p, &p->values, floats, &p->selected.values_first);
-    }
 }
 
-lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r,
-                                 lr_listmode_range_fn *take)
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take)
 {
     LR_TRY(find_map(p, r));
     for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
@@ -108,8 +97,7 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
     lr_status status = LR_OK;
     for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&p->places, params->events, p->part, r, params->log);
-        status =
-            status == LR_OK && p->places.count > 0 ? lr_listmode_take_range(p, r, take) : status;
+        status = status == LR_OK && p->places.count > 0 ? lr_listmode_take_range(p, r, take) : status;
     }
     return status;
 }
@@ -124,8 +112,7 @@ static lr_status count_exponents(struct lr_listmode_projection *p, const lr_vect
         const int64_t floats[2] = {at, at + most < count ? at + most : count};
         const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
         struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
-        struct gl_pass pass = {
-            .groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, 1, 1}};
+        struct gl_pass pass = {.groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, 1, 1}};
         int64_t first;
         pass.buffers[LR_BIND_LIST_VALUES] = lr_listmode_align(p, &p->values, floats, &first);
         pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
@@ -140,19 +127,14 @@ static int element_exponent(const struct lr_listmode_compute *compute)
 {
     double most = 0;
     int exponent;
-    if (lr_listmode_is_exact(compute)) {
-        return compute->exact.exponent;
-    }
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        most = fmax(most, compute->largest_elements[g]);
-    }
+    if (lr_listmode_is_exact(compute)) return compute->exact.exponent;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) most = fmax(most, compute->largest_elements[g]);
     frexp(1.25 * most, &exponent);
     return exponent;
 }
 
 /* As many terms as there are events may add up. */
-void lr_listmode_find_unit(const struct lr_listmode_projection *p,
-                           struct lr_listmode_pass *uniforms)
+void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {
     int events_exponent;
     frexp(p->total, &events_exponent);
@@ -167,13 +149,10 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
 {
     const uint32_t ones[3] = {0, EXPONENT_OF_1, EXPONENT_OF_1};
     gl_buffer_clear(p->compute->scale, 0);
-    if (values == NULL) {
-        return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
-    }
+    if (values == NULL) return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
     LR_TRY(count_exponents(p, values));
-    const struct lr_listmode_pass uniforms = {
-        .size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)},
-        .window = {lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0}};
+    const struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)},
+                                              .window = {lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0}};
     struct gl_pass pass = {.groups = {1, 1, 1}};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
     return lr_listmode_run(p->compute, LR_LISTMODE_USUAL, &uniforms, &pass);

@@ -50,8 +50,7 @@ static int32_t most_of(int32_t a, int32_t b)
 }
 
 /* What lines of a portion have to do within these slices. */
-static int64_t work_within(const struct dealing *dealing, const struct portion *portion,
-                           const int32_t slices[2])
+static int64_t work_within(const struct dealing *dealing, const struct portion *portion, const int32_t slices[2])
 {
     int64_t work = 0;
     for (int64_t k = portion->begin; k < portion->end; k++) {
@@ -63,8 +62,7 @@ static int64_t work_within(const struct dealing *dealing, const struct portion *
     return work;
 }
 
-static struct portion widen(const struct dealing *dealing, const struct portion *portion,
-                            int64_t end)
+static struct portion widen(const struct dealing *dealing, const struct portion *portion, int64_t end)
 {
     struct portion wider = *portion;
     wider.end = end - portion->end < PIECE ? end : portion->end + PIECE;
@@ -92,11 +90,9 @@ static lr_status add_slabs(struct dealing *dealing, const struct portion *portio
 {
     const int64_t first = portion->slices[0], length = portion->slices[1] - first;
     for (int32_t k = 0; k < slabs; k++) {
-        struct lr_listmode_job job = {.lines = {(int32_t)portion->begin,
-                                                (int32_t)(portion->end - portion->begin),
-                                                portion->axis},
-                                      .slices = {(int32_t)(first + length * k / slabs),
-                                                 (int32_t)(first + length * (k + 1) / slabs)}};
+        struct lr_listmode_job job = {
+            .lines = {(int32_t)portion->begin, (int32_t)(portion->end - portion->begin), portion->axis},
+            .slices = {(int32_t)(first + length * k / slabs), (int32_t)(first + length * (k + 1) / slabs)}};
         const int64_t work = work_within(dealing, portion, job.slices);
         job.lines[3] = (int32_t)work; /* shaders do not read it */
         LR_TRY(work > 0 ? add_job(dealing, &job) : LR_OK);
@@ -106,8 +102,8 @@ static lr_status add_slabs(struct dealing *dealing, const struct portion *portio
 
 /* The next lines of a group, so many that each of their slabs is as much work as all jobs are, and not many
  * more slabs than these need. */
-static struct portion next_portion(const struct dealing *dealing, const struct portion *empty,
-                                   int64_t end, const int most[2])
+static struct portion next_portion(const struct dealing *dealing, const struct portion *empty, int64_t end,
+                                   const int most[2])
 {
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
     struct portion portion = widen(dealing, empty, end);
@@ -117,9 +113,7 @@ static struct portion next_portion(const struct dealing *dealing, const struct p
         const struct portion added = {.begin = portion.end, .end = wider.end};
         const int32_t slabs = slabs_of(&portion, most[0]), more = slabs_of(&wider, most[0]);
         const int64_t enough = dealing->job_work * slabs;
-        if (slabs > 0 && (work >= enough || (more > slabs && 2 * work >= enough))) {
-            break;
-        }
+        if (slabs > 0 && (work >= enough || (more > slabs && 2 * work >= enough))) break;
         portion = wider;
         work += work_within(dealing, &added, all);
     }
@@ -142,20 +136,15 @@ static lr_status deal_group(struct dealing *dealing, const int64_t ends[2], int 
 static int compare_jobs(const void *a, const void *b)
 {
     const struct lr_listmode_job *left = a, *right = b;
-    for (int k = 3; k >= 0; k -= 3) { /* by work, then by the first line */
-        if (left->lines[k] != right->lines[k]) {
-            return (left->lines[k] < right->lines[k] ? -1 : 1) * (k == 3 ? -1 : 1);
-        }
-    }
+    for (int k = 3; k >= 0; k -= 3) /* by work, then by the first line */
+        if (left->lines[k] != right->lines[k]) return (left->lines[k] < right->lines[k] ? -1 : 1) * (k == 3 ? -1 : 1);
     return left->slices[0] - right->slices[0];
 }
 
 static void sort_jobs(struct dealing *dealing, int64_t begin)
 {
-    if (dealing->count > begin) {
-        qsort(dealing->list + begin, (size_t)(dealing->count - begin), sizeof(*dealing->list),
-              compare_jobs);
-    }
+    if (dealing->count > begin)
+        qsort(dealing->list + begin, (size_t)(dealing->count - begin), sizeof(*dealing->list), compare_jobs);
 }
 
 /* Of the axes' groups of a range on this side. */
@@ -163,10 +152,8 @@ static void find_job_work(struct dealing *dealing, const int64_t *groups, int si
 {
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
     int64_t work = 0;
-    for (int g = side; g < LR_LISTMODE_GROUPS; g += 2) {
-        work +=
-            work_within(dealing, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
-    }
+    for (int g = side; g < LR_LISTMODE_GROUPS; g += 2)
+        work += work_within(dealing, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
     const int64_t each = work / lr_listmode_most_jobs(MOST_JOBS) + 1;
     dealing->job_work = each > LEAST_WORK ? each : LEAST_WORK;
 }
@@ -175,9 +162,7 @@ static lr_status deal_side_back(struct dealing *dealing, const int64_t *groups, 
 {
     const int64_t begin = dealing->count;
     find_job_work(dealing, groups, side);
-    for (int axis = 0; axis < 3; axis++) {
-        LR_TRY(deal_group(dealing, &groups[2 * axis + side], axis));
-    }
+    for (int axis = 0; axis < 3; axis++) LR_TRY(deal_group(dealing, &groups[2 * axis + side], axis));
     sort_jobs(dealing, begin);
     return LR_OK;
 }
@@ -209,8 +194,7 @@ static lr_status put_jobs(struct dealing *dealing, struct lr_listmode_jobs *jobs
 {
     const int64_t bytes = dealing->count * (int64_t)sizeof(*dealing->list);
     jobs->buffer = gl_buffer_create(
-        dealing->compute->ctx,
-        &(struct gl_buffer_params){.label = "jobs", .size_bytes = bytes, .data = dealing->list});
+        dealing->compute->ctx, &(struct gl_buffer_params){.label = "jobs", .size_bytes = bytes, .data = dealing->list});
     return jobs->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -231,8 +215,7 @@ static lr_status deal_sides(struct dealing *dealing, struct lr_listmode_jobs *jo
     return put_jobs(dealing, jobs);
 }
 
-lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute,
-                                struct lr_listmode_jobs *jobs)
+lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs)
 {
     struct dealing dealing = {.compute = compute};
     const lr_status status = deal_sides(&dealing, jobs, 0);
@@ -240,8 +223,7 @@ lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute,
     return status;
 }
 
-lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines,
-                                   struct lr_listmode_jobs *jobs)
+lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs)
 {
     struct dealing dealing = {.compute = compute};
     const lr_status status = deal_sides(&dealing, jobs, lines);

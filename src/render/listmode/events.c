@@ -31,11 +31,11 @@ _Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
 /* --- tables --- */
 
-static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label,
-                                     int64_t bytes, const void *data)
+static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
+                                     const void *data)
 {
-    return gl_buffer_create(compute->ctx, &(struct gl_buffer_params){
-                                              .label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(compute->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 static int64_t num_crystals(const struct lr_listmode_compute *compute)
@@ -51,13 +51,10 @@ static struct gl_buffer *make_crystals(const struct lr_listmode_compute *compute
     double(*ends)[4] = lr_alloc(count, sizeof(*ends), "ends of lines", compute->params.log);
     for (int64_t k = 0; ends != NULL && k < count; k++) {
         memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
-        ends[k][3] = lr_listmode_is_exact(compute)
-                         ? lr_scanner_module_of(compute->params.model->scanner, (int)k)
-                         : 0;
+        ends[k][3] = lr_listmode_is_exact(compute) ? lr_scanner_module_of(compute->params.model->scanner, (int)k) : 0;
     }
     struct gl_buffer *buffer =
-        ends != NULL ? make_buffer(compute, "ends of lines", count * (int64_t)sizeof(*ends), ends)
-                     : NULL;
+        ends != NULL ? make_buffer(compute, "ends of lines", count * (int64_t)sizeof(*ends), ends) : NULL;
     free(ends);
     return buffer;
 }
@@ -66,14 +63,10 @@ static struct gl_buffer *make_kinds(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
     const int64_t count = events->kind_of != NULL ? num_crystals(compute) : 0;
-    int32_t *kinds =
-        lr_alloc(count > 0 ? count : 1, sizeof(*kinds), "kinds of crystals", compute->params.log);
-    for (int64_t k = 0; kinds != NULL && k < count; k++) {
-        kinds[k] = events->kind_of[k];
-    }
-    struct gl_buffer *buffer = kinds != NULL ? make_buffer(compute, "kinds of crystals",
-                                                           count * (int64_t)sizeof(*kinds), kinds)
-                                             : NULL;
+    int32_t *kinds = lr_alloc(count > 0 ? count : 1, sizeof(*kinds), "kinds of crystals", compute->params.log);
+    for (int64_t k = 0; kinds != NULL && k < count; k++) kinds[k] = events->kind_of[k];
+    struct gl_buffer *buffer =
+        kinds != NULL ? make_buffer(compute, "kinds of crystals", count * (int64_t)sizeof(*kinds), kinds) : NULL;
     free(kinds);
     return buffer;
 }
@@ -88,8 +81,7 @@ static struct gl_buffer *make_sigmas(const struct lr_listmode_compute *compute)
         both[count + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
     }
     struct gl_buffer *buffer =
-        both != NULL ? make_buffer(compute, "resolutions", 2 * count * (int64_t)sizeof(*both), both)
-                     : NULL;
+        both != NULL ? make_buffer(compute, "resolutions", 2 * count * (int64_t)sizeof(*both), both) : NULL;
     free(both);
     return buffer;
 }
@@ -103,23 +95,22 @@ static void interleave(const struct lr_listmode_compute *compute, int64_t begin,
     const uint32_t *order = compute->events.order;
     for (int64_t k = 0; k < count; k++) {
         const int64_t at = order != NULL ? (int64_t)order[begin + k] : begin + k;
-        piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at],
-                                         events->tof_mm[at], events->number[at]};
+        piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at], events->tof_mm[at],
+                                         events->number[at]};
     }
 }
 
 /* Events begin .. end - 1 to the beginning of a buffer. */
-static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer,
-                        int64_t begin, int64_t end)
+static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer, int64_t begin, int64_t end)
 {
-    struct device_event *piece = lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece),
-                                          "events on their way", compute->params.log);
+    struct device_event *piece =
+        lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece), "events on their way", compute->params.log);
     lr_status status = piece != NULL ? LR_OK : LR_FAILED;
     for (int64_t at = begin; status == LR_OK && at < end; at += PIECE) {
         const int64_t count = end - at < PIECE ? end - at : PIECE;
         interleave(compute, at, count, piece);
-        status = gl_buffer_upload(buffer, (at - begin) * LR_LISTMODE_EVENT_BYTES,
-                                  count * LR_LISTMODE_EVENT_BYTES, piece);
+        status =
+            gl_buffer_upload(buffer, (at - begin) * LR_LISTMODE_EVENT_BYTES, count * LR_LISTMODE_EVENT_BYTES, piece);
     }
     free(piece);
     return status;
@@ -131,9 +122,7 @@ static lr_status make_segment(struct lr_listmode_compute *compute, int k, int64_
     const int64_t begin = k * events->segment_events, left = total - begin;
     const int64_t count = left < events->segment_events ? left : events->segment_events;
     events->segments[k] = make_buffer(compute, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
-    if (events->segments[k] == NULL) {
-        return LR_FAILED;
-    }
+    if (events->segments[k] == NULL) return LR_FAILED;
     return events->is_streamed ? LR_OK : upload(compute, events->segments[k], begin, begin + count);
 }
 
@@ -141,20 +130,15 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
 {
     struct lr_listmode_device_events *events = &compute->events;
     const int64_t total = compute->params.events->layout.count;
-    const int64_t most =
-        gl_context_limits(compute->ctx)->max_storage_bytes / LR_LISTMODE_EVENT_BYTES;
+    const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes / LR_LISTMODE_EVENT_BYTES;
     events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
     /* Events that stand for others come once: to order them would take longer than it saves. */
-    if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX) {
+    if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX)
         LR_TRY(lr_listmode_order(compute));
-    }
-    events->segments =
-        lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
-    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
-        LR_TRY(make_segment(compute, k, total));
-    }
+    events->segments = lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
+    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) LR_TRY(make_segment(compute, k, total));
     return events->segments != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -174,9 +158,7 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
 
 void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
 {
-    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
-        gl_buffer_destroy(events->segments[k]);
-    }
+    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) gl_buffer_destroy(events->segments[k]);
     free(events->segments);
     free(events->order);
     free(events->keys);
@@ -190,26 +172,21 @@ void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
 static int64_t room_from(const struct lr_listmode_compute *compute, int64_t begin)
 {
     const struct lr_listmode_device_events *events = &compute->events;
-    const int64_t in_segment = events->is_streamed
-                                   ? compute->most_lines
-                                   : events->segment_events - begin % events->segment_events;
+    const int64_t in_segment =
+        events->is_streamed ? compute->most_lines : events->segment_events - begin % events->segment_events;
     return in_segment < compute->most_lines ? in_segment : compute->most_lines;
 }
 
-bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
-                            struct lr_listmode_chunk *chunk)
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk)
 {
-    if (chunk->end >= end) {
-        return false;
-    }
+    if (chunk->end >= end) return false;
     chunk->begin = chunk->end;
     const int64_t room = room_from(compute, chunk->begin), left = end - chunk->begin;
     chunk->end = chunk->begin + (left < room ? left : room);
     return true;
 }
 
-lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
-                                  const struct lr_listmode_chunk *chunk,
+lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                                   const struct gl_buffer **buffer, int64_t *first)
 {
     struct lr_listmode_device_events *events = &compute->events;
@@ -231,8 +208,7 @@ lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
 
 /* --- lines --- */
 
-static void describe_grid(const struct lr_listmode_compute *compute, int axis,
-                          struct prepare_pass *uniforms)
+static void describe_grid(const struct lr_listmode_compute *compute, int axis, struct prepare_pass *uniforms)
 {
     const struct lr_listmode_model *model = compute->params.model;
     const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
@@ -246,46 +222,39 @@ static void describe_grid(const struct lr_listmode_compute *compute, int axis,
         uniforms->edge_mm[k] = edge / samples;
     }
     uniforms->axes[3] = model->kernel == LR_LISTMODE_LINE;
-    uniforms->origin_mm[3] = model->kernel == LR_LISTMODE_EXACT ? model->reach_mm
-                             : model->kernel == LR_LISTMODE_LINE
-                                 ? 1.0
-                                 : sqrt(lr_listmode_rim(&model->tube));
+    uniforms->origin_mm[3] = model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
+                             : model->kernel == LR_LISTMODE_LINE ? 1.0
+                                                                 : sqrt(lr_listmode_rim(&model->tube));
 }
 
-static struct prepare_pass describe(const struct lr_listmode_compute *compute,
-                                    const struct lr_listmode_chunk *chunk,
+static struct prepare_pass describe(const struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                                     const struct lr_listmode_selected *selected)
 {
     const struct lr_listmode_events *events = compute->params.events;
     const struct lr_listmode_places *places = selected->places;
-    struct prepare_pass uniforms = {
-        .first = {0, events->kind_of != NULL ? events->num_kinds : 0, chunk->has_tof,
-                  compute->params.model->tube.as_paper},
-        .part = {(int32_t)places->first, (int32_t)places->count, selected->map != NULL,
-                 selected->values.buffer != NULL},
-        .window = {(int32_t)selected->window[0],
-                   (int32_t)(selected->window[1] - selected->window[0]),
-                   (int32_t)selected->values_first, selected->only_large}};
+    struct prepare_pass uniforms = {.first = {0, events->kind_of != NULL ? events->num_kinds : 0, chunk->has_tof,
+                                              compute->params.model->tube.as_paper},
+                                    .part = {(int32_t)places->first, (int32_t)places->count, selected->map != NULL,
+                                             selected->values.buffer != NULL},
+                                    .window = {(int32_t)selected->window[0],
+                                               (int32_t)(selected->window[1] - selected->window[0]),
+                                               (int32_t)selected->values_first, selected->only_large}};
     describe_grid(compute, chunk->axis, &uniforms);
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     uniforms.kept[1] = uniforms.size[3];
     return uniforms;
 }
 
-static lr_status run_prepare(struct lr_listmode_compute *compute,
-                             const struct lr_listmode_chunk *chunk,
-                             const struct lr_listmode_selected *selected,
-                             struct prepare_pass *uniforms)
+static lr_status run_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
+                             const struct lr_listmode_selected *selected, struct prepare_pass *uniforms)
 {
     const struct gl_buffer *events;
     int64_t first;
     LR_TRY(lr_listmode_find_events(compute, chunk, &events, &first));
     uniforms->first[0] = (int32_t)first;
-    struct gl_program *program = lr_listmode_program(
-        compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
-    if (program == NULL) {
-        return LR_FAILED;
-    }
+    struct gl_program *program =
+        lr_listmode_program(compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
+    if (program == NULL) return LR_FAILED;
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
                            .uniforms = uniforms,
@@ -297,27 +266,22 @@ static lr_status run_prepare(struct lr_listmode_compute *compute,
     pass.buffers[LR_BIND_LIST_SIGMAS].buffer = compute->events.sigmas;
     pass.buffers[LR_BIND_LIST_KINDS].buffer = compute->events.kinds;
     pass.buffers[LR_BIND_LIST_MODULES].buffer = compute->events.modules;
-    pass.buffers[LR_BIND_LIST_PLACES].buffer =
-        selected->map != NULL ? selected->map : compute->events.kinds;
-    pass.buffers[LR_BIND_LIST_LINES].buffer =
-        uniforms->kept[2] != 0 ? compute->kept.lines : compute->lines;
-    pass.buffers[LR_BIND_LIST_VALUES] = selected->values.buffer != NULL
-                                            ? selected->values
-                                            : (struct gl_range){.buffer = compute->scale};
+    pass.buffers[LR_BIND_LIST_PLACES].buffer = selected->map != NULL ? selected->map : compute->events.kinds;
+    pass.buffers[LR_BIND_LIST_LINES].buffer = uniforms->kept[2] != 0 ? compute->kept.lines : compute->lines;
+    pass.buffers[LR_BIND_LIST_VALUES] =
+        selected->values.buffer != NULL ? selected->values : (struct gl_range){.buffer = compute->scale};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     return gl_pass_run(compute->ctx, &pass);
 }
 
-lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
-                              const struct lr_listmode_chunk *chunk,
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                               const struct lr_listmode_selected *selected)
 {
     struct prepare_pass uniforms = describe(compute, chunk, selected);
     return run_prepare(compute, chunk, selected, &uniforms);
 }
 
-lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute,
-                                   const struct lr_listmode_chunk *chunk)
+lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk)
 {
     const struct lr_listmode_places all = {.count = INT32_MAX};
     const struct lr_listmode_selected selected = {.places = &all, .window = {0, INT32_MAX}};

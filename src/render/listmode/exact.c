@@ -31,11 +31,10 @@ struct gl_buffer *lr_listmode_exact_modules(const struct lr_listmode_compute *co
     struct lr_listmode_module *modules = lr_listmode_modules(scanner, compute->params.log);
     struct gl_buffer *buffer =
         modules != NULL
-            ? gl_buffer_create(compute->ctx,
-                               &(struct gl_buffer_params){.label = "modules",
-                                                          .size_bytes = scanner->num_modules *
-                                                                        (int64_t)sizeof(*modules),
-                                                          .data = modules})
+            ? gl_buffer_create(compute->ctx, &(struct gl_buffer_params){.label = "modules",
+                                                                        .size_bytes = scanner->num_modules *
+                                                                                      (int64_t)sizeof(*modules),
+                                                                        .data = modules})
             : NULL;
     free(modules);
     return buffer;
@@ -65,19 +64,13 @@ static void find_shortest(void *user, int64_t begin, int64_t end, int worker)
 /* 0 without memory: what is found from it is a bound all the same. */
 static double shortest_line(const struct lr_listmode_backend_params *params)
 {
-    struct shortest shortest = {
-        params->events, lr_alloc(params->threads, sizeof(double), "lengths of lines", params->log)};
+    struct shortest shortest = {params->events,
+                                lr_alloc(params->threads, sizeof(double), "lengths of lines", params->log)};
     double least = INFINITY;
-    for (int k = 0; shortest.squares != NULL && k < params->threads; k++) {
-        shortest.squares[k] = INFINITY;
-    }
-    if (shortest.squares == NULL) {
-        return 0;
-    }
+    for (int k = 0; shortest.squares != NULL && k < params->threads; k++) shortest.squares[k] = INFINITY;
+    if (shortest.squares == NULL) return 0;
     lr_parallel_for(params->threads, params->events->layout.count, GRAIN, find_shortest, &shortest);
-    for (int k = 0; k < params->threads; k++) {
-        least = fmin(least, shortest.squares[k]);
-    }
+    for (int k = 0; k < params->threads; k++) least = fmin(least, shortest.squares[k]);
     free(shortest.squares);
     return sqrt(least);
 }
@@ -109,11 +102,8 @@ static double largest_density(const struct lr_listmode_backend_params *params)
     const double *edge = params->model->grid.voxel_mm;
     const double narrow = 1.0 / fmin(edge[0], fmin(edge[1], edge[2]));
     const double most = fmin(narrow / LR_LISTMODE_HELD, lr_listmode_largest_density(events));
-    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
-        if (!(events->sigma_mm[k] > 0)) {
-            return fmax(most, 1.0);
-        }
-    }
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++)
+        if (!(events->sigma_mm[k] > 0)) return fmax(most, 1.0);
     return most;
 }
 
@@ -157,8 +147,7 @@ static int64_t most_pieces(const struct lr_listmode_model *model, double shortes
         int64_t pieces = 1;
         for (int k = 0; k < 2; k++) {
             const double part = 0.5 * scanner->modules[m].face_mm[k] / (0.5 * shortest_mm);
-            pieces *=
-                (int64_t)fmin(ceil(part / LR_EVENTS_EXACT_HALF + 1e-9), LR_EVENTS_EXACT_PIECES);
+            pieces *= (int64_t)fmin(ceil(part / LR_EVENTS_EXACT_HALF + 1e-9), LR_EVENTS_EXACT_PIECES);
         }
         most = pieces > most ? pieces : most;
     }
@@ -183,9 +172,7 @@ int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int ax
 {
     const struct lr_listmode_model *model = compute->params.model;
     const int planes = model->grid.size[axis] * model->samples[axis];
-    if (!gl_context_limits(compute->ctx)->small_batches) {
-        return planes;
-    }
+    if (!gl_context_limits(compute->ctx)->small_batches) return planes;
     const int64_t of_piece = compute->exact.is_leaning ? TURNS_OF_CUTS : TURNS_OF_STRIP;
     const int64_t turns = compute->exact.plane_points * (1 + of_piece * compute->exact.pieces) + 2;
     const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;

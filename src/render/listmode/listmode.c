@@ -29,8 +29,7 @@ enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
 /* --- projections --- */
 
 /* An image or values that are on the host pass between it and the device. */
-static void count_traffic(struct lr_listmode_compute *compute, const lr_vector *in,
-                          const lr_vector *out)
+static void count_traffic(struct lr_listmode_compute *compute, const lr_vector *in, const lr_vector *out)
 {
     lr_traffic *traffic = &compute->place->traffic;
     const int64_t size = (int64_t)sizeof(float);
@@ -53,8 +52,7 @@ static lr_status leave(struct lr_listmode_compute *compute, lr_status status)
     return gl_context_status(compute->ctx, status);
 }
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
-                         lr_vector *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct lr_listmode_compute *compute = self;
     LR_TRY(enter(compute));
@@ -62,8 +60,7 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
     return leave(compute, lr_listmode_compute_forward(compute, part, image, values));
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
-                      lr_vector *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct lr_listmode_compute *compute = self;
     LR_TRY(enter(compute));
@@ -81,9 +78,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static double device_seconds(void *self)
 {
     struct lr_listmode_compute *compute = self;
-    if (gl_context_make_current(compute->ctx) != LR_OK) {
-        return 0.0;
-    }
+    if (gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
     const double seconds = gl_stopwatch_seconds(compute->watch);
     gl_context_release(compute->ctx);
     return seconds;
@@ -92,9 +87,7 @@ static double device_seconds(void *self)
 static double device_clock(void *self)
 {
     struct lr_listmode_compute *compute = self;
-    if (gl_context_make_current(compute->ctx) != LR_OK) {
-        return 0.0;
-    }
+    if (gl_context_make_current(compute->ctx) != LR_OK) return 0.0;
     const double seconds = gl_stopwatch_total(compute->watch);
     gl_context_release(compute->ctx);
     return seconds;
@@ -118,9 +111,7 @@ static int64_t smaller(int64_t a, int64_t b)
 static int64_t find_most_lines(const struct lr_listmode_compute *compute)
 {
     const struct gl_limits *limits = gl_context_limits(compute->ctx);
-    int64_t most = limits->small_batches           ? SMALL_LINES
-                   : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES
-                                                   : MOST_LINES;
+    int64_t most = limits->small_batches ? SMALL_LINES : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES : MOST_LINES;
     most = smaller(most, budget_of(compute) / 4 / lr_listmode_line_bytes(compute));
     most = compute->keeps_lines ? smaller(most, MOST_BESIDE_KEPT) : most;
     most = most > LEAST_LINES ? most : LEAST_LINES;
@@ -134,11 +125,10 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
     const struct gl_limits *limits = gl_context_limits(compute->ctx);
     const int64_t voxels = lr_grid_num_voxels(&model->grid);
     if (voxels > limits->max_storage_bytes / 8 || voxels > INT32_MAX / 2) {
-        return lr_error(
-            compute->params.log, LR_FAILED,
-            "sums of %lld voxels do not fit into a buffer of %s, which has at most %lld "
-            "MiB: take larger voxels, or backend native",
-            (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
+        return lr_error(compute->params.log, LR_FAILED,
+                        "sums of %lld voxels do not fit into a buffer of %s, which has at most %lld "
+                        "MiB: take larger voxels, or backend native",
+                        (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
     }
     const int longest = lr_listmode_cells(compute);
     for (int axis = 0; axis < 3; axis++) {
@@ -149,21 +139,19 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
                             longest, model->grid.size[axis]);
         }
         if (model->grid.size[axis] > MOST_PLANES / model->samples[axis]) {
-            return lr_error(
-                compute->params.log, LR_FAILED,
-                "backend compute has exact elements of at most %d sample points along an "
-                "axis, and %d voxels have %d each: take backend native, or fewer samples",
-                MOST_PLANES, model->grid.size[axis], model->samples[axis]);
+            return lr_error(compute->params.log, LR_FAILED,
+                            "backend compute has exact elements of at most %d sample points along an "
+                            "axis, and %d voxels have %d each: take backend native, or fewer samples",
+                            MOST_PLANES, model->grid.size[axis], model->samples[axis]);
         }
         if (lr_listmode_slices_at_once(compute, axis) < 1) {
-            return lr_error(
-                compute->params.log, LR_FAILED,
-                lr_listmode_is_exact(compute)
-                    ? "a line sees more sample points of a plane than %s can go through: "
-                      "take backend native, or fewer samples"
-                    : "a tube of response holds more voxels of a slice than %s can go "
-                      "through: take backend native, or a narrower tube",
-                limits->renderer);
+            return lr_error(compute->params.log, LR_FAILED,
+                            lr_listmode_is_exact(compute)
+                                ? "a line sees more sample points of a plane than %s can go through: "
+                                  "take backend native, or fewer samples"
+                                : "a tube of response holds more voxels of a slice than %s can go "
+                                  "through: take backend native, or a narrower tube",
+                            limits->renderer);
         }
     }
     return LR_OK;
@@ -171,29 +159,24 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
 
 /* --- creating --- */
 
-static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label,
-                                     int64_t bytes, const void *data)
+static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label, int64_t bytes,
+                                     const void *data)
 {
-    return gl_buffer_create(compute->ctx, &(struct gl_buffer_params){
-                                              .label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(compute->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 /* One entry more than there are, which linear interpolation at the last one asks for. */
 static lr_status make_table(struct lr_listmode_compute *compute)
 {
     const lr_listmode_tube *tube = &compute->params.model->tube;
-    if (tube->table == NULL) {
-        return LR_OK;
-    }
+    if (tube->table == NULL) return LR_OK;
     const int64_t count = (int64_t)tube->table_count + 1;
     float *table = lr_alloc(count, sizeof(*table), "the tube's table", compute->params.log);
-    for (int64_t k = 0; table != NULL && k < count; k++) {
+    for (int64_t k = 0; table != NULL && k < count; k++)
         table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
-    }
-    if (table != NULL) {
-        compute->table =
-            make_buffer(compute, "the tube's table", count * (int64_t)sizeof(*table), table);
-    }
+    if (table != NULL)
+        compute->table = make_buffer(compute, "the tube's table", count * (int64_t)sizeof(*table), table);
     free(table);
     return compute->table != NULL ? LR_OK : LR_FAILED;
 }
@@ -203,25 +186,21 @@ static void find_largest_elements(struct lr_listmode_compute *compute)
     const struct lr_listmode_backend_params *params = &compute->params;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         bool has_events = false;
-        for (int64_t r = 0; r < params->events->layout.num_pairs; r++) {
-            has_events =
-                has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
-        }
+        for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
+            has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
         if (has_events) {
             compute->largest_elements[g] = lr_listmode_largest_element(
-                params->model, params->events, lr_listmode_group_axis(g),
-                lr_listmode_group_has_tof(g));
+                params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
         }
     }
 }
 
 static lr_status init(struct lr_listmode_compute *compute)
 {
-    if (lr_listmode_is_exact(compute)) {
+    if (lr_listmode_is_exact(compute))
         lr_listmode_exact_init(compute);
-    } else {
+    else
         find_largest_elements(compute);
-    }
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);
     compute->keeps_lines = lr_listmode_may_keep(compute, budget_of(compute));
@@ -233,12 +212,10 @@ static lr_status init(struct lr_listmode_compute *compute)
     compute->slices = make_buffer(compute, "an image in slices", frames * voxels * 4, NULL);
     compute->sums = make_buffer(compute, "sums of an image", frames * voxels * 8, NULL);
     compute->scale = make_buffer(compute, "sizes of values", SCALE_WORDS * 4, NULL);
-    const bool is_made =
-        compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
+    const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
     LR_TRY(make_table(compute));
-    LR_TRY(lr_listmode_device_events_init(compute,
-                                          budget_of(compute) - line_bytes - VOXEL_BYTES * voxels));
+    LR_TRY(lr_listmode_device_events_init(compute, budget_of(compute) - line_bytes - VOXEL_BYTES * voxels));
     compute->keeps_lines = compute->keeps_lines && !compute->events.is_streamed;
     LR_TRY(compute->keeps_lines ? lr_listmode_keep(compute) : LR_OK);
     free(compute->events.keys);
@@ -257,9 +234,7 @@ static void finish(struct lr_listmode_compute *compute)
     gl_buffer_destroy(compute->slices);
     gl_buffer_destroy(compute->lines);
     gl_stopwatch_destroy(compute->watch);
-    for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) {
-        gl_program_destroy(compute->own_programs[k]);
-    }
+    for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
 }
 
 /* Vectors may keep the place open, but the backend's log goes. */
@@ -270,9 +245,7 @@ static void destroy(void *self)
         finish(compute);
         gl_context_release(compute->ctx);
     }
-    if (compute->owns_place && compute->place != NULL) {
-        lr_place_silence(compute->place);
-    }
+    if (compute->owns_place && compute->place != NULL) lr_place_silence(compute->place);
     lr_place_close(compute->place);
     free(compute);
 }
@@ -285,9 +258,8 @@ static lr_status open_place(struct lr_listmode_compute *compute)
         return LR_OK;
     }
     compute->owns_place = true;
-    return lr_place_open_on(
-        &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
-        &compute->place);
+    return lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
+                            &compute->place);
 }
 
 static lr_status open_compute(struct lr_listmode_compute *compute)
@@ -300,8 +272,7 @@ static lr_status open_compute(struct lr_listmode_compute *compute)
     return gl_context_status(compute->ctx, status);
 }
 
-lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params,
-                                     struct lr_backend *backend)
+lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {.name = "compute",
                                               .has_parts = true,
@@ -312,19 +283,14 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
                                               .device_seconds = device_seconds,
                                               .device_clock = device_clock,
                                               .destroy = destroy};
-    struct lr_listmode_compute *compute =
-        lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
-    if (compute == NULL) {
-        return LR_FAILED;
-    }
+    struct lr_listmode_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
+    if (compute == NULL) return LR_FAILED;
     compute->params = *params;
     /* Programs for bins of time of flight are others: LORs of a sensitivity have none. */
-    const struct lr_listmode_compute *other =
-        params->stands_for != NULL ? params->stands_for->self : NULL;
-    compute->programs =
-        other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
-            ? other->programs
-            : compute->own_programs;
+    const struct lr_listmode_compute *other = params->stands_for != NULL ? params->stands_for->self : NULL;
+    compute->programs = other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
+                            ? other->programs
+                            : compute->own_programs;
     const lr_status status = open_compute(compute);
     if (status != LR_OK) {
         destroy(compute);

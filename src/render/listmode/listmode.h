@@ -63,8 +63,7 @@ enum {
 
 /* Where the arranged events are. */
 struct lr_listmode_device_events {
-    struct gl_buffer *
-        *segments; /* owned [num_segments]; where they do not all fit, one for those at
+    struct gl_buffer **segments; /* owned [num_segments]; where they do not all fit, one for those at
                                     hand */
     int num_segments;
     int64_t segment_events;
@@ -122,14 +121,12 @@ struct lr_listmode_compute {
     struct gl_buffer *lines; /* of the events at hand */
     int64_t most_lines;      /* that it holds */
     struct lr_listmode_exact exact;
-    struct gl_buffer *slices, *sums, *scale,
-        *table; /* slices, sums: across all axes where lines are kept */
+    struct gl_buffer *slices, *sums, *scale, *table; /* slices, sums: across all axes where lines are kept */
     bool keeps_lines;
     struct lr_listmode_kept kept;
-    struct gl_buffer
-        *image; /* in the grid's order, of vectors on the host; made when first wanted */
+    struct gl_buffer *image; /* in the grid's order, of vectors on the host; made when first wanted */
     double largest_elements[LR_LISTMODE_GROUPS]; /* of those that have events; not of exact ones */
-    int bits; /* of the sums of a projection: a term of 1 is 2^bits */
+    int bits;                                    /* of the sums of a projection: a term of 1 is 2^bits */
     double device_seconds;
 };
 
@@ -151,16 +148,15 @@ _Static_assert(sizeof(struct lr_listmode_pass) == 112, "the shaders' layout");
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis);
 
 /* Adds the program to what a pass is, and runs it. errors: LR_FAILED, LR_NO_DEVICE. */
-lr_status lr_listmode_run_program(struct lr_listmode_compute *compute,
-                                  enum lr_listmode_program which, struct gl_pass *pass);
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                                  struct gl_pass *pass);
 
 /* The same with the block above, and the barriers that most passes need. */
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
 
 /* The program, started if need be; NULL, logged. */
-struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
-                                       enum lr_listmode_program which);
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which);
 
 static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *compute)
 {
@@ -206,12 +202,10 @@ void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
 enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 
 /* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
-bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
-                            struct lr_listmode_chunk *chunk);
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end, struct lr_listmode_chunk *chunk);
 
 /* The events of a chunk: in which buffer, and from which event of it on. */
-lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
-                                  const struct lr_listmode_chunk *chunk,
+lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                                   const struct gl_buffer **buffer, int64_t *first);
 
 /* --- lines --- */
@@ -222,18 +216,16 @@ struct lr_listmode_selected {
     const struct gl_buffer *map; /* of the places, or NULL */
     struct gl_range values;      /* buffer NULL: 1 each */
     int64_t values_first;        /* of the range, where the window begins */
-    int64_t window[2]; /* places of the range that are at hand: first, and behind the last */
-    bool only_large;   /* lines with larger values than usual; the others have no slices */
+    int64_t window[2];           /* places of the range that are at hand: first, and behind the last */
+    bool only_large;             /* lines with larger values than usual; the others have no slices */
 };
 
 /* Lines of a chunk into compute->lines. */
-lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
-                              const struct lr_listmode_chunk *chunk,
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                               const struct lr_listmode_selected *selected);
 
 /* Lines of a chunk to where its events stand in compute->kept.lines. */
-lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute,
-                                   const struct lr_listmode_chunk *chunk);
+lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk);
 
 /* Slices across an axis, and how many of them a thread may go through in one pass; 0: not even one. Of the
  * exact kernel planes of sample points. */
@@ -241,8 +233,7 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
 /* How a group's share of the image is cut: uniforms->slab, slices at once, or bands of one. */
-void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute,
-                           struct lr_listmode_pass *uniforms);
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms);
 
 /* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
 void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2]);
@@ -267,10 +258,8 @@ int lr_listmode_most_jobs(int most);
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
 
 /* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
-lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute,
-                                struct lr_listmode_jobs *jobs);
-lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines,
-                                   struct lr_listmode_jobs *jobs);
+lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs);
+lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines, struct lr_listmode_jobs *jobs);
 
 /* --- exact elements --- */
 
@@ -290,7 +279,7 @@ lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const
                                       const lr_vector *image, lr_vector *values);
 lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
                                    const lr_vector *values, lr_vector *image);
-lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute,
-                                   const struct lr_rows *wanted, const lr_row_sink *sink);
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
+                                   const lr_row_sink *sink);
 
 #endif

@@ -52,9 +52,7 @@ static uint32_t key_of(const struct group *group, int64_t k)
     lr_listmode_line_of(group->compute->params.events, k, group->axis, &line);
     lr_listmode_walk_of(&line, &model->grid, &walk);
     lr_listmode_slices(&walk, slices);
-    if (model->kernel == LR_LISTMODE_TUBE) {
-        lr_listmode_tube_halves(model, &line, &walk, halves);
-    }
+    if (model->kernel == LR_LISTMODE_TUBE) lr_listmode_tube_halves(model, &line, &walk, halves);
     for (int c = 0; c < 2; c++) {
         const double limits[2] = {-halves[c], model->grid.size[walk.across[c]] - 1 + halves[c]};
         narrow(slices, walk.position[c], walk.step[c], limits);
@@ -68,10 +66,8 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct group *group = user;
     (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        group->tickets[k] =
-            (struct lr_listmode_ticket){(int32_t)k, key_of(group, group->begin + k)};
-    }
+    for (int64_t k = begin; k < end; k++)
+        group->tickets[k] = (struct lr_listmode_ticket){(int32_t)k, key_of(group, group->begin + k)};
 }
 
 static void take_order(void *user, int64_t begin, int64_t end, int worker)
@@ -100,15 +96,14 @@ void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
     slices[1] = (int32_t)(key & LAST_SLICE);
 }
 
-static void order_groups(struct lr_listmode_compute *compute,
-                         struct lr_listmode_ticket *const tickets[2])
+static void order_groups(struct lr_listmode_compute *compute, struct lr_listmode_ticket *const tickets[2])
 {
     const struct lr_listmode_events *events = compute->params.events;
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             const int64_t *ends = &events->groups[r][g];
-            order_group(&(struct group){compute, ends[0], ends[1] - ends[0],
-                                        lr_listmode_group_axis(g), tickets[0], &compute->events},
+            order_group(&(struct group){compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0],
+                                        &compute->events},
                         tickets[1]);
         }
     }
@@ -124,13 +119,9 @@ lr_status lr_listmode_order(struct lr_listmode_compute *compute)
     struct lr_listmode_ticket *tickets[2];
     events->order = lr_alloc(count, sizeof(*events->order), what, log);
     events->keys = lr_alloc(count, sizeof(*events->keys), what, log);
-    for (int k = 0; k < 2; k++) {
-        tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), what, log);
-    }
+    for (int k = 0; k < 2; k++) tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), what, log);
     const bool has_all = events->order && events->keys && tickets[0] && tickets[1];
-    if (has_all) {
-        order_groups(compute, tickets);
-    }
+    if (has_all) order_groups(compute, tickets);
     free(tickets[0]);
     free(tickets[1]);
     return has_all ? LR_OK : LR_FAILED;

@@ -23,58 +23,42 @@ static const struct {
     [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values", .slabs = false},
     [LR_LISTMODE_USUAL] = {"listmode/exponents.comp", "usual size of values", .usual = true},
     [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "terms of large values", .slabs = false},
-    [LR_LISTMODE_BOUND_TOF] = {"listmode/bound.comp", "terms of large values with times",
-                               .tof = true},
+    [LR_LISTMODE_BOUND_TOF] = {"listmode/bound.comp", "terms of large values with times", .tof = true},
     [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", "image to slices", .slabs = false},
     [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", "sums to the image", .to_grid = true},
     [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "events forward", .slabs = false},
     [LR_LISTMODE_FORWARD_TOF] = {"listmode/forward.comp", "events with times forward", .tof = true},
-    [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", "events forward by slabs",
-                                   .slabs = true},
-    [LR_LISTMODE_FORWARD_SLABS_TOF] = {"listmode/forward.comp",
-                                       "events with times forward by slabs", .slabs = true,
+    [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", "events forward by slabs", .slabs = true},
+    [LR_LISTMODE_FORWARD_SLABS_TOF] = {"listmode/forward.comp", "events with times forward by slabs", .slabs = true,
                                        .tof = true},
     [LR_LISTMODE_BACK] = {"listmode/back.comp", "events back", .slabs = false},
     [LR_LISTMODE_BACK_TOF] = {"listmode/back.comp", "events with times back", .tof = true},
     [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "elements of events", .slabs = false},
-    [LR_LISTMODE_ELEMENTS_TOF] = {"listmode/elements.comp", "elements of events with times",
-                                  .tof = true},
-    [LR_LISTMODE_EXACT_PREPARE] = {"listmode/exact_prepare.comp", "faces of events",
-                                   .slabs = false},
-    [LR_LISTMODE_EXACT_FORWARD] = {"listmode/exact_forward.comp", "exact events forward",
-                                   .slabs = false},
-    [LR_LISTMODE_EXACT_FORWARD_TOF] = {"listmode/exact_forward.comp",
-                                       "exact events with times forward", .tof = true},
+    [LR_LISTMODE_ELEMENTS_TOF] = {"listmode/elements.comp", "elements of events with times", .tof = true},
+    [LR_LISTMODE_EXACT_PREPARE] = {"listmode/exact_prepare.comp", "faces of events", .slabs = false},
+    [LR_LISTMODE_EXACT_FORWARD] = {"listmode/exact_forward.comp", "exact events forward", .slabs = false},
+    [LR_LISTMODE_EXACT_FORWARD_TOF] = {"listmode/exact_forward.comp", "exact events with times forward", .tof = true},
     [LR_LISTMODE_EXACT_BACK] = {"listmode/exact_back.comp", "exact events back", .slabs = false},
-    [LR_LISTMODE_EXACT_BACK_TOF] = {"listmode/exact_back.comp", "exact events with times back",
-                                    .tof = true},
-    [LR_LISTMODE_EXACT_BOUND] = {"listmode/exact_bound.comp", "exact terms of large values",
-                                 .slabs = false},
-    [LR_LISTMODE_EXACT_BOUND_TOF] = {"listmode/exact_bound.comp",
-                                     "exact terms of large values with times", .tof = true},
-    [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events",
-                                    .slabs = false},
-    [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp",
-                                        "exact elements of events with times", .tof = true},
+    [LR_LISTMODE_EXACT_BACK_TOF] = {"listmode/exact_back.comp", "exact events with times back", .tof = true},
+    [LR_LISTMODE_EXACT_BOUND] = {"listmode/exact_bound.comp", "exact terms of large values", .slabs = false},
+    [LR_LISTMODE_EXACT_BOUND_TOF] = {"listmode/exact_bound.comp", "exact terms of large values with times",
+                                     .tof = true},
+    [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events", .slabs = false},
+    [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp", "exact elements of events with times",
+                                        .tof = true},
     [LR_LISTMODE_KEPT_TO_SLICES] = {"listmode/order.comp", "image to all slices", .kept = true},
-    [LR_LISTMODE_KEPT_TO_GRID] = {"listmode/order.comp", "all sums to the image", .kept = true,
-                                  .to_grid = true},
+    [LR_LISTMODE_KEPT_TO_GRID] = {"listmode/order.comp", "all sums to the image", .kept = true, .to_grid = true},
     [LR_LISTMODE_KEPT_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
-    [LR_LISTMODE_KEPT_FORWARD] = {"listmode/forward.comp", "lines forward", .kept = true,
-                                  .slabs = true},
-    [LR_LISTMODE_KEPT_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward",
-                                      .kept = true, .slabs = true, .tof = true},
+    [LR_LISTMODE_KEPT_FORWARD] = {"listmode/forward.comp", "lines forward", .kept = true, .slabs = true},
+    [LR_LISTMODE_KEPT_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward", .kept = true, .slabs = true,
+                                      .tof = true},
     [LR_LISTMODE_KEPT_BACK] = {"listmode/back.comp", "lines back", .kept = true},
-    [LR_LISTMODE_KEPT_BACK_TOF] = {"listmode/back.comp", "lines with times back", .kept = true,
-                                   .tof = true},
-    [LR_LISTMODE_KEPT_BOUND] = {"listmode/listed.comp", "terms of lines with large values",
-                                .bound = true},
-    [LR_LISTMODE_KEPT_BOUND_TOF] = {"listmode/listed.comp",
-                                    "terms of lines with times and large values", .tof = true,
+    [LR_LISTMODE_KEPT_BACK_TOF] = {"listmode/back.comp", "lines with times back", .kept = true, .tof = true},
+    [LR_LISTMODE_KEPT_BOUND] = {"listmode/listed.comp", "terms of lines with large values", .bound = true},
+    [LR_LISTMODE_KEPT_BOUND_TOF] = {"listmode/listed.comp", "terms of lines with times and large values", .tof = true,
                                     .bound = true},
     [LR_LISTMODE_KEPT_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
-    [LR_LISTMODE_KEPT_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values",
-                                     .tof = true},
+    [LR_LISTMODE_KEPT_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values", .tof = true},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
@@ -94,13 +78,10 @@ static int threads_of(enum lr_listmode_program which)
 {
     switch (which) {
     case LR_LISTMODE_KEPT_FORWARD:
-    case LR_LISTMODE_KEPT_FORWARD_TOF:
-        return lr_listmode_kept_threads(true);
+    case LR_LISTMODE_KEPT_FORWARD_TOF: return lr_listmode_kept_threads(true);
     case LR_LISTMODE_KEPT_BACK:
-    case LR_LISTMODE_KEPT_BACK_TOF:
-        return lr_listmode_kept_threads(false);
-    default:
-        return 0;
+    case LR_LISTMODE_KEPT_BACK_TOF: return lr_listmode_kept_threads(false);
+    default: return 0;
     }
 }
 
@@ -126,36 +107,30 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
                {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
     *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
     snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
-    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
-        if (all[k].is_wanted) {
-            defines->list[next++].name = all[k].name;
-        }
-    }
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+        if (all[k].is_wanted) defines->list[next++].name = all[k].name;
     if (threads_of(which) > 0) {
         snprintf(defines->threads, sizeof(defines->threads), "%d", threads_of(which));
         defines->list[next] = (struct gl_define){"GROUP", defines->threads};
     }
 }
 
-struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
-                                       enum lr_listmode_program which)
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum lr_listmode_program which)
 {
     struct gl_program **program = &compute->programs[which];
     if (*program == NULL) {
         struct defines defines;
         fill_defines(compute, which, &defines);
-        *program = gl_program_start(
-            compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                      .defines = defines.list,
-                                                      .label = descriptions[which].label});
+        *program = gl_program_start(compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                              .defines = defines.list,
+                                                                              .label = descriptions[which].label});
     }
     return *program;
 }
 
 /* --- the block --- */
 
-static void describe_tube(const struct lr_listmode_compute *compute,
-                          struct lr_listmode_pass *uniforms)
+static void describe_tube(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms)
 {
     const lr_listmode_tube *tube = &compute->params.model->tube;
     const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
@@ -193,21 +168,18 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
         uniforms.voxel_mm[k] = (float)model->grid.voxel_mm[axes[k]];
     }
     uniforms.strides[3] = (int32_t)lr_grid_num_voxels(&model->grid);
-    if (model->kernel == LR_LISTMODE_TUBE) {
+    if (model->kernel == LR_LISTMODE_TUBE)
         describe_tube(compute, &uniforms);
-    } else if (model->kernel == LR_LISTMODE_EXACT) {
+    else if (model->kernel == LR_LISTMODE_EXACT)
         describe_samples(compute, axes, &uniforms);
-    }
     return uniforms;
 }
 
-lr_status lr_listmode_run_program(struct lr_listmode_compute *compute,
-                                  enum lr_listmode_program which, struct gl_pass *pass)
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                                  struct gl_pass *pass)
 {
     pass->program = lr_listmode_program(compute, which);
-    if (pass->program == NULL) {
-        return LR_FAILED;
-    }
+    if (pass->program == NULL) return LR_FAILED;
     pass->label = gl_program_label(pass->program);
     return gl_pass_run(compute->ctx, pass);
 }
@@ -226,12 +198,8 @@ lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_
 int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_model *model = compute->params.model;
-    if (model->kernel == LR_LISTMODE_EXACT) {
-        return compute->exact.plane_points;
-    }
-    if (model->kernel == LR_LISTMODE_LINE) {
-        return 4;
-    }
+    if (model->kernel == LR_LISTMODE_EXACT) return compute->exact.plane_points;
+    if (model->kernel == LR_LISTMODE_LINE) return 4;
     int64_t most = 0;
     const double reach_mm = sqrt(2.0 * lr_listmode_rim(&model->tube));
     for (int axis = 0; axis < 3; axis++) {
@@ -254,12 +222,8 @@ int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
     const int size = lr_listmode_all_slices(compute, axis);
-    if (lr_listmode_is_exact(compute)) {
-        return lr_listmode_planes_at_once(compute, axis);
-    }
-    if (!gl_context_limits(compute->ctx)->small_batches) {
-        return size;
-    }
+    if (lr_listmode_is_exact(compute)) return lr_listmode_planes_at_once(compute, axis);
+    if (!gl_context_limits(compute->ctx)->small_batches) return size;
     /* Shares are gone through twice, and rows of them, too; the rest is for slabs. */
     const int64_t turns = 4 * lr_listmode_most_shares(compute) + 4;
     const int64_t slices = LR_MOST_TURNS_SOFTWARE / 2 / turns;
@@ -269,8 +233,7 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
 /* Lines that a thread adds one after the other. */
 enum { LINES_OF_THREAD = 32 };
 
-void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute,
-                           struct lr_listmode_pass *uniforms)
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms)
 {
     const int cells = lr_listmode_cells(compute), plane = uniforms->size[1] * uniforms->size[2];
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
@@ -293,6 +256,5 @@ void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int ax
     lr_listmode_cut_slabs(compute, &uniforms);
     most[0] = uniforms.slab[0];
     most[1] = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
-    most[1] =
-        most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
+    most[1] = most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
 }

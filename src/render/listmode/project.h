@@ -32,17 +32,14 @@ struct lr_listmode_projection {
 };
 
 /* A part of a buffer that begins where it may, and how many floats before the first one meant. */
-struct gl_range lr_listmode_align(const struct lr_listmode_projection *p,
-                                  const struct lr_listmode_values *values, const int64_t floats[2],
-                                  int64_t *first);
+struct gl_range lr_listmode_align(const struct lr_listmode_projection *p, const struct lr_listmode_values *values,
+                                  const int64_t floats[2], int64_t *first);
 
 /* An image in the grid's order, at the place or in compute->image. */
-struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p,
-                                            const lr_vector *image);
+struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection *p, const lr_vector *image);
 
 /* Bits and exponent of the sums of a projection, in uniforms->unit. */
-void lr_listmode_find_unit(const struct lr_listmode_projection *p,
-                           struct lr_listmode_pass *uniforms);
+void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
 /* What most values are below: fills compute->scale, but for the terms of the others. NULL: all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
@@ -52,12 +49,10 @@ typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t
 lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
 
 /* One of them, whose places are found. */
-lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r,
-                                 lr_listmode_range_fn *take);
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take);
 
 /* Of lines that are kept. */
 lr_status lr_listmode_kept_forward(struct lr_listmode_projection *p, const lr_vector *image);
-lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values,
-                                const lr_vector *image);
+lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image);
 
 #endif

@@ -67,11 +67,8 @@ static lr_status list_chunk(struct lister *lister)
     const struct lr_listmode_places all = {.count = INT32_MAX};
     const struct lr_listmode_selected selected = {.places = &all, .window = {0, INT32_MAX}};
     LR_TRY(lr_listmode_prepare(lister->compute, chunk, &selected));
-    for (int k = 0; k < windows; k++) {
-        LR_TRY(run_window(lister, k, k * stride));
-    }
-    return gl_buffer_read(lister->buffer, 0, windows * stride * (int64_t)sizeof(struct element),
-                          lister->elements);
+    for (int k = 0; k < windows; k++) LR_TRY(run_window(lister, k, k * stride));
+    return gl_buffer_read(lister->buffer, 0, windows * stride * (int64_t)sizeof(struct element), lister->elements);
 }
 
 /* --- what the rows ask for --- */
@@ -90,16 +87,13 @@ static void find_chunk(struct lister *lister, int64_t k, int axis)
             }
         }
     }
-    if (lister->chunk.end - lister->chunk.begin > lister->most_lines) {
+    if (lister->chunk.end - lister->chunk.begin > lister->most_lines)
         lister->chunk.end = lister->chunk.begin + lister->most_lines;
-    }
 }
 
 static void visit_list(const struct element *list, const struct lr_listmode_visitor *visitor)
 {
-    for (uint32_t k = 1; k <= list->voxel; k++) {
-        visitor->take(visitor->user, list[k].voxel, (double)list[k].value);
-    }
+    for (uint32_t k = 1; k <= list->voxel; k++) visitor->take(visitor->user, list[k].voxel, (double)list[k].value);
 }
 
 static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
@@ -111,9 +105,8 @@ static void visit(const void *self, int64_t k, int axis, const struct lr_listmod
         lister->status = list_chunk(lister);
     }
     const int64_t lines = chunk->end - chunk->begin;
-    for (int w = 0; lister->status == LR_OK && w < num_windows(lister, axis); w++) {
+    for (int w = 0; lister->status == LR_OK && w < num_windows(lister, axis); w++)
         visit_list(lister->elements + (w * lines + k - chunk->begin) * (1 + lister->room), visitor);
-    }
 }
 
 /* --- memory --- */
@@ -129,32 +122,26 @@ static void find_room(struct lister *lister)
         lister->room = room > lister->room ? room : lister->room;
         lister->windows = windows > lister->windows ? windows : lister->windows;
     }
-    const int64_t line_bytes =
-        (1 + lister->room) * lister->windows * (int64_t)sizeof(struct element);
+    const int64_t line_bytes = (1 + lister->room) * lister->windows * (int64_t)sizeof(struct element);
     const int64_t most = LIST_BYTES / line_bytes;
     lister->most_lines = most < 1 ? 1 : most < LIST_EVENTS ? most : LIST_EVENTS;
-    lister->most_lines =
-        lister->most_lines < compute->most_lines ? lister->most_lines : compute->most_lines;
+    lister->most_lines = lister->most_lines < compute->most_lines ? lister->most_lines : compute->most_lines;
 }
 
 static lr_status open_lister(struct lister *lister)
 {
     find_room(lister);
     const int64_t count = lister->most_lines * lister->windows * (1 + lister->room);
-    lister->elements = lr_alloc(count, sizeof(*lister->elements), "elements of events",
-                                lister->compute->params.log);
-    if (lister->elements == NULL) {
-        return LR_FAILED;
-    }
+    lister->elements = lr_alloc(count, sizeof(*lister->elements), "elements of events", lister->compute->params.log);
+    if (lister->elements == NULL) return LR_FAILED;
     lister->buffer = gl_buffer_create(
-        lister->compute->ctx,
-        &(struct gl_buffer_params){.label = "elements of events",
-                                   .size_bytes = count * (int64_t)sizeof(*lister->elements)});
+        lister->compute->ctx, &(struct gl_buffer_params){.label = "elements of events",
+                                                         .size_bytes = count * (int64_t)sizeof(*lister->elements)});
     return lister->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute,
-                                   const struct lr_rows *wanted, const lr_row_sink *sink)
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
+                                   const lr_row_sink *sink)
 {
     struct lister lister = {.compute = compute};
     const struct lr_listmode_row_source source = {.events = compute->params.events,

@@ -20,8 +20,7 @@ static int number_asked(const char *name, int most, int usual)
 
 int lr_listmode_kept_threads(bool forward)
 {
-    return forward ? number_asked("LORASTER_LISTMODE_FORWARD_THREADS", MOST_THREADS,
-                                  LR_EVENTS_SLAB_GROUP)
+    return forward ? number_asked("LORASTER_LISTMODE_FORWARD_THREADS", MOST_THREADS, LR_EVENTS_SLAB_GROUP)
                    : number_asked("LORASTER_LISTMODE_THREADS", MOST_THREADS, LR_EVENTS_GROUP);
 }
 

@@ -22,9 +22,7 @@ struct hosts {
 /* Module pair of a LOR that is not before the LORs of `pair`. */
 static int64_t pair_from(const lr_lors *lors, int64_t pair, int64_t lor)
 {
-    while (lors->offsets[pair + 1] <= lor) {
-        pair++;
-    }
+    while (lors->offsets[pair + 1] <= lor) pair++;
     return pair;
 }
 
@@ -47,17 +45,14 @@ static void close_hosts(struct hosts *hosts)
     free(hosts->values);
 }
 
-static lr_status open_hosts(struct hosts *hosts, const struct lr_pairs *pairs,
-                            const struct lr_lor_list *list)
+static lr_status open_hosts(struct hosts *hosts, const struct lr_pairs *pairs, const struct lr_lor_list *list)
 {
     const lr_lors *lors = pairs->params.lors;
     const int64_t most = list->count < lors->num_pairs ? list->count : lors->num_pairs;
     const lr_log *log = pairs->params.log;
     *hosts = (struct hosts){.lors = lors, .list = list};
     hosts->pairs = lr_alloc(most, sizeof(*hosts->pairs), "module pairs of a list", log);
-    if (hosts->pairs == NULL) {
-        return LR_FAILED;
-    }
+    if (hosts->pairs == NULL) return LR_FAILED;
     find_pairs(hosts);
     hosts->values = lr_alloc(hosts->num_values, sizeof(*hosts->values), "LOR values", log);
     if (hosts->values == NULL) {
@@ -74,9 +69,8 @@ static void spread(struct hosts *hosts, const float *values)
     int64_t k = 0, begin = 0;
     for (int64_t n = 0; n < hosts->num_pairs; n++) {
         const int64_t first = offsets[hosts->pairs[n]], end = offsets[hosts->pairs[n] + 1];
-        for (; k < hosts->list->count && hosts->list->lors[k] < end; k++) {
+        for (; k < hosts->list->count && hosts->list->lors[k] < end; k++)
             hosts->values[begin + hosts->list->lors[k] - first] = values != NULL ? values[k] : 1.0f;
-        }
         begin += end - first;
     }
 }
@@ -88,15 +82,13 @@ static void pick(const struct hosts *hosts, float *values)
     int64_t k = 0, begin = 0;
     for (int64_t n = 0; n < hosts->num_pairs; n++) {
         const int64_t first = offsets[hosts->pairs[n]], end = offsets[hosts->pairs[n] + 1];
-        for (; k < hosts->list->count && hosts->list->lors[k] < end; k++) {
+        for (; k < hosts->list->count && hosts->list->lors[k] < end; k++)
             values[k] = hosts->values[begin + hosts->list->lors[k] - first];
-        }
         begin += end - first;
     }
 }
 
-lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
-                                float *values)
+lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
 {
     struct lr_pairs *pairs = self;
     struct hosts hosts;
@@ -104,15 +96,12 @@ lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, cons
     const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
     lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
     const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
-    if (status == LR_OK) {
-        pick(&hosts, values);
-    }
+    if (status == LR_OK) pick(&hosts, values);
     close_hosts(&hosts);
     return status;
 }
 
-lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values,
-                             float *image)
+lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image)
 {
     struct lr_pairs *pairs = self;
     struct hosts hosts;

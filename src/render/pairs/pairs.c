@@ -15,33 +15,26 @@ static bool serves(const struct lr_method_params *params, enum lr_method_work wo
 {
     const struct lr_backend_params *backend = params->backend;
     (void)work;
-    return !params->may_hide && backend->mode == LR_MODE_EXACT && backend->mu == NULL &&
-           !backend->penetration;
+    return !params->may_hide && backend->mode == LR_MODE_EXACT && backend->mu == NULL && !backend->penetration;
 }
 
 static lr_status init(struct lr_pairs *pairs)
 {
-    pairs->image = gl_buffer_create(
-        pairs->ctx,
-        &(struct gl_buffer_params){.label = "image",
-                                   .size_bytes = lr_grid_num_voxels(pairs->params.grid) *
-                                                 (int64_t)sizeof(float)});
-    pairs->state = gl_buffer_create(
-        pairs->ctx, &(struct gl_buffer_params){.label = "state of pairs", .size_bytes = 16});
+    pairs->image =
+        gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = "image",
+                                                                .size_bytes = lr_grid_num_voxels(pairs->params.grid) *
+                                                                              (int64_t)sizeof(float)});
+    pairs->state =
+        gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = "state of pairs", .size_bytes = 16});
     pairs->timer = gl_timer_create(pairs->ctx, "passes by pairs");
-    if (pairs->image == NULL || pairs->state == NULL || pairs->timer == NULL) {
-        return LR_FAILED;
-    }
+    if (pairs->image == NULL || pairs->state == NULL || pairs->timer == NULL) return LR_FAILED;
     return lr_pairs_upload_scene(pairs);
 }
 
 struct lr_pairs *lr_pairs_create(const struct lr_method_params *params)
 {
-    struct lr_pairs *pairs =
-        lr_alloc(1, sizeof(*pairs), "projections by pairs", params->backend->log);
-    if (pairs == NULL) {
-        return NULL;
-    }
+    struct lr_pairs *pairs = lr_alloc(1, sizeof(*pairs), "projections by pairs", params->backend->log);
+    if (pairs == NULL) return NULL;
     pairs->params = *params->backend;
     pairs->ctx = params->ctx;
     pairs->max_window = params->max_window;
@@ -54,12 +47,8 @@ struct lr_pairs *lr_pairs_create(const struct lr_method_params *params)
 
 void lr_pairs_destroy(struct lr_pairs *pairs)
 {
-    if (pairs == NULL) {
-        return;
-    }
-    for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) {
-        gl_program_destroy(pairs->programs[k]);
-    }
+    if (pairs == NULL) return;
+    for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) gl_program_destroy(pairs->programs[k]);
     lr_merge_programs_finish(&pairs->merge);
     gl_timer_destroy(pairs->timer);
     gl_buffer_destroy(pairs->state);
@@ -85,8 +74,7 @@ static void destroy(void *self)
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;
-    const bool both = lr_pairs_program(self, LR_PAIRS_BACK) != NULL &&
-                      lr_pairs_program(self, LR_PAIRS_FORWARD) != NULL;
+    const bool both = lr_pairs_program(self, LR_PAIRS_BACK) != NULL && lr_pairs_program(self, LR_PAIRS_FORWARD) != NULL;
     return both ? LR_OK : LR_FAILED;
 }
 

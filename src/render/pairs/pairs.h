@@ -45,14 +45,10 @@ void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
 
 /* As in struct lr_method: project.c, list.c, rows.c. Forward with `deterministic` wants the image on the
  * host. */
-lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image,
-                           lr_vector *values);
-lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
-                        float *image);
-lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
-                                float *values);
-lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values,
-                             float *image);
+lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
+lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
+lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values);
+lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 /* For what else runs such passes (rows.c). A program is made when first asked for;

@@ -41,9 +41,7 @@ enum { ELEMENTS_PER_CRYSTAL = 5 };
 static struct window begin_windows(struct lr_pairs *pairs, const struct lr_pair_list *list)
 {
     return (struct window){
-        .pairs = pairs,
-        .list = list,
-        .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
+        .pairs = pairs, .list = list, .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
 }
 
 static lr_status open_window(struct window *window)
@@ -68,14 +66,11 @@ struct step {
     int point;
 };
 
-static lr_status run_step(const struct window *window, enum lr_pairs_program which,
-                          const struct step *step)
+static lr_status run_step(const struct window *window, enum lr_pairs_program which, const struct step *step)
 {
     struct lr_pairs *pairs = window->pairs;
     struct gl_program *program = lr_pairs_program(pairs, which);
-    if (program == NULL) {
-        return LR_FAILED;
-    }
+    if (program == NULL) return LR_FAILED;
     struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
     uniforms.num_voxels[3] = BLOCK * step->slabs[0];
     uniforms.num_samples[3] = step->point;
@@ -84,14 +79,13 @@ static lr_status run_step(const struct window *window, enum lr_pairs_program whi
         uniforms.range[2 + k] = step->rows[k];
     }
     uniforms.scale[1] = window->fixed_scale;
-    struct gl_pass pass = {
-        .label = gl_program_label(program),
-        .program = program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {gl_divide_up(uniforms.num_voxels[0], BLOCK),
-                   gl_divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(uniforms.num_voxels[0], BLOCK),
+                                      gl_divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_pairs_bind_scene(pairs, &pass);
     pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
     pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
@@ -117,8 +111,7 @@ static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
     const lr_module *i = &pairs->params.scanner->modules[modules[0]];
     const lr_module *j = &pairs->params.scanner->modules[modules[1]];
     const int rows = larger(i->crystals[1], j->crystals[1]);
-    const int64_t crystals =
-        larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
+    const int64_t crystals = larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
     const int parts = lr_pairs_most_parts(pairs, modules[0], modules[1]);
     const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals * parts * parts + 1);
     const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
@@ -139,11 +132,8 @@ int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height)
     int rows = INT_MAX;
     *height = 1;
     for (int64_t k = 0; k < lors->num_pairs; k++) {
-        const int here = rows_of_step(pairs, lors->pairs[k]),
-                  high = height_of(pairs, lors->pairs[k]);
-        if (here < high) {
-            rows = here < rows ? here : rows;
-        }
+        const int here = rows_of_step(pairs, lors->pairs[k]), high = height_of(pairs, lors->pairs[k]);
+        if (here < high) rows = here < rows ? here : rows;
         *height = larger(*height, high);
     }
     return rows < *height ? rows : *height;
@@ -157,13 +147,10 @@ static int end_of_pairs(const struct window *window, int begin)
     const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
     double elements = 0.0;
     int end = begin;
-    if (gl_context_limits(pairs->ctx)->small_batches) {
-        return begin + 1;
-    }
+    if (gl_context_limits(pairs->ctx)->small_batches) return begin + 1;
     while (end < count && (end == begin || elements < most_elements)) {
         const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end++);
-        elements += voxels * ELEMENTS_PER_CRYSTAL *
-                    (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
+        elements += voxels * ELEMENTS_PER_CRYSTAL * (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
     }
     return end;
 }
@@ -184,23 +171,19 @@ static int slabs_of_step(const struct window *window, const int range[2])
 
 static lr_status report(const struct window *window, const char *what, double share)
 {
-    const double done =
-        (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-    return lr_progress_report(window->pairs->params.progress, what,
-                              done / (double)window->part.num_pairs, 1.0);
+    const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+    return lr_progress_report(window->pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0);
 }
 
 /* All rows and slabs of some pairs, for one point of every voxel. */
-static lr_status run_pairs(const struct window *window, enum lr_pairs_program which,
-                           struct step *step)
+static lr_status run_pairs(const struct window *window, enum lr_pairs_program which, struct step *step)
 {
     const struct lr_pairs *pairs = window->pairs;
     const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
     const int per_step = slabs_of_step(window, step->pairs);
     int rows = 1, height = 1; /* a step of several pairs has all rows of each */
     for (int k = step->pairs[0]; k < step->pairs[1]; k++) {
-        const int32_t *modules =
-            pairs->params.lors->pairs[lr_pair_window_pair(&window->part, window->part.begin + k)];
+        const int32_t *modules = pairs->params.lors->pairs[lr_pair_window_pair(&window->part, window->part.begin + k)];
         rows = larger(rows, rows_of_step(pairs, modules));
         height = larger(height, height_of(pairs, modules));
     }
@@ -216,8 +199,7 @@ static lr_status run_pairs(const struct window *window, enum lr_pairs_program wh
     return LR_OK;
 }
 
-static lr_status run_window(const struct window *window, enum lr_pairs_program which,
-                            const char *what)
+static lr_status run_window(const struct window *window, enum lr_pairs_program which, const char *what)
 {
     const int *samples = window->pairs->params.samples;
     const int count = (int)(window->part.end - window->part.begin);
@@ -240,9 +222,7 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
     /* Others end none, and need not be waited for. */
-    if (!gl_context_limits(pairs->ctx)->software) {
-        return LR_OK;
-    }
+    if (!gl_context_limits(pairs->ctx)->software) return LR_OK;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
     if (unfinished != 0) {
         return lr_error(pairs->params.log, LR_FAILED,
@@ -270,12 +250,8 @@ static lr_status forward_floats(struct window *window, lr_vector *values)
     struct gl_buffer *buffer = make_values(window, NULL);
     window->values = buffer;
     lr_status status = LR_FAILED;
-    if (buffer != NULL) {
-        status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
-    }
-    if (status == LR_OK) {
-        status = lr_values_get(buffer, 0, values);
-    }
+    if (buffer != NULL) status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
+    if (status == LR_OK) status = lr_values_get(buffer, 0, values);
     gl_buffer_destroy(buffer);
     return status;
 }
@@ -302,8 +278,7 @@ static lr_status forward_fixed(struct window *window, int exponent, float *value
     return LR_OK;
 }
 
-lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image,
-                           lr_vector *data)
+lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *data)
 {
     struct lr_pairs *pairs = self;
     struct window window = begin_windows(pairs, list);
@@ -317,8 +292,7 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
         lr_status status = open_window(&window);
         if (status == LR_OK) {
             lr_vector values = own_values(&window, data);
-            status = fixed ? forward_fixed(&window, exponent, values.values)
-                           : forward_floats(&window, &values);
+            status = fixed ? forward_fixed(&window, exponent, values.values) : forward_floats(&window, &values);
         }
         close_window(&window);
         LR_TRY(status);
@@ -339,15 +313,12 @@ static lr_status back_window(struct window *window, const lr_vector *data)
         gl_buffer_clear(buffer, bits);
     }
     window->values = buffer;
-    if (status == LR_OK) {
-        status = run_window(window, LR_PAIRS_BACK, "projecting back");
-    }
+    if (status == LR_OK) status = run_window(window, LR_PAIRS_BACK, "projecting back");
     gl_buffer_destroy(buffer);
     return status;
 }
 
-lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *data,
-                        float *image)
+lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
     struct lr_pairs *pairs = self;
     struct window window = begin_windows(pairs, list);

@@ -31,14 +31,11 @@ static void place_point(void *user, const double point_mm[3], void *point)
 }
 
 /* Pairs range[0] .. range[1] - 1, rows range[2] .. range[3] - 1. */
-static lr_status run_range(const struct listing *listing, const struct lr_point_list *list,
-                           const int range[4])
+static lr_status run_range(const struct listing *listing, const struct lr_point_list *list, const int range[4])
 {
     struct lr_pairs *pairs = listing->pairs;
     struct gl_program *program = lr_pairs_program(pairs, listing->which);
-    if (program == NULL) {
-        return LR_FAILED;
-    }
+    if (program == NULL) return LR_FAILED;
     struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
     memcpy(uniforms.range, range, sizeof(uniforms.range));
     uniforms.list[0] = list->first_point;
@@ -50,8 +47,7 @@ static lr_status run_range(const struct listing *listing, const struct lr_point_
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {gl_divide_up(points, LR_GROUP_SIZE), range[1] - range[0], 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_pairs_bind_scene(pairs, &pass);
     pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
     pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;
@@ -67,9 +63,8 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
     const int rows = lr_pairs_rows_at_once(listing->pairs, &height);
     for (int begin = 0; begin < num_pairs; begin += MOST_PAIRS) {
         const int end = begin + MOST_PAIRS < num_pairs ? begin + MOST_PAIRS : num_pairs;
-        for (int row = 0; row < height; row += rows) {
+        for (int row = 0; row < height; row += rows)
             LR_TRY(run_range(listing, list, (const int[4]){begin, end, row, row + rows}));
-        }
     }
     return LR_OK;
 }
@@ -79,8 +74,7 @@ lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_ro
     struct lr_pairs *pairs = self;
     const struct lr_pair_list all = {0};
     const int64_t range[2] = {0, pairs->params.lors->num_pairs};
-    struct listing listing = {.pairs = pairs,
-                              .which = rows->grid ? LR_PAIRS_ROWS : LR_PAIRS_POINT_ROWS};
+    struct listing listing = {.pairs = pairs, .which = rows->grid ? LR_PAIRS_ROWS : LR_PAIRS_POINT_ROWS};
     const struct lr_point_lister lister = {.ctx = pairs->ctx,
                                            .params = &pairs->params,
                                            .merge = &pairs->merge,
@@ -91,8 +85,7 @@ lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_ro
                                            .run = run_points,
                                            .user = &listing};
     listing.modules = lr_pairs_upload_list(pairs, &all, range);
-    lr_status status =
-        listing.modules != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
+    lr_status status = listing.modules != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
     gl_buffer_destroy(listing.modules);
     return status == LR_OK ? lr_pairs_check_finished(pairs) : status;
 }

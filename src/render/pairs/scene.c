@@ -38,8 +38,7 @@ static struct pair_module describe_module(const lr_scanner *scanner, int index)
     const lr_module *module = &scanner->modules[index];
     struct pair_module out = {
         .cells = {module->pitch_mm[0], module->pitch_mm[1], module->face_mm[0], module->face_mm[1]},
-        .crystals = {module->crystals[0], module->crystals[1],
-                     module->crystals[0] * module->crystals[1], 0},
+        .crystals = {module->crystals[0], module->crystals[1], module->crystals[0] * module->crystals[1], 0},
     };
     lr_scanner_detection_centre(scanner, index, out.centre);
     memcpy(out.u, module->u, sizeof(module->u));
@@ -48,27 +47,19 @@ static struct pair_module describe_module(const lr_scanner *scanner, int index)
     return out;
 }
 
-static struct gl_buffer *upload(const struct lr_pairs *pairs, const char *label, const void *data,
-                                int64_t bytes)
+static struct gl_buffer *upload(const struct lr_pairs *pairs, const char *label, const void *data, int64_t bytes)
 {
-    return gl_buffer_create(
-        pairs->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(pairs->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 static struct gl_buffer *upload_modules(const struct lr_pairs *pairs)
 {
     const lr_scanner *scanner = pairs->params.scanner;
     const int count = scanner->num_modules;
-    struct pair_module *modules =
-        lr_alloc(count, sizeof(*modules), "the scanner's modules", pairs->params.log);
-    if (modules == NULL) {
-        return NULL;
-    }
-    for (int m = 0; m < count; m++) {
-        modules[m] = describe_module(scanner, m);
-    }
-    struct gl_buffer *buffer =
-        upload(pairs, "modules of pairs", modules, count * (int64_t)sizeof(*modules));
+    struct pair_module *modules = lr_alloc(count, sizeof(*modules), "the scanner's modules", pairs->params.log);
+    if (modules == NULL) return NULL;
+    for (int m = 0; m < count; m++) modules[m] = describe_module(scanner, m);
+    struct gl_buffer *buffer = upload(pairs, "modules of pairs", modules, count * (int64_t)sizeof(*modules));
     free(modules);
     return buffer;
 }
@@ -76,21 +67,17 @@ static struct gl_buffer *upload_modules(const struct lr_pairs *pairs)
 static lr_status upload_masks(struct lr_pairs *pairs)
 {
     const struct lr_coincidence_masks *masks = pairs->params.lors->masks;
-    struct pair_mask *entries =
-        lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", pairs->params.log);
-    if (entries == NULL) {
-        return LR_FAILED;
-    }
+    struct pair_mask *entries = lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", pairs->params.log);
+    if (entries == NULL) return LR_FAILED;
     for (int64_t k = 0; k < masks->num_pairs; k++) {
         const struct lr_pair_mask *mask = &masks->pairs[k];
         entries[k] = (struct pair_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
         pairs->has_masks = pairs->has_masks || mask->kind != LR_MASK_ALL;
     }
-    pairs->mask_entries =
-        upload(pairs, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+    pairs->mask_entries = upload(pairs, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
     free(entries);
-    pairs->mask_words = upload(pairs, "coincidence mask words", masks->words,
-                               masks->num_words * (int64_t)sizeof(*masks->words));
+    pairs->mask_words =
+        upload(pairs, "coincidence mask words", masks->words, masks->num_words * (int64_t)sizeof(*masks->words));
     return pairs->mask_entries && pairs->mask_words ? LR_OK : LR_FAILED;
 }
 
@@ -121,8 +108,7 @@ static double lowest_corner(const lr_scanner *scanner, int module, int other)
     lr_scanner_detection_centre(scanner, module, from);
     lr_scanner_detection_centre(scanner, other, centre);
     vec_sub(centre, from, offset);
-    return vec_dot(normal, offset) -
-           fabs(vec_dot(normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] -
+    return vec_dot(normal, offset) - fabs(vec_dot(normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] -
            fabs(vec_dot(normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
 }
 
@@ -145,8 +131,7 @@ static double nearest_plane(const struct lr_pairs *pairs, int i, int j)
 static double largest_face(const struct lr_pairs *pairs, int i, int j)
 {
     const lr_module *modules = pairs->params.scanner->modules;
-    return fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]),
-                fmax(modules[j].face_mm[0], modules[j].face_mm[1]));
+    return fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]), fmax(modules[j].face_mm[0], modules[j].face_mm[1]));
 }
 
 static bool may_be_near(const struct lr_pairs *pairs, int i, int j)
@@ -168,8 +153,7 @@ static void find_needs(struct lr_pairs *pairs)
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int i = lors->pairs[k][0], j = lors->pairs[k][1];
         pairs->may_be_near = pairs->may_be_near || may_be_near(pairs, i, j);
-        pairs->meets_horizon =
-            pairs->meets_horizon || meets_horizon(pairs, i, j) || meets_horizon(pairs, j, i);
+        pairs->meets_horizon = pairs->meets_horizon || meets_horizon(pairs, i, j) || meets_horizon(pairs, j, i);
     }
 }
 
@@ -180,15 +164,13 @@ lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
     return pairs->modules ? upload_masks(pairs) : LR_FAILED;
 }
 
-struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
-                                       const struct lr_pair_list *list, const int64_t range[2])
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
+                                       const int64_t range[2])
 {
     const lr_lors *lors = pairs->params.lors;
     const int64_t count = range[1] - range[0];
     struct module_pair *out = lr_alloc(count, sizeof(*out), "pairs of modules", pairs->params.log);
-    if (out == NULL) {
-        return NULL;
-    }
+    if (out == NULL) return NULL;
     int64_t first = 0;
     for (int64_t k = 0; k < count; k++) {
         const int64_t pair = list->pairs != NULL ? list->pairs[range[0] + k] : range[0] + k;
@@ -199,8 +181,7 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
                                       .mask = is_masked ? (uint32_t)pair : LR_NONE};
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
-    struct gl_buffer *buffer =
-        upload(pairs, "pairs of modules", out, count * (int64_t)sizeof(*out));
+    struct gl_buffer *buffer = upload(pairs, "pairs of modules", out, count * (int64_t)sizeof(*out));
     free(out);
     return buffer;
 }
@@ -211,8 +192,7 @@ struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs)
 {
     const lr_grid *grid = pairs->params.grid;
     const int *samples = pairs->params.samples;
-    struct lr_pairs_pass pass = {
-        .scale = {(float)(1.0 / ((double)samples[0] * samples[1] * samples[2]))}};
+    struct lr_pairs_pass pass = {.scale = {(float)(1.0 / ((double)samples[0] * samples[1] * samples[2]))}};
     pass.list[3] = CHECK_ROUNDS;
     for (int k = 0; k < 3; k++) {
         pass.num_voxels[k] = grid->size[k];

@@ -22,8 +22,8 @@ lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
 int lr_pairs_most_parts(const struct lr_pairs *pairs, int i, int j);
 
 /* Module pairs list[begin .. end-1], their values counted from the first one's. */
-struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
-                                       const struct lr_pair_list *list, const int64_t range[2]);
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
+                                       const int64_t range[2]);
 
 /* The uniforms of every pass, without what a pass does of it all. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);

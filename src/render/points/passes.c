@@ -25,40 +25,26 @@ static lr_status start_collect(struct lr_points *points)
 {
     if (points->collect == NULL) {
         points->collect = gl_program_start(
-            points->ctx, &(struct gl_program_params){.compute = "points/collect.comp",
-                                                     .label = "collect voxels"});
+            points->ctx, &(struct gl_program_params){.compute = "points/collect.comp", .label = "collect voxels"});
     }
     return points->collect != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which)
 {
-    static const char *const names[] = {"points/forward.comp", "points/back.comp",
-                                        "points/rows.comp"};
+    static const char *const names[] = {"points/forward.comp", "points/back.comp", "points/rows.comp"};
     struct lr_rays_define rays;
     int next = 1;
-    if (points->programs[which] != NULL) {
-        return LR_OK;
-    }
+    if (points->programs[which] != NULL) return LR_OK;
     lr_rays_define_init(&rays, points->plan->rays);
-    if (points->params.mode == LR_MODE_EXACT) {
-        rays.defines[next++].name = "EXACT";
-    }
-    if (points->plan->hiding) {
-        rays.defines[next++].name = "HIDING";
-    }
-    if (points->cut_short != NULL) {
-        rays.defines[next++].name = "LIMITED_LOOPS";
-    }
-    if (points->params.penetration) {
-        rays.defines[next++].name = "PENETRATION";
-    }
-    if (points->scene.mu != NULL) {
-        rays.defines[next++].name = "ABSORPTION";
-    }
+    if (points->params.mode == LR_MODE_EXACT) rays.defines[next++].name = "EXACT";
+    if (points->plan->hiding) rays.defines[next++].name = "HIDING";
+    if (points->cut_short != NULL) rays.defines[next++].name = "LIMITED_LOOPS";
+    if (points->params.penetration) rays.defines[next++].name = "PENETRATION";
+    if (points->scene.mu != NULL) rays.defines[next++].name = "ABSORPTION";
     points->programs[which] = gl_program_start(
-        points->ctx, &(struct gl_program_params){
-                         .compute = names[which], .defines = rays.defines, .label = names[which]});
+        points->ctx,
+        &(struct gl_program_params){.compute = names[which], .defines = rays.defines, .label = names[which]});
     LR_TRY(which == LR_POINTS_BACK ? start_collect(points) : LR_OK);
     return points->programs[which] != NULL ? LR_OK : LR_FAILED;
 }
@@ -102,21 +88,17 @@ static struct visit_pass pass_uniforms(const struct lr_points *points, const str
 static lr_status check_loops(const struct lr_points *points)
 {
     uint32_t cut_short = 0;
-    if (points->cut_short == NULL) {
-        return LR_OK;
-    }
+    if (points->cut_short == NULL) return LR_OK;
     LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
-    if (cut_short == 0) {
-        return LR_OK;
-    }
+    if (cut_short == 0) return LR_OK;
     return lr_error(points->params.log, LR_USAGE,
                     "a crystal sees too many modules, cells or lines at once for the software "
                     "renderer, which ends a shader's loops after 65,535 rounds: use fewer rays, "
                     "backend cpu, or a graphics processor");
 }
 
-lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which,
-                        const struct lr_batch *batch, const struct lr_points_output *output)
+lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
+                        const struct lr_points_output *output)
 {
     LR_TRY(lr_points_start(points, which));
     const struct visit_pass uniforms = pass_uniforms(points, batch, output);
@@ -139,8 +121,7 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which,
     return check_loops(points);
 }
 
-lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch,
-                            const struct gl_buffer *voxels)
+lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels)
 {
     const uint32_t num_rows = (uint32_t)batch->num_rows;
     LR_TRY(start_collect(points));

@@ -15,22 +15,18 @@
 /* Images in a batch: enough groups to fill a device. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 
-static struct gl_buffer *make_buffer(const struct lr_points *points, const char *label,
-                                     int64_t bytes)
+static struct gl_buffer *make_buffer(const struct lr_points *points, const char *label, int64_t bytes)
 {
-    return gl_buffer_create(points->ctx,
-                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+    return gl_buffer_create(points->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
 }
 
 static lr_status make_buffers(struct lr_points *points)
 {
     const struct lr_plan *plan = points->plan;
-    points->images = make_buffer(points, "images of the batch",
-                                 plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    points->draws = make_buffer(points, "draws of the batch",
-                                plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
-    points->rows = make_buffer(points, "rows of the batch",
-                               plan->max_images * (int64_t)sizeof(struct lr_plan_row));
+    points->images =
+        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
+    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
+    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
     points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
     return points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED;
 }
@@ -47,9 +43,7 @@ static lr_status build(struct lr_points *points)
         .image_crystals = limits->software ? LR_GROUP_SIZE : 0,
         .log = params->log,
     });
-    if (points->plan == NULL) {
-        return LR_FAILED;
-    }
+    if (points->plan == NULL) return LR_FAILED;
     LR_TRY(lr_scene_init(&points->scene, points->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
     LR_TRY(make_buffers(points));
@@ -66,11 +60,8 @@ static lr_status build(struct lr_points *points)
 
 struct lr_points *lr_points_create(const struct lr_method_params *params)
 {
-    struct lr_points *points =
-        lr_alloc(1, sizeof(*points), "projections point by point", params->backend->log);
-    if (points == NULL) {
-        return NULL;
-    }
+    struct lr_points *points = lr_alloc(1, sizeof(*points), "projections point by point", params->backend->log);
+    if (points == NULL) return NULL;
     points->params = *params->backend;
     points->ctx = params->ctx;
     points->max_window = params->max_window;
@@ -83,9 +74,7 @@ struct lr_points *lr_points_create(const struct lr_method_params *params)
 
 void lr_points_destroy(struct lr_points *points)
 {
-    if (points == NULL) {
-        return;
-    }
+    if (points == NULL) return;
     gl_buffer_destroy(points->boxes);
     gl_buffer_destroy(points->cut_short);
     gl_buffer_destroy(points->sums);
@@ -93,9 +82,7 @@ void lr_points_destroy(struct lr_points *points)
     gl_buffer_destroy(points->draws);
     gl_buffer_destroy(points->images);
     gl_program_destroy(points->collect);
-    for (int k = 0; k < LR_NUM_POINTS_PASSES; k++) {
-        gl_program_destroy(points->programs[k]);
-    }
+    for (int k = 0; k < LR_NUM_POINTS_PASSES; k++) gl_program_destroy(points->programs[k]);
     lr_scene_finish(&points->scene);
     lr_plan_destroy(points->plan);
     free(points);

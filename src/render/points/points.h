@@ -20,10 +20,9 @@ struct lr_points {
     struct gl_program *programs[LR_NUM_POINTS_PASSES]; /* made when first asked for */
     struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
-    struct gl_buffer
-        *cut_short;          /* says whether a renderer ended loops early; NULL where none does */
-    struct gl_buffer *boxes; /* of the modules, with crystal penetration; else NULL */
-    int64_t max_window;      /* LORs */
+    struct gl_buffer *cut_short; /* says whether a renderer ended loops early; NULL where none does */
+    struct gl_buffer *boxes;     /* of the modules, with crystal penetration; else NULL */
+    int64_t max_window;          /* LORs */
 };
 
 /* errors: NULL, logged. The context is current, here and below. Points serve whatever is asked for. */
@@ -44,18 +43,15 @@ struct lr_points_output {
 lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which);
 
 /* Runs one pass over the uploaded batch. */
-lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which,
-                        const struct lr_batch *batch, const struct lr_points_output *output);
+lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
+                        const struct lr_points_output *output);
 
 /* After LR_POINTS_BACK: adds the batch's image sums to the voxels. */
-lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch,
-                            const struct gl_buffer *voxels);
+lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels);
 
 /* As in struct lr_method: project.c, rows.c. There are no parts. */
-lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image,
-                            lr_vector *values);
-lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
-                         float *image);
+lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
+lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 #endif

@@ -10,12 +10,10 @@
 #include <string.h>
 
 /* A buffer of floats on the device, for LOR values and voxel sums. */
-static struct gl_buffer *make_values(const struct lr_points *points, const char *label,
-                                     int64_t count)
+static struct gl_buffer *make_values(const struct lr_points *points, const char *label, int64_t count)
 {
-    return gl_buffer_create(
-        points->ctx,
-        &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
+    return gl_buffer_create(points->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
 }
 
 /* What a batch of a projection works with. */
@@ -44,16 +42,12 @@ static lr_status forward_window(struct lr_points *points, const struct lr_plan_w
     return lr_sweep_run(&sweep, work);
 }
 
-static lr_status forward_floats(struct lr_points *points, const struct lr_plan_work *work,
-                                float *values)
+static lr_status forward_floats(struct lr_points *points, const struct lr_plan_work *work, float *values)
 {
     const int64_t count = work->window.num_values;
-    const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count),
-                                            .num_lors = count};
+    const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count), .num_lors = count};
     lr_status status = output.buffer ? forward_window(points, work, &output) : LR_FAILED;
-    if (status == LR_OK) {
-        status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
-    }
+    if (status == LR_OK) status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
     gl_buffer_destroy((struct gl_buffer *)(uintptr_t)output.buffer);
     return status;
 }
@@ -61,9 +55,8 @@ static lr_status forward_floats(struct lr_points *points, const struct lr_plan_w
 static lr_status forward_windows(struct lr_points *points, const float *image, float *data)
 {
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct lr_plan_work work = {.rows = &rows,
-                                .window = lr_pair_window_begin(points->params.lors, NULL, 0),
-                                .emission = image};
+    struct lr_plan_work work = {
+        .rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0), .emission = image};
     while (lr_pair_window_next(&work.window, points->max_window)) {
         float *values = data + work.window.first_value;
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
@@ -83,9 +76,7 @@ static lr_status add_row(void *user, const lr_row *row)
 {
     const struct ordered_sum *sum = user;
     const double emission = (double)sum->image[row->row];
-    for (int64_t k = 0; k < row->count; k++) {
-        sum->data[row->lor[k]] += (float)(emission * row->probability[k]);
-    }
+    for (int64_t k = 0; k < row->count; k++) sum->data[row->lor[k]] += (float)(emission * row->probability[k]);
     return LR_OK;
 }
 
@@ -98,8 +89,7 @@ static lr_status forward_in_order(struct lr_points *points, const float *image, 
     return lr_points_read_rows(points, &rows, &(lr_row_sink){add_row, &sum});
 }
 
-lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image,
-                            lr_vector *values)
+lr_status lr_points_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values)
 {
     struct lr_points *points = self;
     (void)list; /* all of them */
@@ -115,32 +105,25 @@ static lr_status back_batch(void *user, const struct lr_batch *batch)
     return lr_points_collect(at->points, batch, at->voxels);
 }
 
-static lr_status back_window(struct lr_points *points, const struct lr_plan_work *work,
-                             const struct gl_buffer *lors, const struct gl_buffer *voxels)
+static lr_status back_window(struct lr_points *points, const struct lr_plan_work *work, const struct gl_buffer *lors,
+                             const struct gl_buffer *voxels)
 {
-    struct projection at = {.points = points,
-                            .output = {.buffer = lors, .num_lors = work->window.num_values},
-                            .voxels = voxels};
-    const struct lr_sweep sweep = {.params = &points->params,
-                                   .plan = points->plan,
-                                   .what = "projecting back",
-                                   .batch = back_batch,
-                                   .user = &at};
+    struct projection at = {
+        .points = points, .output = {.buffer = lors, .num_lors = work->window.num_values}, .voxels = voxels};
+    const struct lr_sweep sweep = {
+        .params = &points->params, .plan = points->plan, .what = "projecting back", .batch = back_batch, .user = &at};
     return lr_sweep_run(&sweep, work);
 }
 
-static lr_status back_windows(struct lr_points *points, const float *data,
-                              const struct gl_buffer *voxels)
+static lr_status back_windows(struct lr_points *points, const float *data, const struct gl_buffer *voxels)
 {
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct lr_plan_work work = {.rows = &rows,
-                                .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
+    struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
     while (lr_pair_window_next(&work.window, points->max_window)) {
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
         struct gl_buffer *lors = gl_buffer_create(
             points->ctx, &(struct gl_buffer_params){.label = "LOR values",
-                                                    .size_bytes = work.window.num_values *
-                                                                  (int64_t)sizeof(float),
+                                                    .size_bytes = work.window.num_values * (int64_t)sizeof(float),
                                                     .data = data + work.window.first_value});
         const lr_status status = lors ? back_window(points, &work, lors, voxels) : LR_FAILED;
         gl_buffer_destroy(lors);
@@ -149,17 +132,14 @@ static lr_status back_windows(struct lr_points *points, const float *data,
     return LR_OK;
 }
 
-lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
-                         float *image)
+lr_status lr_points_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image)
 {
     struct lr_points *points = self;
     (void)list;
     const int64_t num_voxels = lr_grid_num_voxels(points->params.grid);
     struct gl_buffer *voxels = make_values(points, "voxel sums", num_voxels);
     lr_status status = voxels ? back_windows(points, values->values, voxels) : LR_FAILED;
-    if (status == LR_OK) {
-        status = gl_buffer_read(voxels, 0, num_voxels * (int64_t)sizeof(float), image);
-    }
+    if (status == LR_OK) status = gl_buffer_read(voxels, 0, num_voxels * (int64_t)sizeof(float), image);
     gl_buffer_destroy(voxels);
     return status;
 }

@@ -48,15 +48,9 @@ struct listing {
 static void sort_by_thread(struct listing *listing, uint32_t count)
 {
     uint32_t begin[LR_GROUP_SIZE + 1] = {0};
-    for (uint32_t k = 0; k < count; k++) {
-        begin[listing->entries[k].thread + 1]++;
-    }
-    for (int thread = 0; thread < LR_GROUP_SIZE; thread++) {
-        begin[thread + 1] += begin[thread];
-    }
-    for (uint32_t k = 0; k < count; k++) {
-        listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
-    }
+    for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
+    for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
+    for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
     struct entry *swapped = listing->entries;
     listing->entries = listing->sorted;
     listing->sorted = swapped;
@@ -68,18 +62,10 @@ static void sort_by_image(struct listing *listing, uint32_t count)
 {
     uint32_t *begin = listing->image_begin;
     memset(begin, 0, ((size_t)listing->num_images + 1) * sizeof(*begin));
-    for (uint32_t k = 0; k < count; k++) {
-        begin[listing->entries[k].image + 1]++;
-    }
-    for (int image = 0; image < listing->num_images; image++) {
-        begin[image + 1] += begin[image];
-    }
-    for (uint32_t k = 0; k < count; k++) {
-        listing->sorted[begin[listing->entries[k].image]++] = listing->entries[k];
-    }
-    for (int image = listing->num_images; image > 0; image--) {
-        begin[image] = begin[image - 1];
-    }
+    for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].image + 1]++;
+    for (int image = 0; image < listing->num_images; image++) begin[image + 1] += begin[image];
+    for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].image]++] = listing->entries[k];
+    for (int image = listing->num_images; image > 0; image--) begin[image] = begin[image - 1];
     begin[0] = 0;
 }
 
@@ -93,17 +79,13 @@ static lr_status read_list(struct listing *listing)
                         "module are far smaller than another's; use backend cpu",
                         count, (long long)listing->capacity);
     }
-    LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry),
-                          listing->entries));
-    if (listing->points->params.penetration) {
-        sort_by_thread(listing, count);
-    }
+    LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
+    if (listing->points->params.penetration) sort_by_thread(listing, count);
     sort_by_image(listing, count);
     return LR_OK;
 }
 
-static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
-                       struct lr_batch *batch)
+static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
 {
     const struct listing *listing = user;
     return lr_row_batches_plan(listing->plan, rows, cursor, batch);
@@ -113,9 +95,8 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
 {
     static const uint32_t zero[HEAD_BYTES / 4] = {0};
     struct listing *listing = user;
-    const struct lr_points_output output = {.buffer = listing->list,
-                                            .num_lors = listing->points->params.lors->count,
-                                            .capacity = listing->capacity};
+    const struct lr_points_output output = {
+        .buffer = listing->list, .num_lors = listing->points->params.lors->count, .capacity = listing->capacity};
     listing->num_images = batch->num_images;
     LR_TRY(lr_points_upload(listing->points, batch));
     LR_TRY(gl_buffer_upload(listing->list, 0, HEAD_BYTES, zero));
@@ -126,11 +107,9 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
 static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_elements *list)
 {
     const struct listing *listing = user;
-    for (uint32_t k = listing->image_begin[row->first_image];
-         k < listing->image_begin[row->end_image]; k++) {
+    for (uint32_t k = listing->image_begin[row->first_image]; k < listing->image_begin[row->end_image]; k++) {
         const struct entry *entry = &listing->sorted[k];
-        LR_TRY(lr_elements_add(list, entry->lor, listing->factor * (double)entry->weight,
-                               listing->points->params.log));
+        LR_TRY(lr_elements_add(list, entry->lor, listing->factor * (double)entry->weight, listing->points->params.log));
     }
     return LR_OK;
 }
@@ -139,8 +118,7 @@ static int64_t largest_module(const lr_scanner *scanner)
 {
     int64_t largest = 1;
     for (int m = 0; m < scanner->num_modules; m++) {
-        const int64_t crystals =
-            (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
+        const int64_t crystals = (int64_t)scanner->modules[m].crystals[0] * scanner->modules[m].crystals[1];
         largest = crystals > largest ? crystals : largest;
     }
     return largest;
@@ -159,9 +137,8 @@ static int64_t most_images(const struct lr_points *points, const struct lr_rows 
 static int64_t image_room(const struct lr_points *points)
 {
     const struct lr_backend_params *params = &points->params;
-    return params->penetration
-               ? ROOM_PER_LINE * lr_penetration_most_lines(params->scanner, params->rays)
-               : ROOM * largest_module(params->scanner);
+    return params->penetration ? ROOM_PER_LINE * lr_penetration_most_lines(params->scanner, params->rays)
+                               : ROOM * largest_module(params->scanner);
 }
 
 /* As many images in a batch as the list surely has room for. */
@@ -169,35 +146,32 @@ static struct lr_plan *make_plan(const struct listing *listing)
 {
     const struct lr_plan *plan = listing->points->plan;
     const int64_t fitting = listing->capacity / image_room(listing->points);
-    return lr_plan_create(&(struct lr_plan_params){
-        .lors = plan->lors,
-        .rays = plan->rays,
-        .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
-        .penetration = plan->penetration,
-        .image_crystals = plan->image_crystals,
-        .log = listing->points->params.log});
+    return lr_plan_create(
+        &(struct lr_plan_params){.lors = plan->lors,
+                                 .rays = plan->rays,
+                                 .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
+                                 .penetration = plan->penetration,
+                                 .image_crystals = plan->image_crystals,
+                                 .log = listing->points->params.log});
 }
 
 static lr_status make_list(struct listing *listing, const struct lr_rows *rows)
 {
     const int64_t wanted = image_room(listing->points) * most_images(listing->points, rows);
     const lr_log *log = listing->points->params.log;
-    const int64_t most = (gl_context_limits(listing->points->ctx)->max_storage_bytes - HEAD_BYTES) /
-                         (int64_t)sizeof(struct entry);
+    const int64_t most =
+        (gl_context_limits(listing->points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
     listing->capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
     listing->capacity = wanted < listing->capacity ? wanted : listing->capacity;
     listing->list = gl_buffer_create(
         listing->points->ctx,
         &(struct gl_buffer_params){.label = "matrix elements",
-                                   .size_bytes = HEAD_BYTES + listing->capacity *
-                                                                  (int64_t)sizeof(struct entry)});
-    listing->entries =
-        lr_alloc(listing->capacity, sizeof(*listing->entries), "matrix elements", log);
+                                   .size_bytes = HEAD_BYTES + listing->capacity * (int64_t)sizeof(struct entry)});
+    listing->entries = lr_alloc(listing->capacity, sizeof(*listing->entries), "matrix elements", log);
     listing->sorted = lr_alloc(listing->capacity, sizeof(*listing->sorted), "matrix elements", log);
-    listing->image_begin = lr_alloc(listing->points->plan->max_images + 1,
-                                    sizeof(*listing->image_begin), "images", log);
-    return listing->list && listing->entries && listing->sorted && listing->image_begin ? LR_OK
-                                                                                        : LR_FAILED;
+    listing->image_begin =
+        lr_alloc(listing->points->plan->max_images + 1, sizeof(*listing->image_begin), "images", log);
+    return listing->list && listing->entries && listing->sorted && listing->image_begin ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -212,13 +186,12 @@ lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_r
         status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
-        const struct lr_row_batches batches = {
-            .source = {next_batch, fetch_batch, fill_row, &listing},
-            .num_lors = points->params.lors->count,
-            .max_rows = listing.plan->max_images,
-            .threads = points->params.threads,
-            .log = points->params.log,
-            .progress = points->params.progress};
+        const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &listing},
+                                               .num_lors = points->params.lors->count,
+                                               .max_rows = listing.plan->max_images,
+                                               .threads = points->params.threads,
+                                               .log = points->params.log,
+                                               .progress = points->params.progress};
         status = lr_row_batches_deliver(&batches, rows, sink);
     }
     lr_plan_destroy(listing.plan);

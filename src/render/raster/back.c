@@ -36,16 +36,14 @@ static lr_status make_programs(struct lr_gather *gather)
     struct gl_context *ctx = gather->scene->ctx;
     struct lr_rays_define rays;
     lr_rays_define_init(&rays, gather->plan->rays);
-    gather->gather =
-        gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
-                                                          .fragment = "raster/gather.frag",
-                                                          .defines = rays.defines,
-                                                          .label = "gather"});
+    gather->gather = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
+                                                                       .fragment = "raster/gather.frag",
+                                                                       .defines = rays.defines,
+                                                                       .label = "gather"});
     gather->reduce = lr_reduce_start(ctx, 2);
-    gather->collect =
-        gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
-                                                          .fragment = "raster/value.frag",
-                                                          .label = "collect"});
+    gather->collect = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
+                                                                        .fragment = "raster/value.frag",
+                                                                        .label = "collect"});
     return gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 }
 
@@ -56,24 +54,20 @@ static lr_status make_sums(struct lr_gather *gather)
     int tile[2] = {plan->tile[0], plan->tile[1]};
     do {
         const int k = gather->num_halvings++;
-        for (int axis = 0; axis < 2; axis++) {
-            gather->tiles[k][axis] = tile[axis] = (tile[axis] + 1) / 2;
-        }
+        for (int axis = 0; axis < 2; axis++) gather->tiles[k][axis] = tile[axis] = (tile[axis] + 1) / 2;
         gather->sums[k] = gl_target_create(gather->scene->ctx, &(struct gl_target_params){
                                                                    .label = "sums of pixels",
                                                                    .width = plan->columns * tile[0],
                                                                    .height = plan->rows * tile[1],
                                                                    .colour_formats = {GL_R32F},
                                                                });
-        if (gather->sums[k] == NULL) {
-            return LR_FAILED;
-        }
+        if (gather->sums[k] == NULL) return LR_FAILED;
     } while ((tile[0] > 1 || tile[1] > 1) && gather->num_halvings < LR_MOST_HALVINGS);
     return LR_OK;
 }
 
-lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene,
-                         const struct lr_plan *plan, int64_t num_voxels)
+lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
+                         int64_t num_voxels)
 {
     *gather = (struct lr_gather){.scene = scene, .plan = plan};
     lr_status status = make_programs(gather);
@@ -81,8 +75,7 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene,
     gather->image = lr_texels_create(scene->ctx, "voxel sums", num_voxels);
     gather->rows = gl_buffer_create(
         scene->ctx, &(struct gl_buffer_params){.label = "rows of the batch",
-                                               .size_bytes = plan->max_images *
-                                                             (int64_t)sizeof(struct lr_plan_row)});
+                                               .size_bytes = plan->max_images * (int64_t)sizeof(struct lr_plan_row)});
     if (status != LR_OK || gather->image.target == NULL || gather->rows == NULL) {
         lr_gather_finish(gather);
         return LR_FAILED;
@@ -94,9 +87,7 @@ void lr_gather_finish(struct lr_gather *gather)
 {
     gl_buffer_destroy(gather->rows);
     lr_texels_destroy(&gather->image);
-    for (int k = 0; k < gather->num_halvings; k++) {
-        gl_target_destroy(gather->sums[k]);
-    }
+    for (int k = 0; k < gather->num_halvings; k++) gl_target_destroy(gather->sums[k]);
     gl_program_destroy(gather->collect);
     gl_program_destroy(gather->reduce);
     gl_program_destroy(gather->gather);
@@ -150,8 +141,7 @@ static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *ba
         .image_size = {size[0], size[1]},
         .columns = gather->plan->columns,
     };
-    LR_TRY(gl_buffer_upload(gather->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows),
-                            batch->rows));
+    LR_TRY(gl_buffer_upload(gather->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows), batch->rows));
     struct gl_pass pass = {
         .label = "collect voxels",
         .program = gather->collect,
@@ -168,19 +158,15 @@ static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *ba
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
-lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images,
-                        const struct lr_batch *batch, const struct lr_texels *lors)
+lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
+                        const struct lr_texels *lors)
 {
-    if (batch->num_images == 0) {
-        return LR_OK;
-    }
+    if (batch->num_images == 0) return LR_OK;
     gl_stopwatch_begin(gather->gathers);
     lr_status status = halve(gather, 0, images, batch, lors);
     gl_stopwatch_end(gather->gathers);
     gl_stopwatch_begin(gather->reductions);
-    for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) {
-        status = halve(gather, k, images, batch, lors);
-    }
+    for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) status = halve(gather, k, images, batch, lors);
     status = status == LR_OK ? run_collect(gather, batch) : status;
     gl_stopwatch_end(gather->reductions);
     return status;

@@ -16,9 +16,8 @@ struct lr_gather {
     struct lr_scene *scene;
     const struct lr_plan *plan;
     struct gl_program *gather, *reduce, *collect;
-    struct gl_target
-        *sums[LR_MOST_HALVINGS];    /* R32F; tiles of half the size from one to the next */
-    int tiles[LR_MOST_HALVINGS][2]; /* their tile sizes; the last is 1 x 1 */
+    struct gl_target *sums[LR_MOST_HALVINGS]; /* R32F; tiles of half the size from one to the next */
+    int tiles[LR_MOST_HALVINGS][2];           /* their tile sizes; the last is 1 x 1 */
     int num_halvings;
     struct gl_buffer *rows;
     struct lr_texels image;                    /* voxels */
@@ -26,16 +25,16 @@ struct lr_gather {
 };
 
 /* num_voxels: rows of the requests that will be gathered. On failure *gather holds nothing. */
-lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene,
-                         const struct lr_plan *plan, int64_t num_voxels);
+lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const struct lr_plan *plan,
+                         int64_t num_voxels);
 void lr_gather_finish(struct lr_gather *gather);
 
 /* Starts a new image. */
 void lr_gather_clear(struct lr_gather *gather);
 
 /* Adds a batch's images, as they stand in the atlas, to the voxels' sums. */
-lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images,
-                        const struct lr_batch *batch, const struct lr_texels *lors);
+lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images, const struct lr_batch *batch,
+                        const struct lr_texels *lors);
 
 /* shaders/raster/reduce.frag over whole targets, with so many texels along each edge for one; and its block. */
 struct lr_reduce_pass {

@@ -50,37 +50,27 @@ struct raster {
 static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int rays)
 {
     int size = limits->small_batches ? 2048 : 4096;
-    const int largest = limits->max_texture_size < limits->max_viewport_size[0]
-                            ? limits->max_texture_size
-                            : limits->max_viewport_size[0];
+    const int largest = limits->max_texture_size < limits->max_viewport_size[0] ? limits->max_texture_size
+                                                                                : limits->max_viewport_size[0];
     int tile[2];
     lr_plan_tile_size(lors->scanner, rays, tile);
-    while (size * 2 <= largest &&
-           (int64_t)(size / tile[0]) * (size / tile[1]) < lors->scanner->num_modules) {
-        size *= 2;
-    }
+    while (size * 2 <= largest && (int64_t)(size / tile[0]) * (size / tile[1]) < lors->scanner->num_modules) size *= 2;
     return size < largest ? size : largest;
 }
 
 static lr_status open_scatter(struct raster *raster)
 {
     const int *samples = raster->params.samples;
-    if (raster->scatter.scatter != NULL) {
-        return LR_OK;
-    }
-    LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan,
-                           lr_grid_num_voxels(raster->params.grid)));
+    if (raster->scatter.scatter != NULL) return LR_OK;
+    LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan, lr_grid_num_voxels(raster->params.grid)));
     raster->scatter.factor = (float)(1.0 / ((double)samples[0] * samples[1] * samples[2]));
     return LR_OK;
 }
 
 static lr_status open_gather(struct raster *raster)
 {
-    if (raster->gather.gather != NULL) {
-        return LR_OK;
-    }
-    LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan,
-                          lr_grid_num_voxels(raster->params.grid)));
+    if (raster->gather.gather != NULL) return LR_OK;
+    LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, lr_grid_num_voxels(raster->params.grid)));
     raster->gather.gathers = raster->watches[GATHER];
     raster->gather.reductions = raster->watches[REDUCTION];
     return LR_OK;
@@ -99,8 +89,7 @@ static lr_status forward_batch(void *user, const struct lr_batch *batch)
     struct raster *raster = user;
     LR_TRY(draw_images(raster, batch));
     gl_stopwatch_begin(raster->watches[SCATTER]);
-    const lr_status status =
-        lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
+    const lr_status status = lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
     gl_stopwatch_end(raster->watches[SCATTER]);
     return status;
 }
@@ -113,8 +102,8 @@ static lr_status back_batch(void *user, const struct lr_batch *batch)
 }
 
 /* A window whose values these are, of all in the projection; NULL: 1 each, in back projections alone. */
-static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
-                                const struct lr_sweep *sweep, lr_vector *values)
+static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work, const struct lr_sweep *sweep,
+                                lr_vector *values)
 {
     lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
     lr_scatter_begin(&raster->scatter);
@@ -122,13 +111,12 @@ static lr_status forward_window(struct raster *raster, const struct lr_plan_work
     return lr_scatter_end(&raster->scatter, &raster->lors, &part);
 }
 
-static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
-                             const struct lr_sweep *sweep, const lr_vector *values)
+static lr_status back_window(struct raster *raster, const struct lr_plan_work *work, const struct lr_sweep *sweep,
+                             const lr_vector *values)
 {
     const float one = 1.0f;
     if (values != NULL) {
-        const lr_vector part =
-            lr_vector_part(values, work->window.first_value, work->window.num_values);
+        const lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
         LR_TRY(lr_texels_put(&raster->lors, &part));
     } else {
         gl_texture_clear(raster->lors.target->colours[0], &one);
@@ -136,42 +124,36 @@ static lr_status back_window(struct raster *raster, const struct lr_plan_work *w
     return lr_sweep_run(sweep, work);
 }
 
-static lr_status project(struct raster *raster, const lr_selection *part, bool forward,
-                         const lr_vector *in, lr_vector *out)
+static lr_status project(struct raster *raster, const lr_selection *part, bool forward, const lr_vector *in,
+                         lr_vector *out)
 {
     const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
     const struct lr_rows rows = lr_sweep_voxels(&raster->params);
-    struct lr_plan_work work = {
-        .rows = &rows,
-        .window = lr_pair_window_begin(raster->params.lors, wanted->pairs, wanted->num_pairs),
-        .emission = forward ? in->values : NULL};
+    struct lr_plan_work work = {.rows = &rows,
+                                .window = lr_pair_window_begin(raster->params.lors, wanted->pairs, wanted->num_pairs),
+                                .emission = forward ? in->values : NULL};
     const struct lr_sweep sweep = {.params = &raster->params,
                                    .plan = raster->plan,
                                    .what = forward ? "projecting forward" : "projecting back",
                                    .batch = forward ? forward_batch : back_batch,
                                    .user = raster};
-    for (int k = 0; k < NUM_KINDS; k++) {
-        gl_stopwatch_reset(raster->watches[k]);
-    }
+    for (int k = 0; k < NUM_KINDS; k++) gl_stopwatch_reset(raster->watches[k]);
     lr_values_count_traffic(raster->place, in, out);
     LR_TRY(lr_correspondence_start(&raster->images));
     LR_TRY(forward ? open_scatter(raster) : open_gather(raster));
-    if (forward) {
+    if (forward)
         LR_TRY(lr_texels_put(&raster->scatter.voxels, in));
-    } else {
+    else
         lr_gather_clear(&raster->gather);
-    }
     while (lr_pair_window_next(&work.window, raster->max_window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
         LR_TRY(lr_texels_renew(&raster->lors, raster->ctx, "LOR image", work.window.num_values));
-        LR_TRY(forward ? forward_window(raster, &work, &sweep, out)
-                       : back_window(raster, &work, &sweep, in));
+        LR_TRY(forward ? forward_window(raster, &work, &sweep, out) : back_window(raster, &work, &sweep, in));
     }
     return forward ? LR_OK : lr_texels_get(&raster->gather.image, out);
 }
 
-static lr_status raster_forward(void *self, const lr_selection *part, const lr_vector *image,
-                                lr_vector *values)
+static lr_status raster_forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
@@ -180,8 +162,7 @@ static lr_status raster_forward(void *self, const lr_selection *part, const lr_v
     return gl_context_status(raster->ctx, status);
 }
 
-static lr_status raster_back(void *self, const lr_selection *part, const lr_vector *values,
-                             lr_vector *image)
+static lr_status raster_back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
@@ -203,9 +184,7 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = lr_scene_set_window(&raster->scene, &all);
-    if (status == LR_OK) {
-        status = lr_rows_read(&reader, rows, sink);
-    }
+    if (status == LR_OK) status = lr_rows_read(&reader, rows, sink);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -233,8 +212,7 @@ static lr_status raster_prepare_picture(void *self)
     return gl_context_status(raster->ctx, status);
 }
 
-static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request,
-                                lr_pixel *pixels)
+static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request, lr_pixel *pixels)
 {
     const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(lr_scene_set_window(&raster->scene, &all));
@@ -246,8 +224,7 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status =
-        render_picture(raster, &(struct lr_picture_request){point_mm, module}, pixels);
+    const lr_status status = render_picture(raster, &(struct lr_picture_request){point_mm, module}, pixels);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -269,14 +246,10 @@ static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;
     int num_passes = 0;
-    if (gl_context_make_current(raster->ctx) != LR_OK) {
-        return 0;
-    }
+    if (gl_context_make_current(raster->ctx) != LR_OK) return 0;
     for (int k = 0; k < NUM_KINDS; k++) {
         const double seconds = gl_stopwatch_seconds(raster->watches[k]);
-        if (seconds > 0.0) {
-            passes[num_passes++] = (lr_device_pass){kind_names[k], seconds};
-        }
+        if (seconds > 0.0) passes[num_passes++] = (lr_device_pass){kind_names[k], seconds};
     }
     gl_context_release(raster->ctx);
     return num_passes;
@@ -286,9 +259,7 @@ static double raster_device_seconds(void *self)
 {
     lr_device_pass passes[NUM_KINDS];
     double seconds = 0.0;
-    for (int k = raster_device_passes(self, passes) - 1; k >= 0; k--) {
-        seconds += passes[k].seconds;
-    }
+    for (int k = raster_device_passes(self, passes) - 1; k >= 0; k--) seconds += passes[k].seconds;
     return seconds;
 }
 
@@ -296,9 +267,7 @@ static void raster_destroy(void *self)
 {
     struct raster *raster = self;
     if (raster->ctx && gl_context_make_current_to_free(raster->ctx)) {
-        for (int k = 0; k < NUM_KINDS; k++) {
-            gl_stopwatch_destroy(raster->watches[k]);
-        }
+        for (int k = 0; k < NUM_KINDS; k++) gl_stopwatch_destroy(raster->watches[k]);
         lr_texels_destroy(&raster->lors);
         lr_gather_finish(&raster->gather);
         lr_scatter_finish(&raster->scatter);
@@ -343,22 +312,17 @@ static lr_status build(struct raster *raster)
         .atlas_size = atlas_size(limits, params->lors, params->rays),
         .log = params->log,
     });
-    if (raster->plan == NULL) {
-        return LR_FAILED;
-    }
+    if (raster->plan == NULL) return LR_FAILED;
     for (int k = 0; k < NUM_KINDS; k++) {
         raster->watches[k] = gl_stopwatch_create(raster->ctx, kind_names[k]);
-        if (raster->watches[k] == NULL) {
-            return LR_FAILED;
-        }
+        if (raster->watches[k] == NULL) return LR_FAILED;
     }
     LR_TRY(lr_scene_init(&raster->scene, raster->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
     return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false);
 }
 
-lr_status lr_raster_backend_create(const struct lr_backend_params *params,
-                                   struct lr_backend *backend)
+lr_status lr_raster_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     if (params->penetration) {
         return lr_error(params->log, LR_USAGE,
@@ -366,15 +330,11 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params,
                         "penetration: use backend cpu or compute");
     }
     struct raster *raster = lr_alloc(1, sizeof(*raster), "the raster backend", params->log);
-    if (raster == NULL) {
-        return LR_FAILED;
-    }
+    if (raster == NULL) return LR_FAILED;
     raster->params = *params;
-    lr_status status = lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL,
-                                                           .device = params->device,
-                                                           .shared = params->shared,
-                                                           .log = params->log},
-                                        &raster->place);
+    lr_status status = lr_place_open_on(
+        &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .shared = params->shared, .log = params->log},
+        &raster->place);
     if (status == LR_OK) {
         raster->ctx = raster->place->ctx;
         gl_context_clear_by_driver(raster->ctx);

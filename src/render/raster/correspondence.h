@@ -11,7 +11,7 @@ struct lr_correspondence {
     struct lr_scene *scene;
     const struct lr_plan *plan;
     struct gl_program *program; /* NULL before the first batch, or before it is started */
-    struct gl_target *atlas; /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
+    struct gl_target *atlas;    /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
                                 depth where modules may hide others. With path length also R32F, in
                                 mm */
     struct gl_buffer *images, *draws;
@@ -19,8 +19,8 @@ struct lr_correspondence {
 };
 
 /* path_length: also keeps the distance between the hits, for pictures. */
-lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene,
-                                 const struct lr_plan *plan, bool path_length);
+lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene, const struct lr_plan *plan,
+                                 bool path_length);
 /* The same for pictures of one module at a time, with path length, in an atlas of one tile. Takes
  * batches of one image. */
 lr_status lr_correspondence_init_single(struct lr_correspondence *images, struct lr_scene *scene,

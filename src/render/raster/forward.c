@@ -18,17 +18,16 @@ _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 /* Number of terms of a LOR in the LOR image, in the mean. */
 enum { MOST_TERMS = 1024 };
 
-lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
-                          const struct lr_plan *plan, int64_t num_voxels)
+lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
+                          int64_t num_voxels)
 {
     struct lr_rays_define rays;
     lr_rays_define_init(&rays, plan->rays);
     *scatter = (struct lr_scatter){.scene = scene, .plan = plan};
-    scatter->scatter =
-        gl_program_start(scene->ctx, &(struct gl_program_params){.vertex = "raster/scatter.vert",
-                                                                 .fragment = "raster/value.frag",
-                                                                 .defines = rays.defines,
-                                                                 .label = "scatter to LORs"});
+    scatter->scatter = gl_program_start(scene->ctx, &(struct gl_program_params){.vertex = "raster/scatter.vert",
+                                                                                .fragment = "raster/value.frag",
+                                                                                .defines = rays.defines,
+                                                                                .label = "scatter to LORs"});
     scatter->voxels = lr_texels_create(scene->ctx, "voxels that emit", num_voxels);
     if (scatter->scatter == NULL || scatter->voxels.target == NULL) {
         lr_scatter_finish(scatter);
@@ -56,18 +55,11 @@ void lr_scatter_begin(struct lr_scatter *scatter)
 static lr_status add_image(struct lr_scatter *scatter, struct lr_texels *lors)
 {
     struct gl_context *ctx = scatter->scene->ctx;
-    if (scatter->total.target == NULL) {
-        scatter->total = lr_texels_create(ctx, "sums of LOR images", lors->count);
-    }
-    if (scatter->add == NULL) {
-        scatter->add = lr_reduce_start(ctx, 1);
-    }
-    if (scatter->total.target == NULL || scatter->add == NULL) {
-        return LR_FAILED;
-    }
+    if (scatter->total.target == NULL) scatter->total = lr_texels_create(ctx, "sums of LOR images", lors->count);
+    if (scatter->add == NULL) scatter->add = lr_reduce_start(ctx, 1);
+    if (scatter->total.target == NULL || scatter->add == NULL) return LR_FAILED;
     const int *size = lors->target->size;
-    const struct lr_reduce_pass uniforms = {.source_tile = {size[0], size[1]},
-                                            .target_tile = {size[0], size[1]}};
+    const struct lr_reduce_pass uniforms = {.source_tile = {size[0], size[1]}, .target_tile = {size[0], size[1]}};
     struct gl_pass pass = {
         .label = "add the LOR image",
         .program = scatter->add,
@@ -118,9 +110,7 @@ lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_corresponde
 
 lr_status lr_scatter_end(struct lr_scatter *scatter, struct lr_texels *lors, lr_vector *values)
 {
-    if (scatter->total.target == NULL) {
-        return lr_texels_get(lors, values);
-    }
+    if (scatter->total.target == NULL) return lr_texels_get(lors, values);
     LR_TRY(add_image(scatter, lors));
     return lr_texels_get(&scatter->total, values);
 }

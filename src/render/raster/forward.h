@@ -16,15 +16,14 @@ struct lr_scatter {
     struct gl_program *scatter, *add; /* add: built when it is first run */
     float factor;                     /* 1 / N, sample points of a voxel: the caller sets it */
     struct lr_texels voxels;          /* that emit: the caller puts them in */
-    struct lr_texels
-        total; /* after many terms for each LOR the image is added to this one and begins anew, as a
+    struct lr_texels total; /* after many terms for each LOR the image is added to this one and begins anew, as a
                                float loses more and more of what is added to it; no target before that */
-    int64_t rays; /* that the LOR image has terms of, at most */
+    int64_t rays;           /* that the LOR image has terms of, at most */
 };
 
 /* num_voxels: rows of the requests. On failure *scatter holds nothing. */
-lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
-                          const struct lr_plan *plan, int64_t num_voxels);
+lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene, const struct lr_plan *plan,
+                          int64_t num_voxels);
 void lr_scatter_finish(struct lr_scatter *scatter);
 
 /* Starts a window, whose LOR image holds zeros. */

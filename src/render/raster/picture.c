@@ -17,9 +17,7 @@ struct tile {
 
 static lr_pixel make_pixel(const lr_scanner *scanner, const uint32_t hit[2], float path_mm)
 {
-    if (hit[0] == 0) {
-        return (lr_pixel){.module = -1.0f, .r = -1.0f, .s = -1.0f};
-    }
+    if (hit[0] == 0) return (lr_pixel){.module = -1.0f, .r = -1.0f, .s = -1.0f};
     const int crystal = (int)hit[0] - 1;
     const int module = lr_scanner_module_of(scanner, crystal);
     const int within = crystal - scanner->first_crystal[module];
@@ -31,11 +29,9 @@ static lr_pixel make_pixel(const lr_scanner *scanner, const uint32_t hit[2], flo
     return pixel;
 }
 
-static lr_status read_tile(const struct lr_correspondence *images,
-                           const struct lr_plan_image *image, struct tile *tile)
+static lr_status read_tile(const struct lr_correspondence *images, const struct lr_plan_image *image, struct tile *tile)
 {
-    const struct gl_box box = {
-        .x = image->tile_x, .y = image->tile_y, .width = tile->size[0], .height = tile->size[1]};
+    const struct gl_box box = {.x = image->tile_x, .y = image->tile_y, .width = tile->size[0], .height = tile->size[1]};
     LR_TRY(gl_texture_read(images->atlas->colours[0], &box, tile->hits));
     return gl_texture_read(images->atlas->colours[1], &box, tile->path_mm);
 }
@@ -62,9 +58,8 @@ static lr_status render_tile(struct lr_correspondence *images, struct lr_plan *p
 
 static void fill_pixels(const lr_scanner *scanner, const struct tile *tile, lr_pixel *pixels)
 {
-    for (int k = 0; k < tile->size[0] * tile->size[1]; k++) {
+    for (int k = 0; k < tile->size[0] * tile->size[1]; k++)
         pixels[k] = make_pixel(scanner, tile->hits[k], tile->path_mm[k]);
-    }
 }
 
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
@@ -72,18 +67,13 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
 {
     const lr_module *module = &plan->scanner->modules[request->module];
     const lr_log *log = gl_context_log(images->scene->ctx);
-    struct tile tile = {
-        .size = {module->crystals[0] * plan->rays, module->crystals[1] * plan->rays}};
+    struct tile tile = {.size = {module->crystals[0] * plan->rays, module->crystals[1] * plan->rays}};
     const int64_t count = (int64_t)tile.size[0] * tile.size[1];
     tile.hits = lr_alloc(count, sizeof(*tile.hits), "a correspondence image", log);
     tile.path_mm = lr_alloc(count, sizeof(*tile.path_mm), "a correspondence image", log);
     lr_status status = LR_FAILED;
-    if (tile.hits && tile.path_mm) {
-        status = render_tile(images, plan, request, &tile);
-    }
-    if (status == LR_OK) {
-        fill_pixels(plan->scanner, &tile, pixels);
-    }
+    if (tile.hits && tile.path_mm) status = render_tile(images, plan, request, &tile);
+    if (status == LR_OK) fill_pixels(plan->scanner, &tile, pixels);
     free(tile.path_mm);
     free(tile.hits);
     return status;

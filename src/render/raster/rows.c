@@ -31,8 +31,7 @@ static int64_t lor_of(const lr_lors *lors, int i, int a, uint32_t other)
     const int64_t pair = lr_lors_pair(lors, i, j);
     const int crystals_i = scanner->first_crystal[i + 1] - scanner->first_crystal[i];
     const int crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
-    return lors->offsets[pair] +
-           (i < j ? (int64_t)a * crystals_j + b : (int64_t)b * crystals_i + a);
+    return lors->offsets[pair] + (i < j ? (int64_t)a * crystals_j + b : (int64_t)b * crystals_i + a);
 }
 
 /* Adds up the equal crystals of one macropixel, R x R pixels from `corner` on. */
@@ -43,24 +42,18 @@ static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, st
         for (int x = 0; x < rays; x++) {
             const struct hit hit = corner[y * stride + x];
             int k = 0;
-            if (hit.crystal == 0) {
-                continue;
-            }
-            while (k < num_distinct && distinct[k].crystal != hit.crystal) {
-                k++;
-            }
-            if (k == num_distinct) {
+            if (hit.crystal == 0) continue;
+            while (k < num_distinct && distinct[k].crystal != hit.crystal) k++;
+            if (k == num_distinct)
                 distinct[num_distinct++] = hit;
-            } else {
+            else
                 distinct[k].weight += hit.weight;
-            }
         }
     }
     return num_distinct;
 }
 
-static lr_status read_image(const struct reading *reading, const struct lr_plan_image *image,
-                            struct lr_elements *list)
+static lr_status read_image(const struct reading *reading, const struct lr_plan_image *image, struct lr_elements *list)
 {
     const struct lr_plan *plan = reading->reader->plan;
     const lr_module *primary = &plan->scanner->modules[image->primary];
@@ -68,15 +61,13 @@ static lr_status read_image(const struct reading *reading, const struct lr_plan_
     struct hit distinct[LR_MAX_RASTER_RAYS * LR_MAX_RASTER_RAYS];
     for (int a = 0; a < primary->crystals[0] * primary->crystals[1]; a++) {
         const int p = a % primary->crystals[0], q = a / primary->crystals[0];
-        const struct hit *corner = reading->atlas +
-                                   (image->tile_y + (int64_t)q * plan->rays) * stride +
-                                   image->tile_x + (int64_t)p * plan->rays;
+        const struct hit *corner = reading->atlas + (image->tile_y + (int64_t)q * plan->rays) * stride + image->tile_x +
+                                   (int64_t)p * plan->rays;
         const int num_distinct = sum_macropixel(corner, stride, plan->rays, distinct);
         for (int k = 0; k < num_distinct; k++) {
             if (distinct[k].weight > 0.0f) {
-                LR_TRY(lr_elements_add(
-                    list, lor_of(plan->lors, image->primary, a, distinct[k].crystal - 1),
-                    reading->factor * (double)distinct[k].weight, reading->reader->log));
+                LR_TRY(lr_elements_add(list, lor_of(plan->lors, image->primary, a, distinct[k].crystal - 1),
+                                       reading->factor * (double)distinct[k].weight, reading->reader->log));
             }
         }
     }
@@ -86,14 +77,12 @@ static lr_status read_image(const struct reading *reading, const struct lr_plan_
 static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_elements *list)
 {
     const struct reading *reading = user;
-    for (uint32_t k = row->first_image; k < row->end_image; k++) {
+    for (uint32_t k = row->first_image; k < row->end_image; k++)
         LR_TRY(read_image(reading, &reading->batch.images[k], list));
-    }
     return LR_OK;
 }
 
-static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
-                       struct lr_batch *batch)
+static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor, struct lr_batch *batch)
 {
     const struct reading *reading = user;
     return lr_row_batches_plan(reading->reader->plan, rows, cursor, batch);
@@ -106,21 +95,16 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
     reading->batch = *batch;
     LR_TRY(lr_correspondence_render(reader->images, batch));
     const struct gl_texture *atlas = reader->images->atlas->colours[0];
-    const struct gl_box box = {.width = atlas->size[0],
-                               .height = batch->atlas_rows * reader->plan->tile[1]};
+    const struct gl_box box = {.width = atlas->size[0], .height = batch->atlas_rows * reader->plan->tile[1]};
     return batch->num_images > 0 ? gl_texture_read(atlas, &box, reading->atlas) : LR_OK;
 }
 
-lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows,
-                       const lr_row_sink *sink)
+lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     const int *size = reader->images->atlas->size;
     struct reading reading = {.reader = reader, .factor = 1.0 / lr_rows_per_row(rows)};
-    reading.atlas = lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit),
-                             "correspondence images", reader->log);
-    if (reading.atlas == NULL) {
-        return LR_FAILED;
-    }
+    reading.atlas = lr_alloc((int64_t)size[0] * size[1], sizeof(struct hit), "correspondence images", reader->log);
+    if (reading.atlas == NULL) return LR_FAILED;
     const struct lr_row_batches batches = {.source = {next_batch, fetch_batch, fill_row, &reading},
                                            .num_lors = reader->plan->lors->count,
                                            .max_rows = reader->plan->max_images,

@@ -20,7 +20,6 @@ struct lr_row_reader {
 
 /* Renders the rows batch by batch, reads the atlas back, and hands every row to the sink in order,
  * empty ones too. */
-lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows,
-                       const lr_row_sink *sink);
+lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows *rows, const lr_row_sink *sink);
 
 #endif

@@ -17,20 +17,17 @@ struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int
         lr_error(gl_context_log(ctx), LR_FAILED,
                  "%s: %lld numbers are more than a texture of %s can hold (%lld): use backend "
                  "compute or native",
-                 label, (long long)count, gl_context_limits(ctx)->renderer,
-                 (long long)(most * WIDTH));
+                 label, (long long)count, gl_context_limits(ctx)->renderer, (long long)(most * WIDTH));
     } else {
-        target =
-            gl_target_create(ctx, &(struct gl_target_params){.label = label,
-                                                             .width = WIDTH,
-                                                             .height = height > 0 ? (int)height : 1,
-                                                             .colour_formats = {GL_R32F}});
+        target = gl_target_create(ctx, &(struct gl_target_params){.label = label,
+                                                                  .width = WIDTH,
+                                                                  .height = height > 0 ? (int)height : 1,
+                                                                  .colour_formats = {GL_R32F}});
     }
     return (struct lr_texels){.target = target, .count = count};
 }
 
-lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label,
-                          int64_t count)
+lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count)
 {
     if (texels->target != NULL && texels->count == count) {
         gl_target_clear(texels->target, NULL);
@@ -51,9 +48,7 @@ int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes)
 {
     int64_t rows = gl_context_limits(ctx)->max_texture_size;
     const int64_t row_bytes = WIDTH * (int64_t)sizeof(float);
-    if (bytes > 0 && bytes / row_bytes < rows) {
-        rows = bytes / row_bytes;
-    }
+    if (bytes > 0 && bytes / row_bytes < rows) rows = bytes / row_bytes;
     return (rows > 0 ? rows : 1) * WIDTH;
 }
 
@@ -77,8 +72,8 @@ lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from)
             LR_TRY(gl_texture_upload_rect(texture, &boxes[k], (const float *)from->values + done));
         } else if (count > 0) {
             const struct lr_vector_range range = lr_vector_gl_range(from);
-            LR_TRY(gl_texture_copy_buffer(texture, &boxes[k], range.buffer,
-                                          range.offset + done * (int64_t)sizeof(float)));
+            LR_TRY(
+                gl_texture_copy_buffer(texture, &boxes[k], range.buffer, range.offset + done * (int64_t)sizeof(float)));
         }
         done += count;
     }
@@ -97,8 +92,8 @@ lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to)
             LR_TRY(gl_texture_read(texture, &boxes[k], (float *)to->values + done));
         } else if (count > 0) {
             const struct lr_vector_range range = lr_vector_gl_range(to);
-            LR_TRY(gl_buffer_copy_texture(
-                range.buffer, range.offset + done * (int64_t)sizeof(float), texture, &boxes[k]));
+            LR_TRY(
+                gl_buffer_copy_texture(range.buffer, range.offset + done * (int64_t)sizeof(float), texture, &boxes[k]));
         }
         done += count;
     }

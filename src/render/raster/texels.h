@@ -18,8 +18,7 @@ struct lr_texels {
 /* Zeros; target NULL on error, logged. */
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
 /* So many zeros in *texels, in the texture that is there if it has as many. */
-lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label,
-                          int64_t count);
+lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
 /* The most numbers that one texture can hold within `bytes` (0: as the driver allows). */

@@ -30,9 +30,8 @@ void lr_deliverer_finish(struct lr_deliverer *deliverer)
 
 lr_status lr_deliverer_reserve(struct lr_deliverer *deliverer, int64_t num_elements)
 {
-    return lr_grow(
-        &deliverer->elements, &deliverer->max_elements, deliverer->num_elements + num_elements,
-        &(struct lr_items){sizeof(*deliverer->elements), "matrix elements", deliverer->log});
+    return lr_grow(&deliverer->elements, &deliverer->max_elements, deliverer->num_elements + num_elements,
+                   &(struct lr_items){sizeof(*deliverer->elements), "matrix elements", deliverer->log});
 }
 
 lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_part *part)
@@ -72,22 +71,18 @@ static lr_status convert(struct lr_deliverer *deliverer, int64_t first, int64_t 
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
-    if (!part->ends) {
-        return LR_OK;
-    }
+    if (!part->ends) return LR_OK;
     LR_TRY(lr_elements_merge(carried, deliverer->num_lors, deliverer->log));
     return lr_row_deliver(&deliverer->delivery, part->row, carried);
 }
 
 /* Puts a row together; the points of its parts follow each other. */
-static lr_status carry(struct lr_deliverer *deliverer, const struct lr_row_part *part,
-                       const lr_row *numbers)
+static lr_status carry(struct lr_deliverer *deliverer, const struct lr_row_part *part, const lr_row *numbers)
 {
     struct lr_elements *carried = &deliverer->carried;
     carried->count = part->begins ? 0 : carried->count;
-    for (int64_t k = 0; k < numbers->count; k++) {
+    for (int64_t k = 0; k < numbers->count; k++)
         LR_TRY(lr_elements_add(carried, numbers->lor[k], numbers->probability[k], deliverer->log));
-    }
     return end_carried(deliverer, part);
 }
 
@@ -95,9 +90,7 @@ lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_
                             const struct lr_elements *elements)
 {
     struct lr_elements *carried = &deliverer->carried;
-    if (part->begins && part->ends) {
-        return lr_row_deliver(&deliverer->delivery, part->row, elements);
-    }
+    if (part->begins && part->ends) return lr_row_deliver(&deliverer->delivery, part->row, elements);
     carried->count = part->begins ? 0 : carried->count;
     for (int64_t k = 0; k < elements->count; k++) {
         const struct lr_element *element = &elements->list[k];
@@ -114,8 +107,7 @@ static lr_status deliver_parts(struct lr_deliverer *deliverer, int64_t begin, in
         const struct lr_row_part *part = &deliverer->parts[k];
         const lr_row numbers = {part->row, part->count, deliverer->numbers.lor + first,
                                 deliverer->numbers.probability + first};
-        LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers)
-                                          : carry(deliverer, part, &numbers));
+        LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers) : carry(deliverer, part, &numbers));
         first += part->count;
     }
     return LR_OK;
@@ -140,9 +132,8 @@ static void find_end(const struct lr_deliverer *deliverer, struct together *toge
     int64_t end = together->begin + 1;
     together->count = parts[together->begin].count;
     while (end < deliverer->num_parts && together->count + parts[end].count <= most &&
-           goes_in_block(deliverer, &parts[end]) == in_block) {
+           goes_in_block(deliverer, &parts[end]) == in_block)
         together->count += parts[end++].count;
-    }
     together->end = end;
 }
 
@@ -152,9 +143,7 @@ static lr_status deliver_block(struct lr_deliverer *deliverer, const struct toge
     const int64_t num_rows = together->end - together->begin;
     LR_TRY(lr_grow(&deliverer->extents, &deliverer->max_extents, num_rows,
                    &(struct lr_items){sizeof(*deliverer->extents), "matrix rows", deliverer->log}));
-    for (int64_t k = 0; k < num_rows; k++) {
-        deliverer->extents[k] = (struct lr_row_extent){parts[k].row, parts[k].count};
-    }
+    for (int64_t k = 0; k < num_rows; k++) deliverer->extents[k] = (struct lr_row_extent){parts[k].row, parts[k].count};
     const struct lr_row_block block = {.rows = deliverer->extents,
                                        .num_rows = num_rows,
                                        .num_elements = together->count,

@@ -20,8 +20,8 @@ struct lr_deliverer {
     int threads;
     const lr_log *log;
     const struct lr_row_block_sink *blocks; /* takes whole rows; NULL: the sink takes all */
-    const struct lr_packed_element *lent; /* elements of the parts, one after the other; or NULL: */
-    struct lr_packed_element *elements;   /* owned: the same */
+    const struct lr_packed_element *lent;   /* elements of the parts, one after the other; or NULL: */
+    struct lr_packed_element *elements;     /* owned: the same */
     int64_t num_elements, max_elements;
     struct lr_row_part *parts; /* owned */
     int64_t num_parts, max_parts;

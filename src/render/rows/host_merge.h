@@ -32,7 +32,7 @@ void lr_host_merge_finish(struct lr_host_merge *merge);
 /* Waits for list->list. merge->rows then has its rows, merged, or, where the part is some points of one, what
  * each of them gives to it, in their order. Where more was listed than the list has room for, there are
  * none. errors: LR_FAILED, logged. */
-lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list,
-                            const struct lr_merge_part *part, uint32_t *listed);
+lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
+                            uint32_t *listed);
 
 #endif

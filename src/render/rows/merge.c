@@ -46,13 +46,10 @@ static const struct {
 static struct gl_program *start_program(const struct lr_merge *merge, int which)
 {
     struct gl_define defines[3] = {{descriptions[which].define, NULL}};
-    if (descriptions[which].repeats && merge->repeats) {
-        defines[0].name = "REPEATS";
-    }
-    return gl_program_start(merge->ctx,
-                            &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                        .defines = defines,
-                                                        .label = descriptions[which].label});
+    if (descriptions[which].repeats && merge->repeats) defines[0].name = "REPEATS";
+    return gl_program_start(merge->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                                    .defines = defines,
+                                                                    .label = descriptions[which].label});
 }
 
 static lr_status start_programs(const struct lr_merge *merge)
@@ -67,16 +64,13 @@ static lr_status start_programs(const struct lr_merge *merge)
 
 void lr_merge_programs_finish(struct lr_merge_programs *programs)
 {
-    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
-        gl_program_destroy(programs->list[k]);
-    }
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) gl_program_destroy(programs->list[k]);
     *programs = (struct lr_merge_programs){0};
 }
 
 /* --- memory --- */
 
-static lr_status make_buffer(const struct lr_merge *merge, struct gl_buffer **buffer,
-                             const char *label, int64_t bytes)
+static lr_status make_buffer(const struct lr_merge *merge, struct gl_buffer **buffer, const char *label, int64_t bytes)
 {
     const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
     gl_buffer_destroy(*buffer);
@@ -87,8 +81,7 @@ static lr_status make_buffer(const struct lr_merge *merge, struct gl_buffer **bu
                         "device's buffers hold (%lld): use backend cpu",
                         (long long)bytes, (long long)most);
     }
-    *buffer = gl_buffer_create(merge->ctx,
-                               &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+    *buffer = gl_buffer_create(merge->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
     return *buffer != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -137,8 +130,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     merge->all_slots = slots;
     merge->all_values = values;
     LR_TRY(make_buffer(merge, &merge->keys, "LORs of matrix rows", 4 * slots));
-    LR_TRY(make_buffer(merge, &merge->values, "values of matrix rows",
-                       8 + values * value_bytes(merge)));
+    LR_TRY(make_buffer(merge, &merge->values, "values of matrix rows", 8 + values * value_bytes(merge)));
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
@@ -147,10 +139,8 @@ static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
     int64_t slots = merge->slots;
-    while (slots > LR_MERGE_LEAST_SLOTS &&
-           (slots * rows > merge->all_slots || slots * num_points > merge->all_values)) {
+    while (slots > LR_MERGE_LEAST_SLOTS && (slots * rows > merge->all_slots || slots * num_points > merge->all_values))
         slots /= 2;
-    }
     return slots;
 }
 
@@ -168,8 +158,7 @@ lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fit
     merge->slots *= 2;
     const bool has_grown = count_slots(merge, num_points) > before;
     *fits = has_grown || is_alone;
-    return !has_grown && is_alone ? make_tables(merge, 2 * merge->all_slots, 2 * merge->all_values)
-                                  : LR_OK;
+    return !has_grown && is_alone ? make_tables(merge, 2 * merge->all_slots, 2 * merge->all_values) : LR_OK;
 }
 
 static lr_status open_tables(struct lr_merge *merge)
@@ -200,23 +189,20 @@ void lr_merge_finish(struct lr_merge *merge)
 /* --- passes --- */
 
 /* to: half of the list that rows are written to; the other one is read. */
-static lr_status run(const struct lr_merge *merge, enum lr_merge_program which,
-                     const struct block *block, int to)
+static lr_status run(const struct lr_merge *merge, enum lr_merge_program which, const struct block *block, int to)
 {
     struct gl_program *program = merge->programs->list[which];
     const int64_t half = half_list_bytes(merge);
-    const int groups = which == LR_MERGE_COLLECT
-                           ? (int)(block->total < COLLECT_GROUPS * LR_GROUP_SIZE
-                                       ? gl_divide_up(block->total, LR_GROUP_SIZE)
-                                       : COLLECT_GROUPS)
-                           : gl_divide_up(block->num_shares, LR_SORT_GROUP);
+    const int groups = which == LR_MERGE_COLLECT ? (int)(block->total < COLLECT_GROUPS * LR_GROUP_SIZE
+                                                             ? gl_divide_up(block->total, LR_GROUP_SIZE)
+                                                             : COLLECT_GROUPS)
+                                                 : gl_divide_up(block->num_shares, LR_SORT_GROUP);
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
                            .uniforms = block,
                            .uniform_bytes = sizeof(*block),
                            .groups = {groups, 1, 1},
-                           .barriers =
-                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     if (which == LR_MERGE_COLLECT) {
         pass.buffers[LR_BIND_ROWS_LIST].buffer = merge->list;
     } else {
@@ -235,8 +221,7 @@ static lr_status run(const struct lr_merge *merge, enum lr_merge_program which,
 static lr_status make_places(const struct lr_merge *merge, int64_t count)
 {
     const int64_t share = gl_divide_up(count, PLACE_THREADS);
-    struct block block = {.total = (uint32_t)count,
-                          .share = (uint32_t)(share > LEAST_NUMBERS ? share : LEAST_NUMBERS)};
+    struct block block = {.total = (uint32_t)count, .share = (uint32_t)(share > LEAST_NUMBERS ? share : LEAST_NUMBERS)};
     block.num_shares = (uint32_t)gl_divide_up(count, block.share);
     LR_TRY(run(merge, LR_MERGE_SUM, &block, 0));
     return run(merge, LR_MERGE_PLACE, &block, 0);
@@ -247,10 +232,8 @@ static lr_status empty_tables(const struct lr_merge *merge, int num_points)
 {
     static const uint32_t zero = 0;
     const int64_t slots = count_slots(merge, num_points);
-    const struct gl_buffer_range keys = {.to = merge->keys,
-                                         .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
-    const struct gl_buffer_range values = {.to = merge->values,
-                                           .bytes = 8 + value_bytes(merge) * slots * num_points};
+    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
+    const struct gl_buffer_range values = {.to = merge->values, .bytes = 8 + value_bytes(merge) * slots * num_points};
     LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
     return gl_buffer_fill_range(&values, &zero, 1);
 }
@@ -288,9 +271,7 @@ static struct block describe(const struct lr_merge *merge, const struct lr_merge
                           .per_row = (uint32_t)merge->per_row,
                           .first_point = (uint32_t)part->first_point};
     block.num_shares = (uint32_t)rows * block.row_shares;
-    while ((int64_t)1 << block.slot_bits < slots) {
-        block.slot_bits++;
-    }
+    while ((int64_t)1 << block.slot_bits < slots) block.slot_bits++;
     return block;
 }
 
@@ -298,9 +279,7 @@ static struct block describe(const struct lr_merge *merge, const struct lr_merge
 static int num_digits(const struct lr_merge *merge)
 {
     int digits = 0;
-    while ((merge->num_lors - 1) >> (digits * LR_SORT_BITS) > 0) {
-        digits++;
-    }
+    while ((merge->num_lors - 1) >> (digits * LR_SORT_BITS) > 0) digits++;
     return digits;
 }
 

@@ -39,7 +39,7 @@ struct lr_merge {
     const lr_log *log;
     struct lr_merge_programs *programs; /* not owned; of merges that repeat alike */
     bool list_only;                     /* the host merges (host_merge.h) */
-    bool repeats; /* a LOR of a point may be listed more than once; its sum is below 4 */
+    bool repeats;                       /* a LOR of a point may be listed more than once; its sum is below 4 */
     int64_t num_lors;
     int per_row;      /* points of a row */
     int max_points;   /* of a part */

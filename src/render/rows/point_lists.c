@@ -27,16 +27,15 @@ enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POI
 struct listing {
     const struct lr_point_lister *lister;
     const struct lr_rows *rows;
-    int per_row;    /* points */
-    int max_points; /* of a batch */
+    int per_row;      /* points */
+    int max_points;   /* of a batch */
     int least_points; /* of a batch: the device merges rows whole, or in parts that are always the same */
-    int points_now; /* of the next one: renderers in software take seconds for all of them */
-    double begun_s; /* when the last one began; 0 = none has */
-    double started_s, waited_s,
-        delivered_s; /* in all: until the device has its commands, for it, and in the sink */
-    int64_t num_batches, num_again; /* in all; and how often points were listed again */
-    int64_t num_elements;           /* in all */
-    char *points;                   /* [max_points] */
+    int points_now;   /* of the next one: renderers in software take seconds for all of them */
+    double begun_s;   /* when the last one began; 0 = none has */
+    double started_s, waited_s, delivered_s; /* in all: until the device has its commands, for it, and in the sink */
+    int64_t num_batches, num_again;          /* in all; and how often points were listed again */
+    int64_t num_elements;                    /* in all */
+    char *points;                            /* [max_points] */
     struct gl_buffer *point_buffer;
     int64_t begin, end; /* of the batch */
     int64_t num_points; /* of all rows */
@@ -66,11 +65,10 @@ static int64_t larger(int64_t a, int64_t b)
 static void choose_points(struct listing *listing)
 {
     const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
-    if (listing->begun_s > 0.0 && taken_s < 0.4 * BATCH_SECONDS) {
+    if (listing->begun_s > 0.0 && taken_s < 0.4 * BATCH_SECONDS)
         listing->points_now = (int)smaller(2 * (int64_t)listing->points_now, listing->max_points);
-    } else if (listing->begun_s > 0.0 && taken_s > BATCH_SECONDS) {
+    else if (listing->begun_s > 0.0 && taken_s > BATCH_SECONDS)
         listing->points_now = (int)larger(listing->points_now / 2, listing->least_points);
-    }
     listing->begun_s = now_s;
 }
 
@@ -94,10 +92,8 @@ static void place_points(const struct listing *listing)
     const struct lr_rows *rows = listing->rows;
     for (int64_t n = listing->begin; n < listing->end; n++) {
         double point_mm[3];
-        lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row),
-                      point_mm);
-        lister->place(lister->user, point_mm,
-                      listing->points + (n - listing->begin) * lister->point_bytes);
+        lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row), point_mm);
+        lister->place(lister->user, point_mm, listing->points + (n - listing->begin) * lister->point_bytes);
     }
 }
 
@@ -141,13 +137,11 @@ static lr_status grow_list(struct listing *listing, uint32_t count)
 static lr_status start_merging(struct listing *listing, const int range[2])
 {
     const struct lr_merge_part part = {range[1] - range[0], range[0]};
-    return listing->merge.list_only ? LR_OK
-                                    : lr_receiver_start(&listing->receiver, &listing->merge, &part);
+    return listing->merge.list_only ? LR_OK : lr_receiver_start(&listing->receiver, &listing->merge, &part);
 }
 
 /* The part of a row that points begin .. end-1 make, counted from the first row's first. */
-static struct lr_row_part describe_row(const struct listing *listing, int64_t row,
-                                       const int64_t points[2])
+static struct lr_row_part describe_row(const struct listing *listing, int64_t row, const int64_t points[2])
 {
     const int64_t per_row = listing->per_row;
     return (struct lr_row_part){.row = listing->rows->begin + row,
@@ -156,12 +150,10 @@ static struct lr_row_part describe_row(const struct listing *listing, int64_t ro
 }
 
 /* Tells the deliverer of the rows that points belong to. */
-static lr_status add_rows(struct listing *listing, const int64_t points[2],
-                          const struct lr_merge_tally *tally)
+static lr_status add_rows(struct listing *listing, const int64_t points[2], const struct lr_merge_tally *tally)
 {
     const uint32_t *start = tally->starts;
-    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1];
-         row++, start++) {
+    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1]; row++, start++) {
         struct lr_row_part part = describe_row(listing, row, points);
         part.count = start[1] - start[0];
         listing->num_elements += part.count;
@@ -176,17 +168,14 @@ static lr_status copy_rows(struct listing *listing, int num_points, const struct
     struct lr_deliverer *deliverer = &listing->deliverer;
     const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, num_points)];
     LR_TRY(lr_deliverer_reserve(deliverer, count));
-    if (count > 0) {
-        memcpy(deliverer->elements + deliverer->num_elements, rows->elements,
-               (size_t)count * sizeof(*rows->elements));
-    }
+    if (count > 0)
+        memcpy(deliverer->elements + deliverer->num_elements, rows->elements, (size_t)count * sizeof(*rows->elements));
     deliverer->num_elements += count;
     return LR_OK;
 }
 
 /* The rows of a whole batch stay with the receiver until they have been delivered. */
-static lr_status take_rows(struct listing *listing, const int range[2],
-                           const struct lr_received *rows)
+static lr_status take_rows(struct listing *listing, const int range[2], const struct lr_received *rows)
 {
     const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
     LR_TRY(add_rows(listing, points, rows->tally));
@@ -202,8 +191,7 @@ static lr_status deliver_host_rows(struct listing *listing, const int range[2])
 {
     const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
     const struct lr_elements *elements = listing->host.rows;
-    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1];
-         row++, elements++) {
+    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1]; row++, elements++) {
         const struct lr_row_part part = describe_row(listing, row, points);
         listing->num_elements += elements->count;
         LR_TRY(lr_deliverer_take(&listing->deliverer, &part, elements));
@@ -216,8 +204,7 @@ static lr_status deliver_host_rows(struct listing *listing, const int range[2])
 /* What became of points that were listed. */
 enum outcome { TAKEN, TO_LIST_AGAIN, TO_HALVE };
 
-static lr_status make_list_longer(struct listing *listing, int num_points, uint32_t listed,
-                                  enum outcome *outcome)
+static lr_status make_list_longer(struct listing *listing, int num_points, uint32_t listed, enum outcome *outcome)
 {
     *outcome = num_points == 1 ? TO_LIST_AGAIN : TO_HALVE;
     return num_points == 1 ? grow_list(listing, listed) : LR_OK;
@@ -231,15 +218,13 @@ static lr_status make_tables_longer(struct listing *listing, int num_points, enu
     return LR_OK;
 }
 
-static lr_status read_device_rows(struct listing *listing, const int range[2],
-                                  enum outcome *outcome)
+static lr_status read_device_rows(struct listing *listing, const int range[2], enum outcome *outcome)
 {
     const struct lr_merge_part part = {range[1] - range[0], range[0]};
     struct lr_received rows;
     LR_TRY(lr_receiver_finish(&listing->receiver, &listing->merge, &part, &rows));
-    if (rows.tally->listed > listing->merge.capacity) {
+    if (rows.tally->listed > listing->merge.capacity)
         return make_list_longer(listing, part.num_points, rows.tally->listed, outcome);
-    }
     return rows.tally->misfits > 0 ? make_tables_longer(listing, part.num_points, outcome)
                                    : take_rows(listing, range, &rows);
 }
@@ -249,9 +234,8 @@ static lr_status read_host_rows(struct listing *listing, const int range[2], enu
     const struct lr_merge_part part = {range[1] - range[0], range[0]};
     uint32_t listed;
     LR_TRY(lr_host_merge_run(&listing->host, &listing->merge, &part, &listed));
-    return listed > listing->merge.capacity
-               ? make_list_longer(listing, part.num_points, listed, outcome)
-               : deliver_host_rows(listing, range);
+    return listed > listing->merge.capacity ? make_list_longer(listing, part.num_points, listed, outcome)
+                                            : deliver_host_rows(listing, range);
 }
 
 /* Between two halves of points: where a row ends, if there are several. */
@@ -264,8 +248,7 @@ static int find_middle(const struct listing *listing, const int range[2])
 /* Later batches are likely to be like one that has to be halved. */
 static void have_fewer_points(struct listing *listing, int num_points)
 {
-    listing->max_points =
-        (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
+    listing->max_points = (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
     listing->points_now = (int)smaller(listing->points_now, listing->max_points);
 }
 
@@ -277,9 +260,7 @@ static lr_status read_points(struct listing *listing, const int range[2])
     enum outcome outcome = TAKEN;
     LR_TRY(listing->merge.list_only ? read_host_rows(listing, range, &outcome)
                                     : read_device_rows(listing, range, &outcome));
-    if (outcome == TO_LIST_AGAIN) {
-        return list_points(listing, range);
-    }
+    if (outcome == TO_LIST_AGAIN) return list_points(listing, range);
     if (outcome == TO_HALVE) {
         have_fewer_points(listing, range[1] - range[0]);
         const int middle = find_middle(listing, range);
@@ -306,8 +287,7 @@ static lr_status start_batch(struct listing *listing)
     const double begin_s = lr_clock_seconds();
     listing->num_batches++;
     place_points(listing);
-    LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes,
-                            listing->points));
+    LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes, listing->points));
     LR_TRY(run_points(listing, 0, num_points));
     lr_receiver_turn(&listing->receiver);
     LR_TRY(start_merging(listing, (const int[2]){0, num_points}));
@@ -321,8 +301,8 @@ static lr_status deliver_batch(struct listing *listing, int64_t end)
     const double begin_s = lr_clock_seconds();
     LR_TRY(lr_deliverer_deliver(&listing->deliverer));
     listing->delivered_s += lr_clock_seconds() - begin_s;
-    return lr_progress_report(listing->lister->params->progress, "rendering the matrix",
-                              (double)(end / per_row), (double)(listing->num_points / per_row));
+    return lr_progress_report(listing->lister->params->progress, "rendering the matrix", (double)(end / per_row),
+                              (double)(listing->num_points / per_row));
 }
 
 static lr_status finish_batch(struct listing *listing)
@@ -337,13 +317,12 @@ static lr_status finish_batch(struct listing *listing)
 static void tell_pace(const struct listing *listing, double seconds)
 {
     if (seconds > BATCH_SECONDS) {
-        lr_debug(
-            log_of(listing),
-            "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
-            "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
-            (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements,
-            seconds, listing->started_s, (long long)listing->num_batches, listing->waited_s,
-            (long long)listing->num_again, listing->delivered_s);
+        lr_debug(log_of(listing),
+                 "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
+                 "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
+                 (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements, seconds,
+                 listing->started_s, (long long)listing->num_batches, listing->waited_s, (long long)listing->num_again,
+                 listing->delivered_s);
     }
 }
 
@@ -369,11 +348,8 @@ static int64_t size_point(struct listing *listing, int64_t budget)
     const int64_t crystals = scanner->first_crystal[scanner->num_modules];
     int64_t elements = ROOM * crystals;
     listing->merge.slots = LR_MERGE_LEAST_SLOTS;
-    while (listing->merge.slots < SLOTS * crystals) {
-        listing->merge.slots *= 2;
-    }
-    while (listing->merge.slots > LR_MERGE_LEAST_SLOTS &&
-           lr_merge_point_bytes(&listing->merge, elements) > budget) {
+    while (listing->merge.slots < SLOTS * crystals) listing->merge.slots *= 2;
+    while (listing->merge.slots > LR_MERGE_LEAST_SLOTS && lr_merge_point_bytes(&listing->merge, elements) > budget) {
         listing->merge.slots /= 2;
         elements /= 2;
     }
@@ -384,19 +360,15 @@ static int64_t size_point(struct listing *listing, int64_t budget)
 static void size_batches(struct listing *listing)
 {
     const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
-    const int64_t budget =
-        smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
+    const int64_t budget = smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
     const int64_t per_point = size_point(listing, budget);
     const int64_t bytes = lr_merge_point_bytes(&listing->merge, per_point);
     const int64_t fitting =
-        smaller(budget / bytes, smaller(most_capacity(listing) / per_point,
-                                        largest / (8 * listing->merge.slots) - 1));
+        smaller(budget / bytes, smaller(most_capacity(listing) / per_point, largest / (8 * listing->merge.slots) - 1));
     const int64_t points = smaller(smaller(fitting, MOST_POINTS), listing->num_points);
     listing->max_points = points > 0 ? (int)points : 1;
-    listing->least_points =
-        listing->merge.list_only ? 1 : (int)smaller(listing->max_points, listing->per_row);
-    listing->points_now =
-        (int)larger(smaller(listing->max_points, FIRST_POINTS), listing->least_points);
+    listing->least_points = listing->merge.list_only ? 1 : (int)smaller(listing->max_points, listing->per_row);
+    listing->points_now = (int)larger(smaller(listing->max_points, FIRST_POINTS), listing->least_points);
     listing->merge.max_points = listing->max_points;
     listing->merge.capacity = smaller(most_capacity(listing), listing->max_points * per_point);
 }
@@ -407,9 +379,9 @@ static lr_status open_listing(struct listing *listing)
     size_batches(listing);
     const int64_t points = listing->max_points;
     LR_TRY(lr_merge_open(&listing->merge));
-    listing->point_buffer = gl_buffer_create(
-        listing->lister->ctx, &(struct gl_buffer_params){.label = "points of the batch",
-                                                         .size_bytes = points * point_bytes});
+    listing->point_buffer =
+        gl_buffer_create(listing->lister->ctx, &(struct gl_buffer_params){.label = "points of the batch",
+                                                                          .size_bytes = points * point_bytes});
     listing->points = lr_alloc(points, (size_t)point_bytes, "points", log_of(listing));
     return listing->point_buffer && listing->points ? LR_OK : LR_FAILED;
 }

@@ -12,10 +12,10 @@
 /* What a pass reads and appends to. */
 struct lr_point_list {
     const struct gl_buffer *points; /* of the batch */
-    const struct gl_buffer *list; /* a head of 16 bytes, its first word the number of elements, then
+    const struct gl_buffer *list;   /* a head of 16 bytes, its first word the number of elements, then
                                        elements of 16: point, LOR, bits of the weight, unused */
-    int64_t capacity;             /* elements; those beyond are counted and not kept */
-    int first_point, end_point;   /* to be listed, and how they are numbered */
+    int64_t capacity;               /* elements; those beyond are counted and not kept */
+    int first_point, end_point;     /* to be listed, and how they are numbered */
 };
 
 struct lr_point_lister {

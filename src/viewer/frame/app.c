@@ -17,8 +17,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-const char *const app_tool_names[NUM_TOOLS] = {"Voxel", "LOR",    "Sensitivity",
-                                               "Recon", "Doctor", "DIRECT"};
+const char *const app_tool_names[NUM_TOOLS] = {"Voxel", "LOR", "Sensitivity", "Recon", "Doctor", "DIRECT"};
 
 /* Frames are drawn this seldom while nothing goes on, and while something is computed: more often
  * where that does not take processors from it. */
@@ -38,9 +37,8 @@ static void keep_message(void *user, lr_log_level level, lr_status status, const
         message->level = level;
         snprintf(message->text, sizeof(message->text), "%s", sentence);
     }
-    if (app->params->log != NULL && app->params->log->write != NULL) {
+    if (app->params->log != NULL && app->params->log->write != NULL)
         app->params->log->write(app->params->log->user, level, status, sentence);
-    }
 }
 
 void app_say(struct app *app, lr_log_level level, const char *format, ...)
@@ -56,9 +54,7 @@ void app_say(struct app *app, lr_log_level level, const char *format, ...)
 void app_take_failure(struct app *app, const struct job_report *report, bool is_expected)
 {
     keep_message(app, LR_LOG_ERROR, report->status, report->error);
-    if (!is_expected && app->failure == LR_OK) {
-        app->failure = report->status;
-    }
+    if (!is_expected && app->failure == LR_OK) app->failure = report->status;
 }
 
 /* --- opening --- */
@@ -67,16 +63,13 @@ static lr_status open_window(struct app *app)
 {
     const struct view_params *params = app->params;
     const struct window_params window = {
-        .size = {params->size[0] > 0 ? params->size[0] : 1280,
-                 params->size[1] > 0 ? params->size[1] : 800},
+        .size = {params->size[0] > 0 ? params->size[0] : 1280, params->size[1] > 0 ? params->size[1] : 800},
         .title = "LORaster",
         .device = params->device,
         .log = &app->log,
     };
     app->window = params->has_no_window ? window_open_unseen(&window) : window_open(&window);
-    if (app->window == NULL) {
-        return LR_NO_DEVICE;
-    }
+    if (app->window == NULL) return LR_NO_DEVICE;
     app->ctx = window_context(app->window);
     return LR_OK;
 }
@@ -87,18 +80,12 @@ static lr_status open_parts(struct app *app)
     char layout[1024];
     const bool keeps = window_is_seen(app->window) && app->params->script == NULL &&
                        lr_notes_place("view.ini", layout, sizeof(layout));
-    app->ui =
-        ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL},
-                  &app->log);
+    app->ui = ui_create(&(struct ui_params){.window = app->window, .layout_path = keeps ? layout : NULL}, &app->log);
     app->draw = draw_create(app->ctx);
-    if (app->ui == NULL || app->draw == NULL) {
-        return LR_FAILED;
-    }
+    if (app->ui == NULL || app->draw == NULL) return LR_FAILED;
     if (app->params->script != NULL) {
         app->script = script_read(app->params->script, &app->log);
-        if (app->script == NULL) {
-            return LR_BAD_INPUT;
-        }
+        if (app->script == NULL) return LR_BAD_INPUT;
     }
     return tools_open(app);
 }
@@ -128,9 +115,7 @@ struct app *app_open(const struct view_params *params, lr_status *status)
 
 void app_close(struct app *app)
 {
-    if (app == NULL) {
-        return;
-    }
+    if (app == NULL) return;
     tools_close(app);
     opener_tool_finish(&app->opener);
     script_destroy(app->script);
@@ -149,16 +134,12 @@ static lr_status ensure_target(struct app *app)
 {
     int size[2];
     window_size(app->window, size);
-    if (app->target != NULL && app->target->size[0] == size[0] && app->target->size[1] == size[1]) {
-        return LR_OK;
-    }
+    if (app->target != NULL && app->target->size[0] == size[0] && app->target->size[1] == size[1]) return LR_OK;
     gl_target_destroy(app->target);
-    app->target =
-        gl_target_create(app->ctx, &(struct gl_target_params){.label = "window",
-                                                              .width = size[0],
-                                                              .height = size[1],
-                                                              .colour_formats = {GL_RGBA8},
-                                                              .depth = true});
+    app->target = gl_target_create(
+        app->ctx,
+        &(struct gl_target_params){
+            .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
     return app->target != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -175,8 +156,8 @@ static void measure_time(struct app *app)
  * The first one is drawn in any case, so that there is a picture of what was seen last. */
 static bool is_looked_at(const struct app *app)
 {
-    return window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
-           app->is_pictured || app->saves_view;
+    return window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 || app->is_pictured ||
+           app->saves_view;
 }
 
 static lr_status draw_frame(struct app *app)
@@ -185,8 +166,7 @@ static lr_status draw_frame(struct app *app)
     probe_update(app);
     const struct draw_params params = {
         .view = &app->seen,
-        .viewport = {(int)app->scene_at[0],
-                     app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
+        .viewport = {(int)app->scene_at[0], app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
                      (int)app->scene_size[0], (int)app->scene_size[1]},
         .hides_scanner = app->hides_scanner,
         .hides_lors = app->hides_lors,
@@ -211,16 +191,13 @@ lr_status app_frame(struct app *app)
 {
     int size[2];
     measure_time(app);
-    if (app->script != NULL) {
-        LR_TRY(script_run(app->script, app));
-    }
+    if (app->script != NULL) LR_TRY(script_run(app->script, app));
     window_size(app->window, size);
     panels_leave(app);
     app_input_take(app);
     LR_TRY(tools_update(app));
-    if (app->waits && !window_is_seen(app->window)) { /* a picture that nobody sees */
+    if (app->waits && !window_is_seen(app->window)) /* a picture that nobody sees */
         return LR_OK;
-    }
     window_size(app->window, size);
     if (size[0] < 1 || size[1] < 1) { /* an icon */
         window_wait(app->window, idle_seconds);
@@ -243,25 +220,17 @@ bool app_is_busy(const struct app *app)
 
 lr_status app_write_picture(struct app *app, const char *path)
 {
-    if (app->target == NULL) {
-        return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
-    }
+    if (app->target == NULL) return lr_error(&app->log, LR_USAGE, "nothing has been drawn yet that could be saved");
     const int *size = app->target->size;
     lr_picture *picture = lr_picture_create(size, &app->log);
     uint8_t *texels = lr_alloc((int64_t)size[0] * size[1], 4, "a picture", &app->log);
     lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = gl_texture_read(app->target->colours[0], NULL, texels);
-    }
+    if (status == LR_OK) status = gl_texture_read(app->target->colours[0], NULL, texels);
     for (int64_t k = 0; status == LR_OK && k < (int64_t)size[0] * size[1]; k++) {
         const int64_t from = (size[1] - 1 - k / size[0]) * size[0] + k % size[0];
-        for (int c = 0; c < 3; c++) {
-            picture->rgb[3 * k + c] = texels[4 * from + c];
-        }
+        for (int c = 0; c < 3; c++) picture->rgb[3 * k + c] = texels[4 * from + c];
     }
-    if (status == LR_OK) {
-        status = lr_png_write(path, picture->rgb, size, &app->log);
-    }
+    if (status == LR_OK) status = lr_png_write(path, picture->rgb, size, &app->log);
     free(texels);
     lr_picture_destroy(picture);
     return status;
@@ -301,8 +270,7 @@ static lr_status bench(struct app *app, int frames)
  * take turns at its threads, and none is sure of the next one. */
 static double pause_seconds(const struct app *app)
 {
-    const double busy =
-        gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
+    const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
     return app_is_busy(app) || app->params->bench_frames > 0 ? busy : idle_seconds;
 }
 
@@ -311,12 +279,9 @@ static lr_status run(struct app *app)
     while (!app->wants_quit) {
         LR_TRY(check_stop(app));
         LR_TRY(app_frame(app));
-        if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3) {
+        if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3)
             return app->failure != LR_OK ? app->failure : bench(app, app->params->bench_frames);
-        }
-        if (app->script == NULL) {
-            window_wait(app->window, pause_seconds(app));
-        }
+        if (app->script == NULL) window_wait(app->window, pause_seconds(app));
     }
     return LR_OK;
 }
@@ -325,19 +290,14 @@ lr_status view_run(const struct view_params *params)
 {
     lr_status status;
     struct app *app = app_open(params, &status);
-    if (app == NULL) {
-        return status;
-    }
+    if (app == NULL) return status;
     status = run(app);
-    const bool is_ended_bench =
-        params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
+    const bool is_ended_bench = params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
     if (status != LR_OK && app->script == NULL && !is_ended_bench) {
         /* the context is lost, not what was looked at */
         tools_save_session(app);
     }
-    if (status == LR_OK && app->script != NULL) {
-        status = app->failure;
-    }
+    if (status == LR_OK && app->script != NULL) status = app->failure;
     app_close(app);
     return status;
 }

@@ -25,15 +25,7 @@
 #include "viewer/tools/voxel_tool.h"
 #include "viewer/view.h"
 
-enum app_tool {
-    TOOL_VOXEL = 0,
-    TOOL_LOR,
-    TOOL_MAPS,
-    TOOL_LIVE,
-    TOOL_DOCTOR,
-    TOOL_DIRECT,
-    NUM_TOOLS
-};
+enum app_tool { TOOL_VOXEL = 0, TOOL_LOR, TOOL_MAPS, TOOL_LIVE, TOOL_DOCTOR, TOOL_DIRECT, NUM_TOOLS };
 extern const char *const app_tool_names[NUM_TOOLS];
 
 enum { APP_MESSAGES = 64, APP_MESSAGE = 1024, COMMAND_WATCHED = 15, COMMAND_TEXT = 256 };
@@ -54,21 +46,21 @@ struct app {
     struct script *script;    /* NULL: a person */
 
     struct study *study;
-    struct study_view open;    /* what is open: held */
-    struct job_report opening; /* as of this frame; jobs are polled by tools_update alone */
-    int64_t endings;           /* of openings that have been seen */
-    lr_status failure;         /* of a job, and no step of a script has waited for it yet */
-    double wait_start_s;       /* of a step of a script */
-    bool waits;                /* a step of a script, for work */
-    bool is_pictured; /* a step of a script wants this frame drawn, though nobody sees it */
-    bool saves_view;  /* somebody wants a picture of this frame */
+    struct study_view open;                      /* what is open: held */
+    struct job_report opening;                   /* as of this frame; jobs are polled by tools_update alone */
+    int64_t endings;                             /* of openings that have been seen */
+    lr_status failure;                           /* of a job, and no step of a script has waited for it yet */
+    double wait_start_s;                         /* of a step of a script */
+    bool waits;                                  /* a step of a script, for work */
+    bool is_pictured;                            /* a step of a script wants this frame drawn, though nobody sees it */
+    bool saves_view;                             /* somebody wants a picture of this frame */
     char watched[COMMAND_WATCHED][COMMAND_TEXT]; /* values, as the step `stay` last told */
     int64_t asked_frame;                         /* whose values a script has asked for */
     char saved_path[1024];                       /* of the last picture or session */
 
     /* what is shown */
     double scene_at[2], scene_size[2]; /* pixels, from the upper left: what panels leave free */
-    bool has_room; /* panels stand beside each other, where the scene has painted their ground */
+    bool has_room;                     /* panels stand beside each other, where the scene has painted their ground */
     struct camera camera;
     struct camera_view seen;
     struct draw_slices slices;

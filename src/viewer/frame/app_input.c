@@ -119,9 +119,7 @@ const struct app_key app_keys[] = {
 
 static void take_key(struct app *app, const struct input_event *event)
 {
-    if (!event->is_down || ui_wants_keys(app->ui) || event->modifiers & INPUT_CONTROL) {
-        return;
-    }
+    if (!event->is_down || ui_wants_keys(app->ui) || event->modifiers & INPUT_CONTROL) return;
     for (const struct app_key *key = app_keys; key->key != 0; key++) {
         if (key->key == event->key) {
             key->run(app);
@@ -136,13 +134,9 @@ struct pick_ray app_input_ray(const struct app *app)
 {
     struct pick_ray ray;
     double place[2];
-    for (int k = 0; k < 2; k++) {
-        place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
-    }
+    for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
     camera_ray(&app->seen, place, ray.way);
-    for (int k = 0; k < 3; k++) {
-        ray.from_mm[k] = (double)app->seen.eye_mm[k];
-    }
+    for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
     return ray;
 }
 
@@ -151,11 +145,10 @@ static void drag(struct app *app, const double to[2])
     const double right = (to[0] - app->mouse[0]) / app->scene_size[1];
     const double down = (to[1] - app->mouse[1]) / app->scene_size[1];
     app->has_moved = app->has_moved || fabs(right) + fabs(down) > 0.0;
-    if (app->held_button == INPUT_LEFT) {
+    if (app->held_button == INPUT_LEFT)
         camera_orbit(&app->camera, right, down);
-    } else if (app->held_button == INPUT_RIGHT || app->held_button == INPUT_MIDDLE) {
+    else if (app->held_button == INPUT_RIGHT || app->held_button == INPUT_MIDDLE)
         camera_pan(&app->camera, right, down);
-    }
 }
 
 static void take_button(struct app *app, const struct input_event *event)
@@ -165,32 +158,27 @@ static void take_button(struct app *app, const struct input_event *event)
         app->has_moved = false;
     } else if (!event->is_down && event->button == app->held_button) {
         app->held_button = -1;
-        if (!app->has_moved && event->button == INPUT_LEFT) {
-            tools_click(app);
-        }
+        if (!app->has_moved && event->button == INPUT_LEFT) tools_click(app);
     }
 }
 
 static void take(struct app *app, const struct input_event *event)
 {
     if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON) {
-        if (app->held_button >= 0) {
-            drag(app, event->at);
-        }
+        if (app->held_button >= 0) drag(app, event->at);
         app->mouse[0] = event->at[0];
         app->mouse[1] = event->at[1];
     }
-    if (event->kind == INPUT_BUTTON) {
+    if (event->kind == INPUT_BUTTON)
         take_button(app, event);
-    } else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui)) {
+    else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
         camera_zoom(&app->camera, event->by[1]);
-    } else if (event->kind == INPUT_KEY) {
+    else if (event->kind == INPUT_KEY)
         take_key(app, event);
-    } else if (event->kind == INPUT_DROP) {
+    else if (event->kind == INPUT_DROP)
         tools_drop(app, event->path);
-    } else if (event->kind == INPUT_CLOSE) {
+    else if (event->kind == INPUT_CLOSE)
         app->wants_quit = true;
-    }
 }
 
 void app_input_take(struct app *app)
@@ -200,8 +188,7 @@ void app_input_take(struct app *app)
         ui_take(app->ui, &event);
         take(app, &event);
         if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
-            event.kind == INPUT_TEXT) {
+            event.kind == INPUT_TEXT)
             break; /* panels say in the next frame whether the mouse is on them */
-        }
     }
 }

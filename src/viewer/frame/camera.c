@@ -12,8 +12,7 @@ static const double degree = 0.017453292519943295;
 void camera_fit(struct camera *camera, double reach_mm, double aspect)
 {
     const double narrow = aspect < 1.0 ? aspect : 1.0;
-    *camera = (struct camera){.distance_mm = 1.08 * reach_mm /
-                                             sin(atan(narrow * tan(0.5 * view_deg * degree))),
+    *camera = (struct camera){.distance_mm = 1.08 * reach_mm / sin(atan(narrow * tan(0.5 * view_deg * degree))),
                               .turn_deg = -60.0,
                               .height_deg = 20.0,
                               .reach_mm = reach_mm};
@@ -32,8 +31,7 @@ void camera_pan(struct camera *camera, double right, double down)
     const double size_mm = 2.0 * view.tangent * camera->distance_mm;
     for (int k = 0; k < 3; k++) {
         camera->at_mm[k] += size_mm * (down * (double)view.up[k] - right * (double)view.right[k]);
-        camera->at_mm[k] =
-            fmin(fmax(camera->at_mm[k], -10.0 * camera->reach_mm), 10.0 * camera->reach_mm);
+        camera->at_mm[k] = fmin(fmax(camera->at_mm[k], -10.0 * camera->reach_mm), 10.0 * camera->reach_mm);
     }
 }
 
@@ -79,10 +77,8 @@ void camera_ray(const struct camera_view *view, const double place[2], double di
 {
     const double x = (2.0 * place[0] - 1.0) * view->tangent * view->aspect;
     const double y = (1.0 - 2.0 * place[1]) * view->tangent;
-    for (int k = 0; k < 3; k++) {
-        direction[k] =
-            (double)view->forward[k] + x * (double)view->right[k] + y * (double)view->up[k];
-    }
+    for (int k = 0; k < 3; k++)
+        direction[k] = (double)view->forward[k] + x * (double)view->right[k] + y * (double)view->up[k];
 }
 
 bool camera_project(const struct camera_view *view, const double point_mm[3], double place[2])
@@ -94,9 +90,7 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
         up += way * (double)view->up[k];
         depth += way * (double)view->forward[k];
     }
-    if (depth <= 0.0) {
-        return false;
-    }
+    if (depth <= 0.0) return false;
     place[0] = 0.5 + 0.5 * right / (depth * view->tangent * view->aspect);
     place[1] = 0.5 - 0.5 * up / (depth * view->tangent);
     return true;

@@ -19,9 +19,8 @@ static struct gl_texture *make_map(struct gl_context *ctx, lr_colour_map map)
 {
     uint8_t texels[256][4];
     struct gl_texture *texture = gl_texture_create(
-        ctx,
-        &(struct gl_texture_params){
-            .label = "colour map", .format = GL_RGBA8, .width = 256, .height = 1, .linear = true});
+        ctx, &(struct gl_texture_params){
+                 .label = "colour map", .format = GL_RGBA8, .width = 256, .height = 1, .linear = true});
     for (int k = 0; k < 256; k++) {
         const lr_colour colour = lr_colour_of(map, k / 255.0);
         memcpy(texels[k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
@@ -40,22 +39,14 @@ static bool make_programs(struct draw *draw)
         [DRAW_CRYSTALS] = {.vertex = "viewer/view_crystals.vert",
                            .fragment = "viewer/view_crystals.frag",
                            .label = "crystals"},
-        [DRAW_BOXES] = {.vertex = "viewer/view_boxes.vert",
-                        .fragment = "viewer/view_flat.frag",
-                        .label = "modules"},
-        [DRAW_LINES] = {.vertex = "viewer/view_lines.vert",
-                        .fragment = "viewer/view_lines.frag",
-                        .label = "lines"},
-        [DRAW_SLICE] = {.vertex = "viewer/view_slice.vert",
-                        .fragment = "viewer/view_slice.frag",
-                        .label = "slice"},
+        [DRAW_BOXES] = {.vertex = "viewer/view_boxes.vert", .fragment = "viewer/view_flat.frag", .label = "modules"},
+        [DRAW_LINES] = {.vertex = "viewer/view_lines.vert", .fragment = "viewer/view_lines.frag", .label = "lines"},
+        [DRAW_SLICE] = {.vertex = "viewer/view_slice.vert", .fragment = "viewer/view_slice.frag", .label = "slice"},
         [DRAW_FLAT_SLICE] = {.vertex = "viewer/view_slice.vert",
                              .fragment = "viewer/view_slice.frag",
                              .defines = flat,
                              .label = "slice on a panel"},
-        [DRAW_VOLUME] = {.vertex = "viewer/view_volume.vert",
-                         .fragment = "viewer/view_volume.frag",
-                         .label = "volume"},
+        [DRAW_VOLUME] = {.vertex = "viewer/view_volume.vert", .fragment = "viewer/view_volume.frag", .label = "volume"},
     };
     bool good = true;
     for (int k = 0; k < DRAW_NUM_PROGRAMS && good; k++) {
@@ -68,16 +59,11 @@ static bool make_programs(struct draw *draw)
 struct draw *draw_create(struct gl_context *ctx)
 {
     struct draw *draw = lr_alloc(1, sizeof(*draw), "a scene", gl_context_log(ctx));
-    if (draw == NULL) {
-        return NULL;
-    }
+    if (draw == NULL) return NULL;
     draw->ctx = ctx;
-    draw->nothing = gl_texture_create(ctx, &(struct gl_texture_params){.label = "no image",
-                                                                       .target = GL_TEXTURE_3D,
-                                                                       .format = GL_R32F,
-                                                                       .width = 1,
-                                                                       .height = 1,
-                                                                       .depth = 1});
+    draw->nothing = gl_texture_create(
+        ctx, &(struct gl_texture_params){
+                 .label = "no image", .target = GL_TEXTURE_3D, .format = GL_R32F, .width = 1, .height = 1, .depth = 1});
     bool good = draw->nothing != NULL && make_programs(draw);
     for (int k = 0; k < DRAW_NUM_MAPS && good; k++) {
         draw->maps[k] = make_map(ctx, (lr_colour_map)k);
@@ -103,9 +89,7 @@ static void forget_scanner(struct draw *draw)
 
 static void forget_image(struct draw *draw, enum draw_image which)
 {
-    if (!draw->is_lent[which]) {
-        gl_texture_destroy(draw->images[which]);
-    }
+    if (!draw->is_lent[which]) gl_texture_destroy(draw->images[which]);
     gl_texture_destroy(draw->coming[which].texture);
     draw->coming[which] = (struct draw_coming){0};
     draw->images[which] = NULL;
@@ -114,22 +98,12 @@ static void forget_image(struct draw *draw, enum draw_image which)
 
 void draw_destroy(struct draw *draw)
 {
-    if (draw == NULL) {
-        return;
-    }
+    if (draw == NULL) return;
     forget_scanner(draw);
-    for (int k = 0; k < DRAW_NUM_PROGRAMS; k++) {
-        gl_program_destroy(draw->programs[k]);
-    }
-    for (int k = 0; k < DRAW_NUM_MAPS; k++) {
-        gl_texture_destroy(draw->maps[k]);
-    }
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
-        forget_image(draw, (enum draw_image)k);
-    }
-    for (int k = 0; k < DRAW_NUM_LINES; k++) {
-        gl_buffer_destroy(draw->lines[k]);
-    }
+    for (int k = 0; k < DRAW_NUM_PROGRAMS; k++) gl_program_destroy(draw->programs[k]);
+    for (int k = 0; k < DRAW_NUM_MAPS; k++) gl_texture_destroy(draw->maps[k]);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) forget_image(draw, (enum draw_image)k);
+    for (int k = 0; k < DRAW_NUM_LINES; k++) gl_buffer_destroy(draw->lines[k]);
     gl_texture_destroy(draw->nothing);
     free(draw);
 }
@@ -160,38 +134,27 @@ static struct module_words words_of(const lr_module *module, int first_crystal)
     return words;
 }
 
-static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64_t bytes,
-                                     const void *data)
+static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64_t bytes, const void *data)
 {
-    return gl_buffer_create(
-        draw->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+    return gl_buffer_create(draw->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 static void load_scanner(struct draw *draw, const lr_scanner *scanner, struct module_words *modules)
 {
-    for (int m = 0; m < scanner->num_modules; m++) {
+    for (int m = 0; m < scanner->num_modules; m++)
         modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
-    }
-    draw->modules =
-        make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
-    draw->colours =
-        make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
-    draw->values =
-        make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
+    draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+    draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
+    draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
 }
 
 lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
 {
     forget_scanner(draw);
-    if (scanner == NULL) {
-        return LR_OK;
-    }
+    if (scanner == NULL) return LR_OK;
     const lr_log *log = gl_context_log(draw->ctx);
-    struct module_words *modules =
-        lr_alloc(scanner->num_modules, sizeof(*modules), "modules to draw", log);
-    if (modules != NULL) {
-        load_scanner(draw, scanner, modules);
-    }
+    struct module_words *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules to draw", log);
+    if (modules != NULL) load_scanner(draw, scanner, modules);
     free(modules);
     if (draw->modules == NULL || draw->colours == NULL || draw->values == NULL) {
         forget_scanner(draw);
@@ -205,9 +168,7 @@ lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
 
 lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours)
 {
-    return draw->colours != NULL
-               ? gl_buffer_upload(draw->colours, 0, 4 * (int64_t)draw->num_modules, colours)
-               : LR_OK;
+    return draw->colours != NULL ? gl_buffer_upload(draw->colours, 0, 4 * (int64_t)draw->num_modules, colours) : LR_OK;
 }
 
 double draw_get_crystals_largest(const struct draw *draw)
@@ -220,12 +181,8 @@ lr_status draw_set_crystal_values(struct draw *draw, const float *values, double
     const float none = -1.0f;
     uint32_t word;
     draw->crystals_largest = values != NULL && draw->values != NULL ? largest : 0.0;
-    if (draw->values == NULL) {
-        return LR_OK;
-    }
-    if (values != NULL) {
-        return gl_buffer_upload(draw->values, 0, 4 * (int64_t)draw->num_crystals, values);
-    }
+    if (draw->values == NULL) return LR_OK;
+    if (values != NULL) return gl_buffer_upload(draw->values, 0, 4 * (int64_t)draw->num_crystals, values);
     memcpy(&word, &none, sizeof(word));
     gl_buffer_clear(draw->values, word);
     return LR_OK;
@@ -233,8 +190,7 @@ lr_status draw_set_crystal_values(struct draw *draw, const float *values, double
 
 /* --- images --- */
 
-static struct gl_texture *make_texture(struct draw *draw, enum draw_image which,
-                                       const lr_grid *grid)
+static struct gl_texture *make_texture(struct draw *draw, enum draw_image which, const lr_grid *grid)
 {
     static const char *const labels[] = {"image",          "mu-map", "tube",       "sensitivity",
                                          "reconstruction", "kernel", "histo-image"};
@@ -253,10 +209,9 @@ static lr_status make_image(struct draw *draw, enum draw_image which, const lr_g
     const struct gl_texture *old = draw->images[which];
     const int *size = grid->size;
     draw->grids[which] = *grid;
-    if (old != NULL && !draw->is_lent[which] && old->size[0] == size[0] &&
-        old->size[1] == size[1] && old->size[2] == size[2]) {
+    if (old != NULL && !draw->is_lent[which] && old->size[0] == size[0] && old->size[1] == size[1] &&
+        old->size[2] == size[2])
         return LR_OK;
-    }
     forget_image(draw, which);
     draw->images[which] = make_texture(draw, which, grid);
     return draw->images[which] != NULL ? LR_OK : LR_FAILED;
@@ -270,9 +225,8 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
     }
     LR_TRY(make_image(draw, which, &image->grid));
     draw->highest[which] = 0.0f;
-    for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
+    for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++)
         draw->highest[which] = fmaxf(draw->highest[which], image->values[v]);
-    }
     return gl_texture_upload(draw->images[which], image->values);
 }
 
@@ -287,8 +241,7 @@ static lr_status upload_piece(struct draw *draw, enum draw_image which)
     const int left = size[2] - coming->num_slices;
     const int count = fitting < 1 ? 1 : fitting < left ? (int)fitting : left;
     const struct gl_box box = {0, 0, coming->num_slices, size[0], size[1], count};
-    LR_TRY(gl_texture_upload_rect(coming->texture, &box,
-                                  coming->image->values + coming->num_slices * slice));
+    LR_TRY(gl_texture_upload_rect(coming->texture, &box, coming->image->values + coming->num_slices * slice));
     coming->num_slices += count;
     if (coming->num_slices == size[2]) {
         draw->images[which] = coming->texture;
@@ -297,14 +250,11 @@ static lr_status upload_piece(struct draw *draw, enum draw_image which)
     return LR_OK;
 }
 
-lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image,
-                           double largest)
+lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image, double largest)
 {
     forget_image(draw, which);
     struct gl_texture *texture = make_texture(draw, which, &image->grid);
-    if (texture == NULL) {
-        return LR_FAILED;
-    }
+    if (texture == NULL) return LR_FAILED;
     draw->coming[which] = (struct draw_coming){.texture = texture, .image = image};
     draw->grids[which] = image->grid;
     draw->highest[which] = (float)largest;
@@ -319,28 +269,22 @@ bool draw_has_image(const struct draw *draw, enum draw_image which)
 bool draw_is_busy(const struct draw *draw)
 {
     bool is_busy = false;
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
-        is_busy = is_busy || draw->coming[k].texture != NULL;
-    }
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) is_busy = is_busy || draw->coming[k].texture != NULL;
     return is_busy;
 }
 
 bool draw_advance(struct draw *draw)
 {
     for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
-        if (draw->coming[k].texture == NULL) {
-            continue;
-        }
-        if (upload_piece(draw, (enum draw_image)k) != LR_OK) {
-            forget_image(draw, (enum draw_image)k);
-        }
+        if (draw->coming[k].texture == NULL) continue;
+        if (upload_piece(draw, (enum draw_image)k) != LR_OK) forget_image(draw, (enum draw_image)k);
         break; /* one piece a frame */
     }
     return draw_is_busy(draw);
 }
 
-void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture,
-                     const lr_grid *grid, double highest)
+void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture, const lr_grid *grid,
+                     double highest)
 {
     forget_image(draw, which);
     draw->images[which] = texture;
@@ -364,29 +308,21 @@ double draw_get_voxel(const struct draw *draw, enum draw_image which, const int 
     const struct gl_texture *texture = draw->images[which];
     const struct gl_box box = {voxel[0], voxel[1], voxel[2], 1, 1, 1};
     float value = NAN;
-    for (int k = 0; texture != NULL && k < 3; k++) {
-        if (voxel[k] < 0 || voxel[k] >= draw->grids[which].size[k]) {
-            return NAN;
-        }
-    }
+    for (int k = 0; texture != NULL && k < 3; k++)
+        if (voxel[k] < 0 || voxel[k] >= draw->grids[which].size[k]) return NAN;
     return texture != NULL && gl_texture_read(texture, &box, &value) == LR_OK ? (double)value : NAN;
 }
 
 /* --- lines --- */
 
-lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines,
-                         int count)
+lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines, int count)
 {
     gl_buffer_destroy(draw->lines[which]);
     draw->lines[which] = NULL;
     draw->num_lines[which] = 0;
-    if (count == 0) {
-        return LR_OK;
-    }
+    if (count == 0) return LR_OK;
     draw->lines[which] = make_buffer(draw, "lines", count * (int64_t)sizeof(*lines), lines);
-    if (draw->lines[which] == NULL) {
-        return LR_FAILED;
-    }
+    if (draw->lines[which] == NULL) return LR_FAILED;
     draw->num_lines[which] = count;
     return LR_OK;
 }

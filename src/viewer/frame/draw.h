@@ -51,8 +51,7 @@ lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_imag
 /* The same in pieces: begins to copy; draw_advance goes on with a piece, once a frame, until it
  * returns false. What was shown goes at once, the image comes when all of it is there. It lives until
  * then, or until another is set in its place. largest: its largest voxel. */
-lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image,
-                           double largest);
+lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image, double largest);
 bool draw_advance(struct draw *draw);
 bool draw_is_busy(const struct draw *draw);
 
@@ -61,8 +60,8 @@ bool draw_has_image(const struct draw *draw, enum draw_image which);
 
 /* Shows a texture that somebody else owns, [z][y][x] on that grid, until it is set anew. highest: its
  * largest voxel. */
-void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture,
-                     const lr_grid *grid, double highest);
+void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture, const lr_grid *grid,
+                     double highest);
 
 /* Texture of that image, [z][y][x]; NULL: none is there. Its grid, also while it comes. */
 const struct gl_texture *draw_get_image(const struct draw *draw, enum draw_image which);
@@ -79,8 +78,7 @@ struct draw_line {
     float from[3], to[3];
     uint32_t colour; /* 0xRRGGBBAA */
 };
-lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines,
-                         int count);
+lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines, int count);
 
 /* --- drawing --- */
 
@@ -107,7 +105,6 @@ struct draw_params {
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);
 
 /* One slice, pixel to voxel, into a target: for panels. axis: across which. */
-lr_status draw_slice(struct draw *draw, struct gl_target *target, const struct draw_slices *slices,
-                     int axis);
+lr_status draw_slice(struct draw *draw, struct gl_target *target, const struct draw_slices *slices, int axis);
 
 #endif

@@ -37,12 +37,9 @@ static struct view_uniforms make_uniforms(const struct draw *draw, const struct 
     set_grid(&uniforms, &draw->grids[slices->image]);
     uniforms.low_mm[3] = (float)slices->low;
     uniforms.high_mm[3] = (float)slices->high;
-    uniforms.overlay[0] = draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE
-                              ? (float)slices->overlay_high
-                              : 0.0f;
-    for (int k = 0; k < 3; k++) {
-        uniforms.overlay[1 + k] = (float)slices->at_mm[k];
-    }
+    uniforms.overlay[0] =
+        draw->images[DRAW_TUBE] != NULL && slices->image != DRAW_TUBE ? (float)slices->overlay_high : 0.0f;
+    for (int k = 0; k < 3; k++) uniforms.overlay[1 + k] = (float)slices->at_mm[k];
     return uniforms;
 }
 
@@ -110,15 +107,14 @@ static struct gl_pass slice_pass(const struct draw *draw, const struct draw_slic
     return (struct gl_pass){
         .label = "slice",
         .program = draw->programs[DRAW_SLICE],
-        .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image),
-                     or_nothing(draw, DRAW_TUBE), draw->maps[LR_COLOURS_PERCEPTUAL]},
+        .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image), or_nothing(draw, DRAW_TUBE),
+                     draw->maps[LR_COLOURS_PERCEPTUAL]},
         .primitive = GL_TRIANGLE_STRIP,
         .vertices = 4,
     };
 }
 
-static lr_status draw_slices(struct draw *draw, struct frame *frame,
-                             const struct draw_slices *slices)
+static lr_status draw_slices(struct draw *draw, struct frame *frame, const struct draw_slices *slices)
 {
     for (int axis = 0; axis < 3; axis++) {
         if (slices->is_shown[axis] && draw->images[slices->image] != NULL) {
@@ -131,8 +127,7 @@ static lr_status draw_slices(struct draw *draw, struct frame *frame,
     return LR_OK;
 }
 
-static lr_status draw_volume(struct draw *draw, struct frame *frame,
-                             const struct draw_params *params)
+static lr_status draw_volume(struct draw *draw, struct frame *frame, const struct draw_params *params)
 {
     const struct draw_slices *slices = &params->slices;
     const lr_grid *grid = &draw->grids[slices->image];
@@ -150,8 +145,7 @@ static lr_status draw_volume(struct draw *draw, struct frame *frame,
     struct gl_pass pass = {
         .label = "volume",
         .program = draw->programs[DRAW_VOLUME],
-        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], or_nothing(draw, slices->image),
-                     or_nothing(draw, DRAW_MU)},
+        .textures = {draw->maps[LR_COLOURS_PERCEPTUAL], or_nothing(draw, slices->image), or_nothing(draw, DRAW_MU)},
         .blending = GL_BLENDING_OVER,
         .primitive = GL_TRIANGLES,
         .vertices = 36,
@@ -168,26 +162,16 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
     memcpy(clear.rect, params->viewport, sizeof(clear.rect));
     gl_target_clear(target, &panels);
     gl_target_clear(target, &clear);
-    if (draw->num_modules > 0 && !params->hides_scanner) {
-        LR_TRY(draw_modules(draw, &frame));
-    }
+    if (draw->num_modules > 0 && !params->hides_scanner) LR_TRY(draw_modules(draw, &frame));
     LR_TRY(draw_slices(draw, &frame, &params->slices));
-    for (int k = 0; k < DRAW_LOR; k++) {
-        if (k != DRAW_LORS || !params->hides_lors) {
-            LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
-        }
-    }
-    if (params->has_volume && draw->images[params->slices.image] != NULL) {
-        LR_TRY(draw_volume(draw, &frame, params));
-    }
-    if (!params->hides_lors) {
-        LR_TRY(draw_group(draw, &frame, DRAW_LOR));
-    }
+    for (int k = 0; k < DRAW_LOR; k++)
+        if (k != DRAW_LORS || !params->hides_lors) LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
+    if (params->has_volume && draw->images[params->slices.image] != NULL) LR_TRY(draw_volume(draw, &frame, params));
+    if (!params->hides_lors) LR_TRY(draw_group(draw, &frame, DRAW_LOR));
     return draw_group(draw, &frame, DRAW_CURSOR);
 }
 
-lr_status draw_slice(struct draw *draw, struct gl_target *target, const struct draw_slices *slices,
-                     int axis)
+lr_status draw_slice(struct draw *draw, struct gl_target *target, const struct draw_slices *slices, int axis)
 {
     const struct draw_params params = {.slices = *slices, .hovered_module = -1};
     struct frame frame = {.target = target, .uniforms = make_uniforms(draw, &params)};

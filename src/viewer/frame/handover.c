@@ -42,9 +42,7 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
         return NULL;
     }
     struct handover *handover = lr_alloc(1, sizeof(*handover), "images handed over", log);
-    if (handover == NULL) {
-        return NULL;
-    }
+    if (handover == NULL) return NULL;
     pthread_mutex_init(&handover->mutex, NULL);
     handover->context = context;
     handover->grid = *grid;
@@ -61,14 +59,10 @@ struct handover *handover_create(struct gl_context *ctx, const lr_grid *grid)
 
 void handover_destroy(struct handover *handover)
 {
-    if (handover == NULL) {
-        return;
-    }
+    if (handover == NULL) return;
     glDeleteSync(handover->written);
     glDeleteSync(handover->read);
-    for (int k = 0; k < 2; k++) {
-        gl_texture_destroy(handover->textures[k]);
-    }
+    for (int k = 0; k < 2; k++) gl_texture_destroy(handover->textures[k]);
     pthread_mutex_destroy(&handover->mutex);
     free(handover);
 }
@@ -116,12 +110,9 @@ static void turn_round(struct handover *handover)
 bool handover_take(struct handover *handover)
 {
     pthread_mutex_lock(&handover->mutex);
-    const GLenum state =
-        handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
+    const GLenum state = handover->written != NULL ? glClientWaitSync(handover->written, 0, 0) : GL_TIMEOUT_EXPIRED;
     const bool is_there = state == GL_ALREADY_SIGNALED || state == GL_CONDITION_SATISFIED;
-    if (is_there) {
-        turn_round(handover);
-    }
+    if (is_there) turn_round(handover);
     pthread_mutex_unlock(&handover->mutex);
     return is_there;
 }

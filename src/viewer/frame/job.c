@@ -23,9 +23,8 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
         job->reason = status;
         snprintf(report->error, sizeof(report->error), "%s", sentence);
     } else if (level == LR_LOG_WARNING) {
-        if (report->num_warnings < JOB_WARNINGS) {
+        if (report->num_warnings < JOB_WARNINGS)
             snprintf(report->warnings[report->num_warnings], JOB_SENTENCE, "%s", sentence);
-        }
         report->num_warnings++;
     }
     pthread_mutex_unlock(&job->mutex);
@@ -77,9 +76,7 @@ static void join(struct job *job)
 
 lr_status job_start(struct job *job, const struct job_params *params)
 {
-    if (job_poll(job) == JOB_RUNNING) {
-        return LR_USAGE;
-    }
+    if (job_poll(job) == JOB_RUNNING) return LR_USAGE;
     job->params = *params;
     job->report = (struct job_report){.state = JOB_RUNNING};
     snprintf(job->report.doing, sizeof(job->report.doing), "%s", params->what ? params->what : "");
@@ -104,9 +101,7 @@ enum job_state job_poll(struct job *job)
     const enum job_state state = job->report.state;
     const bool has_ended = job->has_ended;
     pthread_mutex_unlock(&job->mutex);
-    if (has_ended) {
-        join(job);
-    }
+    if (has_ended) join(job);
     return state;
 }
 

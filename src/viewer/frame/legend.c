@@ -31,18 +31,14 @@ const char *legend_image_name(enum draw_image which)
 /* Of an event's elements: chords, their shares of the Gaussian of time of flight, or solid angles. */
 static const char *event_unit(const struct tube_request *request)
 {
-    if (request->kernel == TUBE_EXACT) {
-        return request->has_tof ? "detections per emission and mm" : legend_element_unit;
-    }
+    if (request->kernel == TUBE_EXACT) return request->has_tof ? "detections per emission and mm" : legend_element_unit;
     return request->has_tof ? "share of the line" : "mm";
 }
 
 const char *legend_image_unit(const struct app *app, enum draw_image which)
 {
     const struct tube_result *tube = which == DRAW_TUBE ? tube_result(app->lor.tube, NULL) : NULL;
-    if (tube != NULL && tube->request.kernel != TUBE_LOR) {
-        return event_unit(&tube->request);
-    }
+    if (tube != NULL && tube->request.kernel != TUBE_LOR) return event_unit(&tube->request);
     const struct live_request *live = &app->live.request;
     const bool has_own_scale = live->family == LIVE_LISTMODE && live->elements != LR_LISTMODE_EXACT;
     return which == DRAW_LIVE && has_own_scale ? "of its own scale" : images[which].unit;
@@ -66,8 +62,7 @@ struct ui_bar legend_bar(lr_colour_map colours, const double range[2], const cha
     snprintf(bar.title, sizeof(bar.title), "%s", title);
     for (int k = 0; k < UI_BAR_COLOURS; k++) {
         const lr_colour colour = lr_colour_of(colours, k / (UI_BAR_COLOURS - 1.0));
-        bar.colours[k] =
-            (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | 0xff;
+        bar.colours[k] = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | 0xff;
     }
     return bar;
 }
@@ -97,22 +92,17 @@ static int find_bars(const struct app *app, struct ui_bar bars[4])
     int count = 0;
     const double crystals = draw_get_crystals_largest(app->draw);
     if (crystals > 0.0 && !app->hides_scanner) {
-        bars[count++] = legend_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, crystals},
-                                   "crystals (detections per emission)");
+        bars[count++] =
+            legend_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, crystals}, "crystals (detections per emission)");
     }
     if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE &&
-        draw_get_image(app->draw, DRAW_TUBE) != NULL) {
-        bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL,
-                                  (double[2]){0.0, slices->overlay_high});
-    }
+        draw_get_image(app->draw, DRAW_TUBE) != NULL)
+        bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->overlay_high});
     if (has_image && app->has_volume) {
-        bars[count] =
-            image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
+        bars[count] = image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
         count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
     }
-    if (has_slices) {
-        bars[count++] = image_bar(app, slices->image, slices->colours, range);
-    }
+    if (has_slices) bars[count++] = image_bar(app, slices->image, slices->colours, range);
     return count;
 }
 
@@ -122,13 +112,10 @@ void legend_show(struct app *app)
     const double scale = window_scale(app->window);
     const double width = app->scene_size[0] / scale - 2.0 * margin;
     const int count = find_bars(app, bars);
-    double at[2] = {app->scene_at[0] / scale + margin,
-                    (app->scene_at[1] + app->scene_size[1]) / scale};
+    double at[2] = {app->scene_at[0] / scale + margin, (app->scene_at[1] + app->scene_size[1]) / scale};
     for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
         at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (at[1] > 0.0) {
-            ui_bar_at(&bars[k], at);
-        }
+        if (at[1] > 0.0) ui_bar_at(&bars[k], at);
     }
 }

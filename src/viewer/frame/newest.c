@@ -27,9 +27,7 @@ void newest_finish(struct newest *newest)
 /* Puts away what has ended. */
 static void collect(struct newest *newest, enum job_state state)
 {
-    if (newest->running == NULL || state == JOB_RUNNING) {
-        return;
-    }
+    if (newest->running == NULL || state == JOB_RUNNING) return;
     job_get_report(&newest->job, &newest->report);
     if (state == JOB_DONE) {
         discard(newest, &newest->current);
@@ -42,9 +40,7 @@ static void collect(struct newest *newest, enum job_state state)
 
 static void start_waiting(struct newest *newest)
 {
-    if (newest->running != NULL || newest->waiting == NULL) {
-        return;
-    }
+    if (newest->running != NULL || newest->waiting == NULL) return;
     newest->running = newest->waiting;
     newest->waiting = NULL;
     const struct job_params params = {newest->kind->run, newest->running, newest->kind->what};
@@ -55,11 +51,10 @@ void newest_ask(struct newest *newest, void *task)
 {
     discard(newest, &newest->waiting);
     newest->waiting = task;
-    if (newest->running != NULL) {
+    if (newest->running != NULL)
         job_cancel(&newest->job);
-    } else {
+    else
         start_waiting(newest);
-    }
 }
 
 enum job_state newest_poll(struct newest *newest, struct job_report *report)
@@ -70,17 +65,13 @@ enum job_state newest_poll(struct newest *newest, struct job_report *report)
         job_get_report(&newest->job, &newest->report);
         newest->report.state = JOB_RUNNING; /* until it is collected */
     }
-    if (report != NULL) {
-        *report = newest->report;
-    }
+    if (report != NULL) *report = newest->report;
     return newest->report.state;
 }
 
 enum job_state newest_wait(struct newest *newest, struct job_report *report)
 {
-    while (newest_poll(newest, report) == JOB_RUNNING) {
-        (void)job_wait(&newest->job);
-    }
+    while (newest_poll(newest, report) == JOB_RUNNING) (void)job_wait(&newest->job);
     return newest->report.state;
 }
 

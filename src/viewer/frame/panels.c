@@ -23,8 +23,7 @@ void panels_leave(struct app *app)
     const double scale = window_scale(app->window);
     int size[2];
     window_size(app->window, size);
-    app->scene_at[0] =
-        is_narrow(size[0] / scale) ? 0.0 : fmin(floor(left_width * scale), size[0] - 1.0);
+    app->scene_at[0] = is_narrow(size[0] / scale) ? 0.0 : fmin(floor(left_width * scale), size[0] - 1.0);
     app->scene_at[1] = 0.0;
     app->scene_size[0] = fmax(size[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
     app->scene_size[1] = fmax(size[1] - floor(bar_height * scale), 1.0);
@@ -55,9 +54,7 @@ static double find_bar_height(const struct app *app, const char *hover)
 {
     double screen[2];
     ui_screen(screen);
-    if (hover[0] != '\0' || app->num_messages == 0) {
-        return bar_height;
-    }
+    if (hover[0] != '\0' || app->num_messages == 0) return bar_height;
     const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
     const double wanted = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
     return fmin(fmax(wanted, bar_height), fmax(screen[1] / 3.0, bar_height));
@@ -67,11 +64,8 @@ static void show_bar(struct app *app, const char *hover, double height)
 {
     double screen[2];
     ui_screen(screen);
-    const struct ui_place place = {{0.0, screen[1] - height},
-                                   {screen[0], height},
-                                   true,
-                                   true,
-                                   app->has_room && height <= bar_height};
+    const struct ui_place place = {
+        {0.0, screen[1] - height}, {screen[0], height}, true, true, app->has_room && height <= bar_height};
     if (ui_panel("bar", &place, NULL)) {
         if (hover[0] != '\0') {
             ui_text("%s", hover);
@@ -82,8 +76,7 @@ static void show_bar(struct app *app, const char *hover, double height)
                                                      : UI_DIM,
                      "%s", last->text);
         } else {
-            ui_toned(UI_DIM,
-                     "drop a scanner, an image or data here, or press O; press ? for the keys");
+            ui_toned(UI_DIM, "drop a scanner, an image or data here, or press O; press ? for the keys");
         }
     }
     ui_panel_end();
@@ -133,9 +126,7 @@ static void show_messages(struct app *app)
 
 void panels_take_reading(struct app *app, struct ui_reading reading)
 {
-    if (reading.index >= 0) {
-        app->reading = reading;
-    }
+    if (reading.index >= 0) app->reading = reading;
 }
 
 /* Where the panels stand above a bar: Study, Tools. */
@@ -151,28 +142,20 @@ static void place_panels(const struct app *app, double height, struct ui_place p
                                   true,
                                   false,
                                   app->has_room};
-    places[1] = (struct ui_place){{screen[0] - right_width, above},
-                                  {right_width, height - above},
-                                  true,
-                                  false,
-                                  app->has_room};
+    places[1] =
+        (struct ui_place){{screen[0] - right_width, above}, {right_width, height - above}, true, false, app->has_room};
 }
 
 static void show_tools(struct app *app, const struct ui_place *place)
 {
-    static void (*const panels[NUM_TOOLS])(struct app * app) = {
-        voxel_tool_panel, lor_tool_panel,    maps_tool_panel,
-        live_tool_panel,  doctor_tool_panel, direct_tool_panel};
+    static void (*const panels[NUM_TOOLS])(struct app * app) = {voxel_tool_panel, lor_tool_panel,    maps_tool_panel,
+                                                                live_tool_panel,  doctor_tool_panel, direct_tool_panel};
     if (ui_panel("Tools", place, NULL) && ui_tabs("tools")) {
         const enum app_tool wanted = app->tool;
         for (int k = 0; k < NUM_TOOLS; k++) {
             if (ui_tab(app_tool_names[k], app->wants_tool && (int)wanted == k)) {
-                if (!app->wants_tool) {
-                    app->tool = (enum app_tool)k;
-                }
-                if (panels[k] != NULL) {
-                    panels[k](app);
-                }
+                if (!app->wants_tool) app->tool = (enum app_tool)k;
+                if (panels[k] != NULL) panels[k](app);
                 ui_tab_end();
             }
         }
@@ -192,28 +175,16 @@ void panels_show(struct app *app)
     const double bar = find_bar_height(app, hover), height = screen[1] - bar;
     struct ui_place places[2];
     place_panels(app, height, places);
-    if (tools_scanner(app) != NULL) {
-        label_axes(app);
-    }
+    if (tools_scanner(app) != NULL) label_axes(app);
     legend_show(app);
-    if (ui_panel("Study", &places[0], NULL)) {
-        study_tool_panel(app);
-    }
+    if (ui_panel("Study", &places[0], NULL)) study_tool_panel(app);
     ui_panel_end();
     show_tools(app, &places[1]);
     show_bar(app, hover, bar);
-    if (start_tool_is_shown(app)) {
-        start_tool_panel(app);
-    }
-    if (app->opener.is_shown) {
-        opener_tool_panel(app);
-    }
-    if (app->shows_help) {
-        show_help(app);
-    }
-    if (app->shows_messages) {
-        show_messages(app);
-    }
+    if (start_tool_is_shown(app)) start_tool_panel(app);
+    if (app->opener.is_shown) opener_tool_panel(app);
+    if (app->shows_help) show_help(app);
+    if (app->shows_messages) show_messages(app);
 }
 
 /* The first image is all the same, and may be so unlikely that nothing is seen of what follows. */
@@ -222,9 +193,7 @@ int panels_find_first(const float *likelihood, int count)
     enum { FEW = 5 };
     static const double most = 20.0;
     float highest = -HUGE_VALF;
-    for (int k = 1; k < count; k++) {
-        highest = fmaxf(highest, likelihood[k]);
-    }
+    for (int k = 1; k < count; k++) highest = fmaxf(highest, likelihood[k]);
     const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
     return rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
 }

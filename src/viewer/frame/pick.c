@@ -22,9 +22,7 @@ static bool meets(const lr_module *module, const struct pick_ray *ray, struct pi
         depth += to_centre[k] * module->normal[k];
         approach += ray->way[k] * module->normal[k];
     }
-    if (depth >= 0.0 || approach >= 0.0) {
-        return false;
-    }
+    if (depth >= 0.0 || approach >= 0.0) return false;
     hit->share = depth / approach;
     for (int k = 0; k < 3; k++) {
         hit->point_mm[k] = ray->from_mm[k] + hit->share * ray->way[k];
@@ -43,9 +41,7 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
     struct pick_hit nearest = {.module = -1, .share = HUGE_VAL};
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++) {
         struct pick_hit hit = {.module = m};
-        if (meets(&scanner->modules[m], ray, &hit) && hit.share < nearest.share) {
-            nearest = hit;
-        }
+        if (meets(&scanner->modules[m], ray, &hit) && hit.share < nearest.share) nearest = hit;
     }
     return nearest;
 }
@@ -54,24 +50,17 @@ bool pick_voxel(const lr_grid *grid, const double point_mm[3], int voxel[3])
 {
     for (int k = 0; k < 3; k++) {
         const double place = floor((point_mm[k] - grid->origin_mm[k]) / grid->voxel_mm[k] + 0.5);
-        if (!(place >= 0.0 && place < grid->size[k])) {
-            return false;
-        }
+        if (!(place >= 0.0 && place < grid->size[k])) return false;
         voxel[k] = (int)place;
     }
     return true;
 }
 
-bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm,
-                double point_mm[3])
+bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm, double point_mm[3])
 {
     int voxel[3];
-    if (fabs(ray->way[axis]) < 1e-12) {
-        return false;
-    }
+    if (fabs(ray->way[axis]) < 1e-12) return false;
     const double share = (at_mm - ray->from_mm[axis]) / ray->way[axis];
-    for (int k = 0; k < 3; k++) {
-        point_mm[k] = k == axis ? at_mm : ray->from_mm[k] + share * ray->way[k];
-    }
+    for (int k = 0; k < 3; k++) point_mm[k] = k == axis ? at_mm : ray->from_mm[k] + share * ray->way[k];
     return share > 0.0 && pick_voxel(grid, point_mm, voxel);
 }

@@ -24,8 +24,7 @@ struct pick_hit {
 struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ray);
 
 /* Where the ray meets the grid's slice across `axis` at `at_mm`; false: it does not. */
-bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm,
-                double point_mm[3]);
+bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm, double point_mm[3]);
 
 /* The voxel that holds a point; false: none. */
 bool pick_voxel(const lr_grid *grid, const double point_mm[3], int voxel[3]);

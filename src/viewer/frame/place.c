@@ -15,8 +15,7 @@ static double room_at(const struct place_box *kept, const double screen[2], int 
     return (side % 2 == 0 ? screen[axis] - kept->to[axis] : kept->from[axis]) - gap;
 }
 
-static void stand(const struct place_box *kept, const double size[2], const double screen[2],
-                  int side, double at[2])
+static void stand(const struct place_box *kept, const double size[2], const double screen[2], int side, double at[2])
 {
     const int axis = side / 2, other = 1 - axis;
     at[axis] = side % 2 == 0 ? kept->to[axis] + gap : kept->from[axis] - gap - size[axis];
@@ -24,8 +23,7 @@ static void stand(const struct place_box *kept, const double size[2], const doub
     at[other] = fmax(fmin(middle, screen[other] - size[other]), 0.0);
 }
 
-bool place_beside(const struct place_box *kept, const double size[2], const double screen[2],
-                  double at[2])
+bool place_beside(const struct place_box *kept, const double size[2], const double screen[2], double at[2])
 {
     int widest = RIGHT;
     double most = -HUGE_VAL;

@@ -20,8 +20,7 @@ struct place_box {
  * between, and sets `at` to its upper left corner. Returns whether all of the box is on the screen;
  * where it is not, the box stands on the side with the most room and the screen's edge cuts it. It
  * never covers a part of `kept`. */
-bool place_beside(const struct place_box *kept, const double size[2], const double screen[2],
-                  double at[2]);
+bool place_beside(const struct place_box *kept, const double size[2], const double screen[2], double at[2]);
 
 #ifdef __cplusplus
 }

@@ -23,21 +23,15 @@ static void *watch_screen(void *user)
     struct pollfd ends[2] = {{.fd = watch->screen}, {.fd = watch->ends[0]}};
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
-    if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
-        end_program();
-    }
+    if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) end_program();
     return NULL;
 }
 
 void screen_watch_start(struct screen_watch *watch, int screen)
 {
     *watch = (struct screen_watch){.screen = screen};
-    if (screen < 0 || pipe(watch->ends) != 0) {
-        return;
-    }
-    for (int k = 0; k < 2; k++) {
-        fcntl(watch->ends[k], F_SETFD, FD_CLOEXEC);
-    }
+    if (screen < 0 || pipe(watch->ends) != 0) return;
+    for (int k = 0; k < 2; k++) fcntl(watch->ends[k], F_SETFD, FD_CLOEXEC);
     watch->is_running = pthread_create(&watch->thread, NULL, watch_screen, watch) == 0;
     if (!watch->is_running) {
         close(watch->ends[0]);

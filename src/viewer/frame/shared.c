@@ -15,12 +15,9 @@ struct shared {
 
 struct shared *shared_create(void *object, void (*destroy)(void *object), const lr_log *log)
 {
-    struct shared *shared =
-        object != NULL ? lr_alloc(1, sizeof(*shared), "what is shown", log) : NULL;
+    struct shared *shared = object != NULL ? lr_alloc(1, sizeof(*shared), "what is shown", log) : NULL;
     if (shared == NULL) {
-        if (object != NULL) {
-            destroy(object);
-        }
+        if (object != NULL) destroy(object);
         return NULL;
     }
     shared->object = object;
@@ -31,9 +28,7 @@ struct shared *shared_create(void *object, void (*destroy)(void *object), const 
 
 struct shared *shared_hold(struct shared *shared)
 {
-    if (shared != NULL) {
-        atomic_fetch_add(&shared->holders, 1);
-    }
+    if (shared != NULL) atomic_fetch_add(&shared->holders, 1);
     return shared;
 }
 

@@ -10,10 +10,7 @@ static double round_up(double step)
 {
     const double ten = pow(10.0, floor(log10(step)));
     const double share = step / ten;
-    return ten * (share <= 1.0 + 1e-9   ? 1.0
-                  : share <= 2.0 + 1e-9 ? 2.0
-                  : share <= 5.0        ? 5.0
-                                        : 10.0);
+    return ten * (share <= 1.0 + 1e-9 ? 1.0 : share <= 2.0 + 1e-9 ? 2.0 : share <= 5.0 ? 5.0 : 10.0);
 }
 
 static int count_steps(const double range[2], double step)
@@ -25,9 +22,8 @@ static int count_digits(double largest, double step)
 {
     const double before_point = floor(log10(largest) + 1e-9) + 1.0;
     double digits = before_point - floor(log10(step) + 1e-9);
-    if (before_point > 0.0 && before_point < 9.0) { /* "20000", not "2e+04" */
+    if (before_point > 0.0 && before_point < 9.0) /* "20000", not "2e+04" */
         digits = fmax(digits, before_point);
-    }
     return (int)fmin(fmax(digits, 1.0), 15.0);
 }
 
@@ -36,20 +32,14 @@ struct ticks ticks_make(const double range[2], int most, bool are_whole)
     struct ticks ticks = {0};
     const double width = range[1] - range[0];
     const double largest = fmax(fabs(range[0]), fabs(range[1]));
-    if (!isfinite(width) || !(width > 1e-13 * largest) || !(width > 1e-290)) {
-        return ticks;
-    }
+    if (!isfinite(width) || !(width > 1e-13 * largest) || !(width > 1e-290)) return ticks;
     most = most < 3 ? 3 : most > TICKS_MOST ? TICKS_MOST : most;
     double step = round_up(are_whole ? fmax(width / most, 1.0) : width / most);
-    while (count_steps(range, step) > most) {
-        step = round_up(1.5 * step);
-    }
+    while (count_steps(range, step) > most) step = round_up(1.5 * step);
     const double first = ceil(range[0] / step - 1e-6);
     ticks.count = count_steps(range, step);
     ticks.digits = count_digits(largest, step);
-    for (int k = 0; k < ticks.count; k++) {
-        ticks.values[k] = (first + k) * step;
-    }
+    for (int k = 0; k < ticks.count; k++) ticks.values[k] = (first + k) * step;
     return ticks;
 }
 

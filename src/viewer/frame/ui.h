@@ -49,7 +49,7 @@ struct ui_place {
     double at[2], size[2]; /* in units of the screen, where the panel has not been moved */
     bool is_fixed;         /* neither moved nor resized by a person */
     bool is_bare;          /* without title */
-    bool has_ground; /* its background is there already: by far the most of a frame's pixels */
+    bool has_ground;       /* its background is there already: by far the most of a frame's pixels */
 };
 
 /* What is between ui_panel and ui_panel_end is in it; also where it returns false: closed. */

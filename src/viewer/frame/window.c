@@ -32,26 +32,19 @@ double window_scale(const struct window *window)
 void window_add(struct window *window, const struct input_event *event)
 {
     if (window->count > 0) {
-        struct input_event *last =
-            &window->events[(window->first + window->count - 1) % WINDOW_EVENTS];
+        struct input_event *last = &window->events[(window->first + window->count - 1) % WINDOW_EVENTS];
         if (event->kind == INPUT_MOVE && last->kind == INPUT_MOVE) {
             *last = *event;
             return;
         }
     }
-    if (window->count < WINDOW_EVENTS) {
-        window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
-    }
+    if (window->count < WINDOW_EVENTS) window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
 }
 
 bool window_next(struct window *window, struct input_event *event)
 {
-    if (window->count == 0) {
-        window->fns->poll(window, 0.0);
-    }
-    if (window->count == 0) {
-        return false;
-    }
+    if (window->count == 0) window->fns->poll(window, 0.0);
+    if (window->count == 0) return false;
     *event = window->events[window->first];
     window->first = (window->first + 1) % WINDOW_EVENTS;
     window->count--;
@@ -60,18 +53,15 @@ bool window_next(struct window *window, struct input_event *event)
 
 void window_wait(struct window *window, double seconds)
 {
-    if (window->count == 0) {
-        window->fns->poll(window, seconds);
-    }
+    if (window->count == 0) window->fns->poll(window, seconds);
 }
 
 void window_push(struct window *window, const struct input_event *event)
 {
-    if (event->kind == INPUT_SIZE) {
+    if (event->kind == INPUT_SIZE)
         window->fns->resize(window, (int[2]){(int)event->at[0], (int)event->at[1]});
-    } else {
+    else
         window_add(window, event);
-    }
 }
 
 void window_show(struct window *window, const struct gl_target *target)

@@ -29,8 +29,8 @@ static struct glfw_window *window_of(GLFWwindow *handle)
 
 static unsigned modifiers_of(int mods)
 {
-    return (mods & GLFW_MOD_SHIFT ? INPUT_SHIFT : 0u) |
-           (mods & GLFW_MOD_CONTROL ? INPUT_CONTROL : 0u) | (mods & GLFW_MOD_ALT ? INPUT_ALT : 0u);
+    return (mods & GLFW_MOD_SHIFT ? INPUT_SHIFT : 0u) | (mods & GLFW_MOD_CONTROL ? INPUT_CONTROL : 0u) |
+           (mods & GLFW_MOD_ALT ? INPUT_ALT : 0u);
 }
 
 static int key_of(int key)
@@ -54,11 +54,8 @@ static int key_of(int key)
         {GLFW_KEY_END, INPUT_KEY_END},
         {GLFW_KEY_F1, INPUT_KEY_F1},
     };
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-        if (keys[k].glfw == key) {
-            return keys[k].key;
-        }
-    }
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (keys[k].glfw == key) return keys[k].key;
     return key >= 32 && key < 128 ? key : 0;
 }
 
@@ -70,8 +67,7 @@ static void on_move(GLFWwindow *handle, double x, double y)
     glfwGetWindowSize(handle, &units[0], &units[1]);
     window->at[0] = units[0] > 0 ? x * window->window.size[0] / units[0] : x;
     window->at[1] = units[1] > 0 ? y * window->window.size[1] / units[1] : y;
-    window_add(&window->window,
-               &(struct input_event){.kind = INPUT_MOVE, .at = {window->at[0], window->at[1]}});
+    window_add(&window->window, &(struct input_event){.kind = INPUT_MOVE, .at = {window->at[0], window->at[1]}});
 }
 
 static void on_button(GLFWwindow *handle, int button, int action, int mods)
@@ -89,20 +85,18 @@ static void on_button(GLFWwindow *handle, int button, int action, int mods)
 static void on_scroll(GLFWwindow *handle, double x, double y)
 {
     struct glfw_window *window = window_of(handle);
-    window_add(&window->window, &(struct input_event){.kind = INPUT_SCROLL,
-                                                      .at = {window->at[0], window->at[1]},
-                                                      .by = {x, y}});
+    window_add(&window->window,
+               &(struct input_event){.kind = INPUT_SCROLL, .at = {window->at[0], window->at[1]}, .by = {x, y}});
 }
 
 static void on_key(GLFWwindow *handle, int key, int scancode, int action, int mods)
 {
     (void)scancode;
     if (key_of(key) != 0) {
-        window_add(&window_of(handle)->window,
-                   &(struct input_event){.kind = INPUT_KEY,
-                                         .key = key_of(key),
-                                         .is_down = action != GLFW_RELEASE,
-                                         .modifiers = modifiers_of(mods)});
+        window_add(&window_of(handle)->window, &(struct input_event){.kind = INPUT_KEY,
+                                                                     .key = key_of(key),
+                                                                     .is_down = action != GLFW_RELEASE,
+                                                                     .modifiers = modifiers_of(mods)});
     }
 }
 
@@ -161,9 +155,7 @@ static void glfw_close(struct window *window)
 {
     struct glfw_window *own = (struct glfw_window *)window;
     screen_watch_stop(&own->watch);
-    if (window->ctx != NULL) {
-        gl_context_release(window->ctx);
-    }
+    if (window->ctx != NULL) gl_context_release(window->ctx);
     gl_context_destroy(window->ctx);
     glfwDestroyWindow(own->handle);
     glfwTerminate();
@@ -172,11 +164,10 @@ static void glfw_close(struct window *window)
 static void glfw_poll(struct window *window, double seconds)
 {
     (void)window;
-    if (seconds > 0.0) {
+    if (seconds > 0.0)
         glfwWaitEventsTimeout(seconds);
-    } else {
+    else
         glfwPollEvents();
-    }
 }
 
 static void glfw_resize(struct window *window, const int size[2])
@@ -184,11 +175,8 @@ static void glfw_resize(struct window *window, const int size[2])
     GLFWwindow *handle = ((struct glfw_window *)window)->handle;
     int units[2], wanted[2] = {size[0], size[1]};
     glfwGetWindowSize(handle, &units[0], &units[1]);
-    for (int k = 0; k < 2; k++) { /* dense screens have more pixels than units */
-        if (window->size[k] > 0 && units[k] > 0) {
-            wanted[k] = (int)((double)size[k] * units[k] / window->size[k] + 0.5);
-        }
-    }
+    for (int k = 0; k < 2; k++) /* dense screens have more pixels than units */
+        if (window->size[k] > 0 && units[k] > 0) wanted[k] = (int)((double)size[k] * units[k] / window->size[k] + 0.5);
     glfwSetWindowSize(handle, wanted[0], wanted[1]);
 }
 
@@ -233,8 +221,7 @@ static GLFWwindow *make_handle(const struct window_params *params)
     for (int k = 0; k < 4 && handle == NULL; k++) {
         glfwDefaultWindowHints();
         glfwWindowHint(GLFW_CONTEXT_CREATION_API, ways[k / 2]);
-        glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS,
-                       k % 2 == 0 ? GLFW_LOSE_CONTEXT_ON_RESET : GLFW_NO_ROBUSTNESS);
+        glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS, k % 2 == 0 ? GLFW_LOSE_CONTEXT_ON_RESET : GLFW_NO_ROBUSTNESS);
         glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 4);
         glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 5);
         glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
@@ -253,9 +240,7 @@ static int find_connection(void)
     void *(*get_display)(void);
     int (*get_number)(void *display);
     void *const program = dlopen(NULL, RTLD_LAZY);
-    if (program == NULL) {
-        return -1;
-    }
+    if (program == NULL) return -1;
     *(void **)&get_display = dlsym(program, "glfwGetX11Display");
     *(void **)&get_number = dlsym(program, "XConnectionNumber");
     void *const display = get_display != NULL && get_number != NULL ? get_display() : NULL;
@@ -282,9 +267,7 @@ static lr_status open_handle(struct glfw_window *window, const struct window_par
     glfwGetWindowContentScale(window->handle, &scale[0], &scale[1]);
     window->window.scale = (double)scale[0];
     window->window.ctx = gl_context_adopt(&(struct gl_context_params){.log = params->log});
-    if (window->window.ctx == NULL) {
-        return LR_NO_DEVICE;
-    }
+    if (window->window.ctx == NULL) return LR_NO_DEVICE;
     listen(window);
     screen_watch_start(&window->watch, find_connection());
     return gl_context_make_current(window->window.ctx);
@@ -293,11 +276,10 @@ static lr_status open_handle(struct glfw_window *window, const struct window_par
 struct window *window_open(const struct window_params *params)
 {
     if (!glfwInit()) {
-        lr_error(
-            params->log, LR_NO_DEVICE,
-            "there is no screen to open a window on (%s): log in on a desktop, set DISPLAY, or "
-            "run without a window (--no-window --script FILE)",
-            last_error());
+        lr_error(params->log, LR_NO_DEVICE,
+                 "there is no screen to open a window on (%s): log in on a desktop, set DISPLAY, or "
+                 "run without a window (--no-window --script FILE)",
+                 last_error());
         return NULL;
     }
     struct glfw_window *window = lr_alloc(1, sizeof(*window), "a window", params->log);
@@ -309,9 +291,7 @@ struct window *window_open(const struct window_params *params)
     window->window.log = params->log;
     if (open_handle(window, params) != LR_OK) {
         screen_watch_stop(&window->watch);
-        if (window->handle != NULL) {
-            glfwDestroyWindow(window->handle);
-        }
+        if (window->handle != NULL) glfwDestroyWindow(window->handle);
         glfwTerminate();
         free(window);
         return NULL;

@@ -23,12 +23,9 @@ static void unseen_close(struct window *window)
 
 static void unseen_poll(struct window *window, double seconds)
 {
-    const struct timespec pause = {(time_t)seconds,
-                                   (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    const struct timespec pause = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
     (void)window;
-    if (seconds > 0.0) {
-        nanosleep(&pause, NULL);
-    }
+    if (seconds > 0.0) nanosleep(&pause, NULL);
 }
 
 static void unseen_resize(struct window *window, const int size[2])
@@ -60,17 +57,14 @@ static const struct window_fns fns = {
 struct window *window_open_unseen(const struct window_params *params)
 {
     struct unseen *unseen = lr_alloc(1, sizeof(*unseen), "a surface to draw on", params->log);
-    if (unseen == NULL) {
-        return NULL;
-    }
+    if (unseen == NULL) return NULL;
     struct window *window = &unseen->window;
     window->fns = &fns;
     window->log = params->log;
     window->size[0] = params->size[0];
     window->size[1] = params->size[1];
     window->scale = 1.0;
-    window->ctx = gl_context_create(
-        &(struct gl_context_params){.device = params->device, .log = params->log});
+    window->ctx = gl_context_create(&(struct gl_context_params){.device = params->device, .log = params->log});
     if (window->ctx == NULL || gl_context_make_current(window->ctx) != LR_OK) {
         gl_context_destroy(window->ctx);
         free(unseen);

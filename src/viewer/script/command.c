@@ -16,32 +16,28 @@
 
 /* --- words --- */
 
-lr_status command_real(const struct app *app, const struct command_words *words, int at,
-                       double *value)
+lr_status command_real(const struct app *app, const struct command_words *words, int at, double *value)
 {
     char *end;
     errno = 0;
     *value = strtod(words->words[at], &end);
-    if (*end != '\0' || end == words->words[at] || errno == ERANGE || !isfinite(*value)) {
+    if (*end != '\0' || end == words->words[at] || errno == ERANGE || !isfinite(*value))
         return lr_error(&app->log, LR_BAD_INPUT, "%s is not a number", words->words[at]);
-    }
     return LR_OK;
 }
 
-lr_status command_integer(const struct app *app, const struct command_words *words, int at,
-                          int *value)
+lr_status command_integer(const struct app *app, const struct command_words *words, int at, int *value)
 {
     double real;
     LR_TRY(command_real(app, words, at, &real));
-    if (real != floor(real) || fabs(real) > 1e9) {
+    if (real != floor(real) || fabs(real) > 1e9)
         return lr_error(&app->log, LR_BAD_INPUT, "%s is not a whole number", words->words[at]);
-    }
     *value = (int)real;
     return LR_OK;
 }
 
-lr_status command_choice(const struct app *app, const struct command_words *words, int at,
-                         const char *const *names, int *value)
+lr_status command_choice(const struct app *app, const struct command_words *words, int at, const char *const *names,
+                         int *value)
 {
     for (int k = 0; names[k] != NULL; k++) {
         if (strcmp(names[k], words->words[at]) == 0) {
@@ -49,15 +45,13 @@ lr_status command_choice(const struct app *app, const struct command_words *word
             return LR_OK;
         }
     }
-    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s",
-                    words->words[at], names[0]);
+    return lr_error(&app->log, LR_BAD_INPUT, "%s is none of what can stand here, such as %s", words->words[at],
+                    names[0]);
 }
 
 static lr_status reals(const struct app *app, const struct command_words *words, double *values)
 {
-    for (int k = 1; k < words->count; k++) {
-        LR_TRY(command_real(app, words, k, &values[k - 1]));
-    }
+    for (int k = 1; k < words->count; k++) LR_TRY(command_real(app, words, k, &values[k - 1]));
     return LR_OK;
 }
 
@@ -65,45 +59,29 @@ static lr_status reals(const struct app *app, const struct command_words *words,
 
 static lr_status act_open(struct app *app, const struct command_words *words)
 {
-    static const char *const kinds[] = {"scanner", "image",  "mu",   "data", "session",
-                                        "histo",   "record", "file", NULL};
+    static const char *const kinds[] = {"scanner", "image", "mu", "data", "session", "histo", "record", "file", NULL};
     const char *path = words->words[2];
     int kind = 0;
     LR_TRY(command_choice(app, words, 1, kinds, &kind));
     switch (kind) {
-    case 0:
-        return study_open(app->study, &(struct study_wish){.scanner = path});
-    case 1:
-        return study_open(app->study, &(struct study_wish){.image = path});
-    case 2:
-        return study_open(app->study, &(struct study_wish){.mu = path});
-    case 3:
-        return study_open(app->study, &(struct study_wish){.data = path});
-    case 4:
-        return session_tool_read(app, path);
-    case 5:
-        direct_tool_open_histo(app, path);
-        return LR_OK;
-    case 6:
-        return record_tool_open(app, path);
-    default:
-        tools_drop(app, path);
-        return LR_OK;
+    case 0: return study_open(app->study, &(struct study_wish){.scanner = path});
+    case 1: return study_open(app->study, &(struct study_wish){.image = path});
+    case 2: return study_open(app->study, &(struct study_wish){.mu = path});
+    case 3: return study_open(app->study, &(struct study_wish){.data = path});
+    case 4: return session_tool_read(app, path);
+    case 5: direct_tool_open_histo(app, path); return LR_OK;
+    case 6: return record_tool_open(app, path);
+    default: tools_drop(app, path); return LR_OK;
     }
 }
 
-static lr_status run_wait(struct app *app, const struct command_words *words, int turn,
-                          bool *is_waiting)
+static lr_status run_wait(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     static const char *const ways[] = {"anyway", NULL};
     double most_seconds = 600.0;
     int way = 0;
-    if (turn == 0) {
-        app->wait_start_s = lr_clock_seconds();
-    }
-    if (words->count > 1) {
-        LR_TRY(command_real(app, words, 1, &most_seconds));
-    }
+    if (turn == 0) app->wait_start_s = lr_clock_seconds();
+    if (words->count > 1) LR_TRY(command_real(app, words, 1, &most_seconds));
     if (words->count > 2) {
         LR_TRY(command_choice(app, words, 2, ways, &way));
         app->failure = LR_OK;
@@ -114,14 +92,11 @@ static lr_status run_wait(struct app *app, const struct command_words *words, in
     }
     *is_waiting = turn < 2 || app_is_busy(app); /* what was asked for begins in the next frame */
     app->waits = *is_waiting && turn > 1;
-    if (app->waits) {
-        window_wait(app->window, 0.01);
-    }
+    if (app->waits) window_wait(app->window, 0.01);
     return *is_waiting ? LR_OK : app->failure;
 }
 
-static lr_status run_frames(struct app *app, const struct command_words *words, int turn,
-                            bool *is_waiting)
+static lr_status run_frames(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     int count = 0;
     LR_TRY(command_integer(app, words, 1, &count));
@@ -143,8 +118,7 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
 
 static lr_status act_show(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"scanner", "volume",   "x",    "y",    "z",
-                                        "help",    "messages", "lors", "open", NULL};
+    static const char *const names[] = {"scanner", "volume", "x", "y", "z", "help", "messages", "lors", "open", NULL};
     static const char *const states[] = {"off", "on", NULL};
     int what = 0, state = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
@@ -180,12 +154,9 @@ static lr_status act_colours(struct app *app, const struct command_words *words)
     double ends[2] = {app->slices.low, app->slices.high};
     int map = 0;
     LR_TRY(command_choice(app, words, 1, names, &map));
-    for (int k = 2; k < words->count; k++) {
-        LR_TRY(command_real(app, words, k, &ends[k - 2]));
-    }
-    if (words->count == 3 || (words->count == 4 && !(ends[0] < ends[1]))) {
+    for (int k = 2; k < words->count; k++) LR_TRY(command_real(app, words, k, &ends[k - 2]));
+    if (words->count == 3 || (words->count == 4 && !(ends[0] < ends[1])))
         return lr_error(&app->log, LR_BAD_INPUT, "colours go from a number to a larger one");
-    }
     app->slices.colours = (lr_colour_map)map;
     app->slices.low = range[0] = ends[0];
     app->slices.high = range[1] = ends[1];
@@ -199,9 +170,7 @@ static lr_status act_camera(struct app *app, const struct command_words *words)
     app->camera.turn_deg = values[0];
     app->camera.height_deg = fmin(fmax(values[1], -89.9), 89.9);
     app->camera.distance_mm = words->count > 3 ? fmax(values[2], 1.0) : app->camera.distance_mm;
-    for (int k = 0; k < 3 && words->count > 4 + k; k++) {
-        app->camera.at_mm[k] = values[3 + k];
-    }
+    for (int k = 0; k < 3 && words->count > 4 + k; k++) app->camera.at_mm[k] = values[3 + k];
     return LR_OK;
 }
 
@@ -221,17 +190,13 @@ static lr_status act_fit(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
-static lr_status run_size(struct app *app, const struct command_words *words, int turn,
-                          bool *is_waiting)
+static lr_status run_size(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     struct input_event event = {.kind = INPUT_SIZE};
     LR_TRY(reals(app, words, event.at));
-    if (event.at[0] < 1.0 || event.at[1] < 1.0 || event.at[0] > 16384.0 || event.at[1] > 16384.0) {
+    if (event.at[0] < 1.0 || event.at[1] < 1.0 || event.at[0] > 16384.0 || event.at[1] > 16384.0)
         return lr_error(&app->log, LR_BAD_INPUT, "windows have 1 to 16384 pixels a side");
-    }
-    if (turn == 0) {
-        window_push(app->window, &event);
-    }
+    if (turn == 0) window_push(app->window, &event);
     *is_waiting = turn < 1;
     return LR_OK;
 }
@@ -258,8 +223,7 @@ static lr_status set_relaxation(struct app *app, const struct command_words *wor
     const struct live_request *request = &app->live.request;
     double value;
     LR_TRY(command_real(app, words, 2, &value));
-    return live_tool_relax(app, is_fall ? request->relaxation : value,
-                           is_fall ? value : request->relaxation_fall);
+    return live_tool_relax(app, is_fall ? request->relaxation : value, is_fall ? value : request->relaxation_fall);
 }
 
 static lr_status set_family(struct app *app, const struct command_words *words)
@@ -275,17 +239,14 @@ static lr_status set_views(struct app *app, const struct command_words *words, b
     const lr_view_set *views = &app->live.request.views;
     int value;
     LR_TRY(command_integer(app, words, 2, &value));
-    return live_tool_set_views(app, are_tilts ? views->azimuths : value,
-                               are_tilts ? value : views->tilts);
+    return live_tool_set_views(app, are_tilts ? views->azimuths : value, are_tilts ? value : views->tilts);
 }
 
 static lr_status set_counts(struct app *app, const struct command_words *words)
 {
     double counts;
     LR_TRY(command_real(app, words, 2, &counts));
-    if (!(counts >= 1)) {
-        return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
-    }
+    if (!(counts >= 1)) return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
     app->live.request.counts = counts;
     return LR_OK;
 }
@@ -303,9 +264,7 @@ static lr_status set_kernel(struct app *app, const struct command_words *words)
 static lr_status set_tof(struct app *app, const struct command_words *words)
 {
     double value = NAN;
-    if (strcmp(words->words[2], "off") != 0) {
-        LR_TRY(command_real(app, words, 2, &value));
-    }
+    if (strcmp(words->words[2], "off") != 0) LR_TRY(command_real(app, words, 2, &value));
     return lor_tool_set_tof(app, value);
 }
 
@@ -365,19 +324,13 @@ static lr_status set_guesses(struct app *app, const struct command_words *words,
 static lr_status set_live(struct app *app, const struct command_words *words, int what)
 {
     switch (what) {
-    case SET_ALGORITHM:
-        return set_algorithm(app, words);
-    case SET_FAMILY:
-        return set_family(app, words);
-    case SET_ELEMENTS:
-        return set_elements(app, words);
-    case SET_COUNTS:
-        return set_counts(app, words);
+    case SET_ALGORITHM: return set_algorithm(app, words);
+    case SET_FAMILY: return set_family(app, words);
+    case SET_ELEMENTS: return set_elements(app, words);
+    case SET_COUNTS: return set_counts(app, words);
     case SET_AZIMUTHS:
-    case SET_TILTS:
-        return set_views(app, words, what == SET_TILTS);
-    default:
-        return set_relaxation(app, words, what == SET_FALL);
+    case SET_TILTS: return set_views(app, words, what == SET_TILTS);
+    default: return set_relaxation(app, words, what == SET_FALL);
     }
 }
 
@@ -385,41 +338,29 @@ static lr_status set_live(struct app *app, const struct command_words *words, in
 static lr_status set_other(struct app *app, const struct command_words *words, int what)
 {
     switch (what) {
-    case SET_KERNEL:
-        return set_kernel(app, words);
-    case SET_TOF:
-        return set_tof(app, words);
-    case SET_FRAME:
-        return set_frame(app, words);
-    case SET_WHOLE:
-        return set_whole(app, words);
-    default:
-        return set_guesses(app, words, what == SET_LOCAL);
+    case SET_KERNEL: return set_kernel(app, words);
+    case SET_TOF: return set_tof(app, words);
+    case SET_FRAME: return set_frame(app, words);
+    case SET_WHOLE: return set_whole(app, words);
+    default: return set_guesses(app, words, what == SET_LOCAL);
     }
 }
 
 static lr_status act_set(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {
-        "module",     "rays",  "samples", "steps",    "exact", "absorption", "backend", "algorithm",
-        "relaxation", "fall",  "family",  "azimuths", "tilts", "elements",   "counts",  "kernel",
-        "tof",        "frame", "whole",   "guesses",  "local", NULL};
+    static const char *const names[] = {"module",  "rays",      "samples",    "steps",  "exact",  "absorption",
+                                        "backend", "algorithm", "relaxation", "fall",   "family", "azimuths",
+                                        "tilts",   "elements",  "counts",     "kernel", "tof",    "frame",
+                                        "whole",   "guesses",   "local",      NULL};
     struct voxel_request *request = &app->voxel.request;
     int what = 0, value = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
-    if (what >= SET_KERNEL) {
-        return set_other(app, words, what);
-    }
-    if (what >= SET_ALGORITHM) {
-        return set_live(app, words, what);
-    }
+    if (what >= SET_KERNEL) return set_other(app, words, what);
+    if (what >= SET_ALGORITHM) return set_live(app, words, what);
     LR_TRY(what == SET_BACKEND ? command_choice(app, words, 2, voxel_backends, &value)
                                : command_integer(app, words, 2, &value));
-    int *const numbers[] = {&request->primary, &request->rays, &request->samples,
-                            &request->mu_steps};
-    if (what < 4) {
-        *numbers[what] = what == 0 && value < 0 ? 0 : value;
-    }
+    int *const numbers[] = {&request->primary, &request->rays, &request->samples, &request->mu_steps};
+    if (what < 4) *numbers[what] = what == 0 && value < 0 ? 0 : value;
     app->voxel.seeks_primary = app->voxel.seeks_primary && what != 0;
     request->all_primaries = what == 0 ? value < 0 : request->all_primaries;
     request->mode = what == 4 ? (value ? LR_MODE_AUTO : LR_MODE_SAMPLED) : request->mode;
@@ -431,8 +372,7 @@ static lr_status act_set(struct app *app, const struct command_words *words)
 
 static lr_status act_picture(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"crystals",   "weight", "sampled", "exact",
-                                        "difference", "all",    NULL};
+    static const char *const names[] = {"crystals", "weight", "sampled", "exact", "difference", "all", NULL};
     int kind = 0;
     LR_TRY(command_choice(app, words, 1, names, &kind));
     app->voxel.is_side_by_side = kind == SHEET_NUM_KINDS;
@@ -447,9 +387,7 @@ static lr_status act_lor(struct app *app, const struct command_words *words)
     struct tube_crystal *crystals = app->lor.request.crystals;
     int *const numbers[6] = {&crystals[0].module, &crystals[0].p, &crystals[0].q,
                              &crystals[1].module, &crystals[1].p, &crystals[1].q};
-    for (int k = 0; k < 6; k++) {
-        LR_TRY(command_integer(app, words, 1 + k, numbers[k]));
-    }
+    for (int k = 0; k < 6; k++) LR_TRY(command_integer(app, words, 1 + k, numbers[k]));
     lor_tool_ask(app);
     return LR_OK;
 }
@@ -471,8 +409,7 @@ static lr_status act_pair(struct app *app, const struct command_words *words)
 
 static lr_status act_recon(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"start", "pause",  "resume", "step",
-                                        "stop",  "device", "host",   NULL};
+    static const char *const names[] = {"start", "pause", "resume", "step", "stop", "device", "host", NULL};
     struct live *live = app->live.live;
     int what = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
@@ -483,28 +420,15 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
     }
     if (request->samples < 0) {
         request->samples = 0;
-        return lr_error(&app->log, LR_BAD_INPUT,
-                        "a voxel has 1 point or more; 0 chooses by the crystals' pitch");
+        return lr_error(&app->log, LR_BAD_INPUT, "a voxel has 1 point or more; 0 chooses by the crystals' pitch");
     }
     switch (what) {
-    case 0:
-        live_tool_start(app);
-        break;
-    case 1:
-        live_pause(live);
-        break;
-    case 2:
-        live_resume(live);
-        break;
-    case 3:
-        live_step(live);
-        break;
-    case 4:
-        live_stop(live);
-        break;
-    default:
-        app->live.on_device = what == 5;
-        break;
+    case 0: live_tool_start(app); break;
+    case 1: live_pause(live); break;
+    case 2: live_resume(live); break;
+    case 3: live_step(live); break;
+    case 4: live_stop(live); break;
+    default: app->live.on_device = what == 5; break;
     }
     return LR_OK;
 }
@@ -551,21 +475,17 @@ static lr_status act_histo(struct app *app, const struct command_words *words)
 
 static lr_status act_offset(struct app *app, const struct command_words *words)
 {
-    for (int k = 0; k < 3; k++) {
-        LR_TRY(command_integer(app, words, 1 + k, &app->direct.offset[k]));
-    }
+    for (int k = 0; k < 3; k++) LR_TRY(command_integer(app, words, 1 + k, &app->direct.offset[k]));
     return LR_OK;
 }
 
 static lr_status act_image(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"image", "mu",     "tube",  "sensitivity",
-                                        "live",  "kernel", "histo", NULL};
+    static const char *const names[] = {"image", "mu", "tube", "sensitivity", "live", "kernel", "histo", NULL};
     int which = 0;
     LR_TRY(command_choice(app, words, 1, names, &which));
-    if (draw_get_image(app->draw, (enum draw_image)which) == NULL) {
+    if (draw_get_image(app->draw, (enum draw_image)which) == NULL)
         return lr_error(&app->log, LR_FAILED, "there is no %s to show", names[which]);
-    }
     tools_show_image(app, (enum draw_image)which);
     return LR_OK;
 }
@@ -573,17 +493,13 @@ static lr_status act_image(struct app *app, const struct command_words *words)
 /* --- mouse and keys --- */
 
 /* Events of a step one at a time, with a frame between. */
-static lr_status push_in_turn(struct app *app, const struct input_event *events, int count,
-                              int turn)
+static lr_status push_in_turn(struct app *app, const struct input_event *events, int count, int turn)
 {
-    if (turn < count) {
-        window_push(app->window, &events[turn]);
-    }
+    if (turn < count) window_push(app->window, &events[turn]);
     return LR_OK;
 }
 
-static lr_status run_click(struct app *app, const struct command_words *words, int turn,
-                           bool *is_waiting)
+static lr_status run_click(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     double at[2];
     LR_TRY(reals(app, words, at));
@@ -596,8 +512,7 @@ static lr_status run_click(struct app *app, const struct command_words *words, i
     return push_in_turn(app, events, 3, turn);
 }
 
-static lr_status run_move(struct app *app, const struct command_words *words, int turn,
-                          bool *is_waiting)
+static lr_status run_move(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     struct input_event event = {.kind = INPUT_MOVE};
     LR_TRY(reals(app, words, event.at));
@@ -605,8 +520,7 @@ static lr_status run_move(struct app *app, const struct command_words *words, in
     return push_in_turn(app, &event, 1, turn);
 }
 
-static lr_status run_drag(struct app *app, const struct command_words *words, int turn,
-                          bool *is_waiting)
+static lr_status run_drag(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     double at[4];
     LR_TRY(reals(app, words, at));
@@ -621,8 +535,7 @@ static lr_status run_drag(struct app *app, const struct command_words *words, in
     return push_in_turn(app, events, 5, turn);
 }
 
-static lr_status run_scroll(struct app *app, const struct command_words *words, int turn,
-                            bool *is_waiting)
+static lr_status run_scroll(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     struct input_event event = {.kind = INPUT_SCROLL, .at = {app->mouse[0], app->mouse[1]}};
     LR_TRY(command_real(app, words, 1, &event.by[1]));
@@ -641,47 +554,35 @@ static int key_of(const char *name)
                 {"up", INPUT_KEY_UP},          {"down", INPUT_KEY_DOWN},
                 {"pageup", INPUT_KEY_PAGE_UP}, {"pagedown", INPUT_KEY_PAGE_DOWN},
                 {"f1", INPUT_KEY_F1}};
-    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-        if (strcmp(keys[k].name, name) == 0) {
-            return keys[k].key;
-        }
-    }
-    if (strcmp(name, "?") == 0) {
-        return '/'; /* where it is on a keyboard */
-    }
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+        if (strcmp(keys[k].name, name) == 0) return keys[k].key;
+    if (strcmp(name, "?") == 0) return '/'; /* where it is on a keyboard */
     const char letter = name[0] >= 'a' && name[0] <= 'z' ? (char)(name[0] - 32) : name[0];
     return name[1] == '\0' && letter >= 32 ? letter : 0;
 }
 
-static lr_status run_key(struct app *app, const struct command_words *words, int turn,
-                         bool *is_waiting)
+static lr_status run_key(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     const int key = key_of(words->words[1]);
-    if (key == 0) {
-        return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
-    }
+    if (key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
     const struct input_event events[] = {{.kind = INPUT_KEY, .key = key, .is_down = true},
                                          {.kind = INPUT_KEY, .key = key}};
     *is_waiting = turn < 3;
     return push_in_turn(app, events, 2, turn);
 }
 
-static lr_status run_type(struct app *app, const struct command_words *words, int turn,
-                          bool *is_waiting)
+static lr_status run_type(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     const char *text = words->words[1];
-    if (turn < (int)strlen(text)) {
-        window_push(app->window,
-                    &(struct input_event){.kind = INPUT_TEXT, .code = (unsigned char)text[turn]});
-    }
+    if (turn < (int)strlen(text))
+        window_push(app->window, &(struct input_event){.kind = INPUT_TEXT, .code = (unsigned char)text[turn]});
     *is_waiting = turn <= (int)strlen(text);
     return LR_OK;
 }
 
 /* --- results --- */
 
-static lr_status run_screenshot(struct app *app, const struct command_words *words, int turn,
-                                bool *is_waiting)
+static lr_status run_screenshot(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     *is_waiting = app->is_pictured = turn < 2;
     return turn < 2 ? LR_OK : app_write_picture(app, words->words[1]);
@@ -719,8 +620,7 @@ static const struct command commands[] = {
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},
     {"sensitivity", "", 0, 0, .act = act_sensitivity},
     {"pair", "MODULE MODULE", 2, 2, .act = act_pair},
-    {"recon", "start|pause|resume|step|stop|device|host [SUBSETS [ITERATIONS [N]]]", 1, 4,
-     .act = act_recon},
+    {"recon", "start|pause|resume|step|stop|device|host [SUBSETS [ITERATIONS [N]]]", 1, 4, .act = act_recon},
     {"record", "FRAME", 1, 1, .act = act_record},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"direct", "AZIMUTH_DEG TILT_DEG [TOF_PS [MODEL]]", 2, 4, .act = act_direct},
@@ -745,10 +645,7 @@ static const struct command commands[] = {
 
 const struct command *command_find(const char *name)
 {
-    for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++) {
-        if (strcmp(commands[k].name, name) == 0) {
-            return &commands[k];
-        }
-    }
+    for (size_t k = 0; k < sizeof(commands) / sizeof(commands[0]); k++)
+        if (strcmp(commands[k].name, name) == 0) return &commands[k];
     return NULL;
 }

@@ -21,31 +21,24 @@ struct command {
     lr_status (*act)(struct app *app, const struct command_words *words);
     /* *is_waiting: set where the step is not done yet; it is called again before the next frame.
      * turn: how often it has been called before. */
-    lr_status (*run)(struct app *app, const struct command_words *words, int turn,
-                     bool *is_waiting);
+    lr_status (*run)(struct app *app, const struct command_words *words, int turn, bool *is_waiting);
 };
 
 /* NULL: there is none of that name. */
 const struct command *command_find(const char *name);
 
 /* Numbers and choices of words; says what is wrong. */
-lr_status command_real(const struct app *app, const struct command_words *words, int at,
-                       double *value);
-lr_status command_integer(const struct app *app, const struct command_words *words, int at,
-                          int *value);
+lr_status command_real(const struct app *app, const struct command_words *words, int at, double *value);
+lr_status command_integer(const struct app *app, const struct command_words *words, int at, int *value);
 /* The word's place among names, which end with NULL. */
-lr_status command_choice(const struct app *app, const struct command_words *words, int at,
-                         const char *const *names, int *value);
+lr_status command_choice(const struct app *app, const struct command_words *words, int at, const char *const *names,
+                         int *value);
 
 /* Steps in files of their own, as struct command has them. */
-lr_status command_run_random(struct app *app, const struct command_words *words, int turn,
-                             bool *is_waiting);
-lr_status command_run_print(struct app *app, const struct command_words *words, int turn,
-                            bool *is_waiting);
-lr_status command_run_expect(struct app *app, const struct command_words *words, int turn,
-                             bool *is_waiting);
-lr_status command_run_stay(struct app *app, const struct command_words *words, int turn,
-                           bool *is_waiting);
+lr_status command_run_random(struct app *app, const struct command_words *words, int turn, bool *is_waiting);
+lr_status command_run_print(struct app *app, const struct command_words *words, int turn, bool *is_waiting);
+lr_status command_run_expect(struct app *app, const struct command_words *words, int turn, bool *is_waiting);
+lr_status command_run_stay(struct app *app, const struct command_words *words, int turn, bool *is_waiting);
 
 /* What can be asked for by `print` and `expect`: "voxel.weight". A number, or text where *text is
  * set. errors: LR_BAD_INPUT, with the names there are. */

@@ -74,9 +74,8 @@ static void click(struct app *app, struct dice *dice)
     struct input_event event = {.kind = INPUT_BUTTON, .is_down = true};
     choose_place(app, dice, event.at);
     window_push(app->window, &event);
-    if (choose(dice, 3) == 0) { /* drag */
+    if (choose(dice, 3) == 0) /* drag */
         move(app, dice);
-    }
     event.is_down = false;
     window_push(app->window, &event);
 }
@@ -93,8 +92,7 @@ static void scroll(struct app *app, struct dice *dice)
 static void press_key(struct app *app, struct dice *dice)
 {
     struct input_event event = {.kind = INPUT_KEY, .is_down = true};
-    event.key = choose(dice, 3) == 0 ? 32 + choose(dice, 96)
-                                     : INPUT_KEY_ESCAPE + choose(dice, INPUT_NUM_KEYS - 256);
+    event.key = choose(dice, 3) == 0 ? 32 + choose(dice, 96) : INPUT_KEY_ESCAPE + choose(dice, INPUT_NUM_KEYS - 256);
     event.modifiers = choose(dice, 4) == 0 ? (unsigned)choose(dice, 8) : 0u;
     window_push(app->window, &event);
     if (choose(dice, 20) > 0) {
@@ -108,8 +106,8 @@ static void type(struct app *app, struct dice *dice)
     static const char usual[] = "0123456789.-+e ";
     struct input_event event = {.kind = INPUT_TEXT};
     for (int k = choose(dice, 6); k >= 0; k--) {
-        event.code = choose(dice, 8) > 0 ? (uint32_t)usual[choose(dice, sizeof(usual) - 1)]
-                                         : (uint32_t)choose(dice, 0x11ffff);
+        event.code =
+            choose(dice, 8) > 0 ? (uint32_t)usual[choose(dice, sizeof(usual) - 1)] : (uint32_t)choose(dice, 0x11ffff);
         window_push(app->window, &event);
     }
 }
@@ -118,9 +116,7 @@ static void resize(struct app *app, struct dice *dice)
 {
     struct input_event event = {.kind = INPUT_SIZE, .at = {1280.0, 800.0}};
     const int how = choose(dice, 6);
-    for (int k = 0; k < 2 && how < 4; k++) {
-        event.at[k] = how == 0 ? 1.0 : 1.0 + choose(dice, how == 1 ? 40 : 1400);
-    }
+    for (int k = 0; k < 2 && how < 4; k++) event.at[k] = how == 0 ? 1.0 : 1.0 + choose(dice, how == 1 ? 40 : 1400);
     window_push(app->window, &event);
 }
 
@@ -137,9 +133,7 @@ static void drop(struct app *app, struct dice *dice)
     static char names[MOST_FILES][LR_FILE_NAME];
     struct input_event event = {.kind = INPUT_DROP, .path = "./no such file.yaml"};
     const int count = lr_file_names(".", names, MOST_FILES);
-    if (count > 0 && choose(dice, 10) > 0) {
-        snprintf(event.path, sizeof(event.path), "./%s", names[choose(dice, count)]);
-    }
+    if (count > 0 && choose(dice, 10) > 0) snprintf(event.path, sizeof(event.path), "./%s", names[choose(dice, count)]);
     window_push(app->window, &event);
 }
 
@@ -163,8 +157,7 @@ static void do_something(struct app *app, struct dice *dice)
     }
 }
 
-lr_status command_run_random(struct app *app, const struct command_words *words, int turn,
-                             bool *is_waiting)
+lr_status command_run_random(struct app *app, const struct command_words *words, int turn, bool *is_waiting)
 {
     int count, seed;
     LR_TRY(command_integer(app, words, 1, &count));
@@ -175,10 +168,9 @@ lr_status command_run_random(struct app *app, const struct command_words *words,
     }
     struct dice dice = {(uint64_t)seed << 32 ^ (uint64_t)turn};
     *is_waiting = app->is_pictured = turn < count;
-    if (*is_waiting) {
+    if (*is_waiting)
         do_something(app, &dice);
-    } else {
+    else
         app->failure = LR_OK; /* files that cannot be read are part of it */
-    }
     return LR_OK;
 }

@@ -117,15 +117,12 @@ static void get_curve(struct app *app, struct command_value *value)
 {
     const struct ui_reading *reading = &app->reading;
     snprintf(value->text, sizeof(value->text), "none");
-    if (reading->index >= 0) {
-        snprintf(value->text, sizeof(value->text), "%.9g,%.9g", reading->x, reading->value);
-    }
+    if (reading->index >= 0) snprintf(value->text, sizeof(value->text), "%.9g,%.9g", reading->x, reading->value);
 }
 
 static void get_opener(struct app *app, struct command_value *value)
 {
-    snprintf(value->text, sizeof(value->text), "%.255s",
-             app->opener.is_shown ? app->opener.folder : "none");
+    snprintf(value->text, sizeof(value->text), "%.255s", app->opener.is_shown ? app->opener.folder : "none");
 }
 
 static void get_opener_error(struct app *app, struct command_value *value)
@@ -169,5 +166,4 @@ const struct command_source command_state_values[] = {
     {"start", get_start},
     {"lors", get_lors},
 };
-const int command_num_state_values =
-    (int)(sizeof(command_state_values) / sizeof(command_state_values[0]));
+const int command_num_state_values = (int)(sizeof(command_state_values) / sizeof(command_state_values[0]));

@@ -46,8 +46,7 @@ static void get_longest(struct app *app, struct command_value *value)
 static void get_message(struct app *app, struct command_value *value)
 {
     snprintf(value->text, sizeof(value->text), "%s",
-             app->num_messages > 0 ? app->messages[(app->num_messages - 1) % APP_MESSAGES].text
-                                   : "none");
+             app->num_messages > 0 ? app->messages[(app->num_messages - 1) % APP_MESSAGES].text : "none");
 }
 
 static void get_turn(struct app *app, struct command_value *value)
@@ -67,8 +66,8 @@ static void get_touched(struct app *app, struct command_value *value)
         snprintf(value->text, sizeof(value->text), "none");
         return;
     }
-    snprintf(value->text, sizeof(value->text), "%d,%d,%d,%d,%d,%d", pixel->module, pixel->p,
-             pixel->q, pixel->other, pixel->r, pixel->s);
+    snprintf(value->text, sizeof(value->text), "%d,%d,%d,%d,%d,%d", pixel->module, pixel->p, pixel->q, pixel->other,
+             pixel->r, pixel->s);
 }
 
 static void get_touched_lor(struct app *app, struct command_value *value)
@@ -194,8 +193,7 @@ static void get_num_frames(struct app *app, struct command_value *value)
 
 static void get_tube_error(struct app *app, struct command_value *value)
 {
-    snprintf(value->text, sizeof(value->text), "%.255s",
-             app->lor.error[0] != '\0' ? app->lor.error : "none");
+    snprintf(value->text, sizeof(value->text), "%.255s", app->lor.error[0] != '\0' ? app->lor.error : "none");
 }
 
 static void get_sensitivity(struct app *app, struct command_value *value)
@@ -241,8 +239,7 @@ static void get_record_frames(struct app *app, struct command_value *value)
 static double last_of(const struct app *app, enum lr_run_curve curve)
 {
     const struct lr_run_image *image = recorded(app);
-    return image != NULL && image->has[curve] ? (double)image->values[curve][image->count - 1]
-                                              : 0.0;
+    return image != NULL && image->has[curve] ? (double)image->values[curve][image->count - 1] : 0.0;
 }
 
 static void get_record_likelihood(struct app *app, struct command_value *value)
@@ -291,8 +288,8 @@ static void write_numbers(const double *numbers, int count, struct command_value
 {
     size_t length = 0;
     for (int k = 0; k < count; k++) {
-        length += (size_t)snprintf(value->text + length, sizeof(value->text) - length, "%s%.*g",
-                                   k > 0 ? "," : "", count > 12 ? 8 : 10, numbers[k]);
+        length += (size_t)snprintf(value->text + length, sizeof(value->text) - length, "%s%.*g", k > 0 ? "," : "",
+                                   count > 12 ? 8 : 10, numbers[k]);
         length = length < sizeof(value->text) ? length : sizeof(value->text) - 1;
     }
 }
@@ -371,8 +368,7 @@ static void get_kernel(struct app *app, struct command_value *value)
 static void get_kernel_value(struct app *app, struct command_value *value)
 {
     const struct direct_result *result = direct_tool_result(app);
-    value->number =
-        result != NULL && result->is_inside ? direct_model_value(result, app->direct.offset) : 0.0;
+    value->number = result != NULL && result->is_inside ? direct_model_value(result, app->direct.offset) : 0.0;
 }
 
 static void get_histo_counts(struct app *app, struct command_value *value)
@@ -442,27 +438,21 @@ static const struct command_source values[] = {
     {"camera.distance_mm", get_distance},
 };
 
-static const struct command_source *find(const struct command_source *sources, size_t count,
-                                         const char *name)
+static const struct command_source *find(const struct command_source *sources, size_t count, const char *name)
 {
-    for (size_t k = 0; k < count; k++) {
-        if (strcmp(sources[k].name, name) == 0) {
-            return &sources[k];
-        }
-    }
+    for (size_t k = 0; k < count; k++)
+        if (strcmp(sources[k].name, name) == 0) return &sources[k];
     return NULL;
 }
 
 lr_status command_value(struct app *app, const char *name, struct command_value *value)
 {
     const struct command_source *source = find(values, sizeof(values) / sizeof(values[0]), name);
-    if (source == NULL) {
-        source = find(command_state_values, (size_t)command_num_state_values, name);
-    }
+    if (source == NULL) source = find(command_state_values, (size_t)command_num_state_values, name);
     if (source == NULL) {
         return lr_error(&app->log, LR_BAD_INPUT,
-                        "there is no value %s: docs/guide/viewer-scripts.md lists them, such as %s",
-                        name, values[0].name);
+                        "there is no value %s: docs/guide/viewer-scripts.md lists them, such as %s", name,
+                        values[0].name);
     }
     source->get(app, value);
     return LR_OK;

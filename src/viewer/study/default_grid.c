@@ -12,10 +12,8 @@ static const double within = 0.98;
 static void find_middle(const lr_scanner *scanner, double middle_mm[3])
 {
     middle_mm[0] = middle_mm[1] = middle_mm[2] = 0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm,
-                       middle_mm);
-    }
+    for (int m = 0; m < scanner->num_modules; m++)
+        vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
 }
 
 /* How far a module's face reaches along an axis of the frame, on both sides of its centre. */
@@ -80,8 +78,7 @@ lr_grid study_default_grid(const lr_scanner *scanner)
         const double count = floor(length_mm[k] / voxel_mm + 0.5);
         grid.size[k] = count < 1 ? 1 : count > most ? most : (int)count;
         grid.voxel_mm[k] = length_mm[k] / grid.size[k];
-        grid.origin_mm[k] =
-            0.5 * (low_mm[k] + high_mm[k]) - 0.5 * (grid.size[k] - 1) * grid.voxel_mm[k];
+        grid.origin_mm[k] = 0.5 * (low_mm[k] + high_mm[k]) - 0.5 * (grid.size[k] - 1) * grid.voxel_mm[k];
     }
     return grid;
 }

@@ -37,9 +37,7 @@ static int64_t row_at(const lr_grid *grid, const int voxel[3], const int32_t off
     int64_t row = 0;
     for (int k = 2; k >= 0; k--) {
         const int at = voxel[k] + offset[k];
-        if (at < 0 || at >= grid->size[k]) {
-            return -1;
-        }
+        if (at < 0 || at >= grid->size[k]) return -1;
         row = row * grid->size[k] + at;
     }
     return row;
@@ -54,9 +52,7 @@ static void fill_cloud(struct tables_task *task)
     for (int64_t k = 0; k < count; k++) {
         const int64_t row = row_at(&task->grid, result->voxel, offsets[k]);
         result->largest = fmax(result->largest, values[k]);
-        if (row >= 0) {
-            task->cloud->values[row] = (float)values[k];
-        }
+        if (row >= 0) task->cloud->values[row] = (float)values[k];
     }
 }
 
@@ -64,10 +60,8 @@ static double radial_of(const struct tables_task *task)
 {
     double axes[3][3], sum = 0.0;
     lr_view_axes(&task->result.request.view, axes);
-    for (int k = 0; k < 3; k++) {
-        sum +=
-            axes[1][k] * (task->grid.origin_mm[k] + task->result.voxel[k] * task->grid.voxel_mm[k]);
-    }
+    for (int k = 0; k < 3; k++)
+        sum += axes[1][k] * (task->grid.origin_mm[k] + task->result.voxel[k] * task->grid.voxel_mm[k]);
     return sum;
 }
 
@@ -76,22 +70,16 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     struct tables_task *task = object;
     struct direct_result *result = &task->result;
     LR_TRY(lr_progress_report(progress, "building look-up tables", 0, 1));
-    task->tables =
-        lr_direct_tables_create(&(lr_direct_tables_params){.grid = &task->grid,
-                                                           .view = result->request.view,
-                                                           .kernel = result->request.kernel,
-                                                           .log = log});
+    task->tables = lr_direct_tables_create(&(lr_direct_tables_params){
+        .grid = &task->grid, .view = result->request.view, .kernel = result->request.kernel, .log = log});
     task->cloud = lr_image_create(&task->grid, log);
-    if (task->tables == NULL || task->cloud == NULL) {
-        return LR_FAILED;
-    }
+    if (task->tables == NULL || task->cloud == NULL) return LR_FAILED;
     result->tables = task->tables;
     result->cloud = task->cloud;
     result->is_inside = pick_voxel(&task->grid, result->request.point_mm, result->voxel);
     if (result->is_inside) {
         const int *voxel = result->voxel;
-        result->kernel =
-            lr_direct_tables_map(task->tables)[voxel[1] * task->grid.size[0] + voxel[0]];
+        result->kernel = lr_direct_tables_map(task->tables)[voxel[1] * task->grid.size[0] + voxel[0]];
         result->radial_mm = radial_of(task);
         fill_cloud(task);
     }
@@ -103,12 +91,8 @@ double direct_model_value(const struct direct_result *result, const int offset[3
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
     const double *values = lr_direct_tables_values(result->tables, result->kernel);
     const int64_t count = lr_direct_tables_get_info(result->tables)->num_offsets;
-    for (int64_t k = 0; k < count; k++) {
-        if (offsets[k][0] == offset[0] && offsets[k][1] == offset[1] &&
-            offsets[k][2] == offset[2]) {
-            return values[k];
-        }
-    }
+    for (int64_t k = 0; k < count; k++)
+        if (offsets[k][0] == offset[0] && offsets[k][1] == offset[1] && offsets[k][2] == offset[2]) return values[k];
     return 0.0;
 }
 
@@ -137,8 +121,7 @@ static lr_status run_histo(void *object, const lr_log *log, const lr_progress *p
 
 /* --- life and questions --- */
 
-static const struct newest_kind tables_kind = {"building look-up tables", run_tables,
-                                               destroy_tables};
+static const struct newest_kind tables_kind = {"building look-up tables", run_tables, destroy_tables};
 static const struct newest_kind histo_kind = {"reading histo-images", run_histo, destroy_histo};
 
 struct direct_model *direct_model_create(const lr_log *log)
@@ -160,16 +143,12 @@ void direct_model_destroy(struct direct_model *model)
     }
 }
 
-lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid,
-                           const struct direct_request *request, const lr_log *log)
+lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid, const struct direct_request *request,
+                           const lr_log *log)
 {
-    if (grid->size[0] == 0) {
-        return lr_error(log, LR_USAGE, "there is no grid: open a scanner or an image first");
-    }
+    if (grid->size[0] == 0) return lr_error(log, LR_USAGE, "there is no grid: open a scanner or an image first");
     struct tables_task *task = lr_alloc(1, sizeof(*task), "look-up tables", log);
-    if (task == NULL) {
-        return LR_FAILED;
-    }
+    if (task == NULL) return LR_FAILED;
     task->grid = *grid;
     task->result.request = *request;
     newest_ask(&model->tables, task);
@@ -184,9 +163,7 @@ enum job_state direct_model_poll(struct direct_model *model, struct job_report *
 const struct direct_result *direct_model_result(const struct direct_model *model, int64_t *serial)
 {
     const struct tables_task *task = newest_current(&model->tables);
-    if (serial != NULL) {
-        *serial = newest_serial(&model->tables);
-    }
+    if (serial != NULL) *serial = newest_serial(&model->tables);
     return task != NULL ? &task->result : NULL;
 }
 
@@ -199,9 +176,7 @@ void direct_model_cancel(struct direct_model *model)
 lr_status direct_model_open(struct direct_model *model, const char *path, const lr_log *log)
 {
     struct histo_task *task = lr_alloc(1, sizeof(*task), "histo-images", log);
-    if (task != NULL) {
-        task->path = lr_copy_string(path, log);
-    }
+    if (task != NULL) task->path = lr_copy_string(path, log);
     if (task == NULL || task->path == NULL) {
         free(task);
         return LR_FAILED;
@@ -218,8 +193,6 @@ enum job_state direct_model_poll_histo(struct direct_model *model, struct job_re
 const lr_histo_images *direct_model_histo(const struct direct_model *model, int64_t *serial)
 {
     const struct histo_task *task = newest_current(&model->histo);
-    if (serial != NULL) {
-        *serial = newest_serial(&model->histo);
-    }
+    if (serial != NULL) *serial = newest_serial(&model->histo);
     return task != NULL ? task->histo : NULL;
 }

@@ -33,11 +33,11 @@ struct direct_result {
 struct direct_model;
 
 struct direct_model *direct_model_create(const lr_log *log); /* NULL: out of memory */
-void direct_model_destroy(struct direct_model *model); /* NULL is allowed; waits for the jobs */
+void direct_model_destroy(struct direct_model *model);       /* NULL is allowed; waits for the jobs */
 
 /* Asks for other tables; the newest wins. errors: LR_USAGE for a grid of size 0. */
-lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid,
-                           const struct direct_request *request, const lr_log *log);
+lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid, const struct direct_request *request,
+                           const lr_log *log);
 enum job_state direct_model_poll(struct direct_model *model, struct job_report *report);
 
 /* Until the next poll; NULL = none. *serial grows with each; NULL = not wanted. */

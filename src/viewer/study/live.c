@@ -50,9 +50,7 @@ struct live *live_create(const lr_log *log)
 
 void live_destroy(struct live *live)
 {
-    if (live == NULL) {
-        return;
-    }
+    if (live == NULL) return;
     live_stop(live);
     job_finish(&live->job);
     live_work_finish(&live->work);
@@ -78,8 +76,7 @@ static void put_image(struct live *live, const float *image)
 }
 
 /* The mutex is taken. */
-static lr_status note_iteration(struct live *live, const struct live_iteration *iteration,
-                                const float *image)
+static lr_status note_iteration(struct live *live, const struct live_iteration *iteration, const float *image)
 {
     LR_TRY(lr_grow(&live->history, &live->capacity, live->num_iterations + 1,
                    &(struct lr_items){sizeof(*live->history), "iterations", live->work.log}));
@@ -105,9 +102,7 @@ static void wait_for_wishes(struct live *live)
 static lr_status end_iteration(struct live *live, lr_status status, int number)
 {
     const int wanted = live->work.request.iterations;
-    if (status == LR_OK && (wanted == 0 || number < wanted)) {
-        wait_for_wishes(live);
-    }
+    if (status == LR_OK && (wanted == 0 || number < wanted)) wait_for_wishes(live);
     return status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
 }
 
@@ -142,22 +137,18 @@ static struct live_round take_round(const lr_composition *done)
                                .negative_voxels = done->negative_voxels,
                                .negative_sum = done->negative_sum};
     memcpy(round.weights, done->weights, (size_t)done->count * sizeof(*done->weights));
-    memcpy(round.residuals, done->guess_residuals,
-           (size_t)done->count * sizeof(*done->guess_residuals));
+    memcpy(round.residuals, done->guess_residuals, (size_t)done->count * sizeof(*done->guess_residuals));
     return round;
 }
 
 /* The mutex is taken. */
-static lr_status note_round(struct live *live, const struct live_iteration *iteration,
-                            const lr_composition *done)
+static lr_status note_round(struct live *live, const struct live_iteration *iteration, const lr_composition *done)
 {
     const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
     LR_TRY(lr_grow(&live->rounds, &live->rounds_capacity, live->num_iterations + 1,
                    &(struct lr_items){sizeof(*live->rounds), "compositions", live->work.log}));
     live->rounds[live->num_iterations] = take_round(done);
-    for (int k = 0; k < done->count; k++) {
-        put_guess(live, k, done->guesses + k * num_voxels);
-    }
+    for (int k = 0; k < done->count; k++) put_guess(live, k, done->guesses + k * num_voxels);
     return note_iteration(live, iteration, live->work.image);
 }
 
@@ -175,8 +166,7 @@ static lr_status after_composition(void *user, const lr_composition *done)
     memcpy(live->why, live->work.why, sizeof(live->why));
     snprintf(live->backend, sizeof(live->backend), "%s",
              lr_operator_get_info(live->work.compose.guesses[0].op)->backend);
-    const lr_status status =
-        end_iteration(live, note_round(live, &iteration, done), done->iterations);
+    const lr_status status = end_iteration(live, note_round(live, &iteration, done), done->iterations);
     pthread_mutex_unlock(&live->mutex);
     return status;
 }
@@ -197,10 +187,9 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
     pthread_mutex_lock(&live->mutex);
     live->is_on_device = is_shown;
     memcpy(live->why, live->work.why, sizeof(live->why));
-    snprintf(live->backend, sizeof(live->backend), "%s",
-             lr_operator_get_info(live->work.op)->backend);
-    const lr_status status = end_iteration(
-        live, note_iteration(live, &iteration, is_shown ? NULL : live->work.image), done->number);
+    snprintf(live->backend, sizeof(live->backend), "%s", lr_operator_get_info(live->work.op)->backend);
+    const lr_status status =
+        end_iteration(live, note_iteration(live, &iteration, is_shown ? NULL : live->work.image), done->number);
     pthread_mutex_unlock(&live->mutex);
     return status;
 }
@@ -210,9 +199,7 @@ static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
     struct live *live = user;
     const lr_status status = live_work_run(&live->work, log, progress);
     pthread_mutex_lock(&live->mutex);
-    if (status == LR_OK && live->is_on_device) {
-        put_image(live, live->work.image);
-    }
+    if (status == LR_OK && live->is_on_device) put_image(live, live->work.image);
     live->has_ended = true;
     pthread_cond_broadcast(&live->changed);
     pthread_mutex_unlock(&live->mutex);
@@ -226,8 +213,7 @@ static bool same_grid(const lr_grid *a, const lr_grid *b)
     bool same = true;
     for (int k = 0; k < 3; k++) {
         const double slack_mm = 1e-3 * a->voxel_mm[k];
-        same = same && a->size[k] == b->size[k] &&
-               fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack_mm &&
+        same = same && a->size[k] == b->size[k] && fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack_mm &&
                fabs(a->origin_mm[k] - b->origin_mm[k]) < slack_mm;
     }
     return same;
@@ -243,16 +229,13 @@ bool live_is_measured(const struct study_view *study, const struct live_request 
 
 lr_grid live_grid_for(const struct study_view *study, const struct live_request *request)
 {
-    if (request->family != LIVE_DIRECT) {
-        return study->grid;
-    }
+    if (request->family != LIVE_DIRECT) return study->grid;
     return live_is_measured(study, request) ? request->histo->grid
            : study->image != NULL           ? study->image->grid
                                             : study->grid;
 }
 
-static lr_status check_counts(const struct study_view *study, const struct live_request *request,
-                              const lr_log *log)
+static lr_status check_counts(const struct study_view *study, const struct live_request *request, const lr_log *log)
 {
     if (request->family == LIVE_DIRECT) {
         return request->histo != NULL || study->image != NULL
@@ -261,25 +244,20 @@ static lr_status check_counts(const struct study_view *study, const struct live_
                               "there are no histo-images, and no image to draw their counts from: "
                               "open one of them");
     }
-    if (study->scanner == NULL) {
-        return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    }
+    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
     if (request->family == LIVE_LISTMODE && !study->data_are_events && study->image == NULL) {
         return lr_error(log, LR_USAGE,
                         "there is no list mode, and no image to draw events from: open one of "
                         "them");
     }
-    if (study->data == NULL && study->image == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "there are no data, and no image to simulate them from: open one of them");
-    }
+    if (study->data == NULL && study->image == NULL)
+        return lr_error(log, LR_USAGE, "there are no data, and no image to simulate them from: open one of them");
     return LR_OK;
 }
 
 static lr_status check_guesses(const struct live_request *request, const lr_log *log)
 {
-    if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES ||
-        request->local_iterations < 0) {
+    if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES || request->local_iterations < 0) {
         return lr_error(log, LR_USAGE,
                         "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
                         "iteration or more",
@@ -292,42 +270,34 @@ static lr_status check_guesses(const struct live_request *request, const lr_log 
                           "guesses");
 }
 
-static lr_status check(const struct study_view *study, const struct live_request *request,
-                       const lr_log *log)
+static lr_status check(const struct study_view *study, const struct live_request *request, const lr_log *log)
 {
     const lr_grid grid = live_grid_for(study, request);
     LR_TRY(check_guesses(request, log));
     LR_TRY(check_counts(study, request, log));
-    if (request->simulates && study->image == NULL) {
+    if (request->simulates && study->image == NULL)
         return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
-    }
-    if (request->reference != NULL && !same_grid(&request->reference->grid, &grid)) {
-        return lr_error(log, LR_USAGE,
-                        "the reference image is on another grid than the reconstruction");
-    }
+    if (request->reference != NULL && !same_grid(&request->reference->grid, &grid))
+        return lr_error(log, LR_USAGE, "the reference image is on another grid than the reconstruction");
     return LR_OK;
 }
 
 static lr_image *copy_image(const lr_image *image, const lr_log *log)
 {
     lr_image *copy = lr_image_create(&image->grid, log);
-    if (copy != NULL) {
-        memcpy(copy->values, image->values,
-               (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
-    }
+    if (copy != NULL)
+        memcpy(copy->values, image->values, (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
     return copy;
 }
 
-static lr_status prepare_work(struct live *live, const struct study_view *study,
-                              const struct live_request *request, const lr_log *log)
+static lr_status prepare_work(struct live *live, const struct study_view *study, const struct live_request *request,
+                              const lr_log *log)
 {
     struct live_work *work = &live->work;
     live_work_finish(work);
     if (request->reference != NULL) {
         work->reference = copy_image(request->reference, log);
-        if (work->reference == NULL) {
-            return LR_FAILED;
-        }
+        if (work->reference == NULL) return LR_FAILED;
     }
     work->study = study_view_hold(study);
     work->study.grid = live_grid_for(study, request);
@@ -336,9 +306,7 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
     work->request.histo = NULL;
     work->request.backend = backend_name(request->backend, "auto");
     work->request.simulates = !live_is_measured(study, request);
-    if (request->family == LIVE_DIRECT) {
-        LR_TRY(live_direct_take(&work->direct, request, log));
-    }
+    if (request->family == LIVE_DIRECT) LR_TRY(live_direct_take(&work->direct, request, log));
     work->iteration = after_iteration;
     work->guessed = after_guess;
     work->composed = after_composition;
@@ -347,8 +315,8 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
 }
 
 /* Nothing runs, so there is no need of the mutex. */
-static lr_status forget_last(struct live *live, const struct study_view *study,
-                             const struct live_request *request, const lr_log *log)
+static lr_status forget_last(struct live *live, const struct study_view *study, const struct live_request *request,
+                             const lr_log *log)
 {
     free(live->image);
     free(live->guesses);
@@ -356,8 +324,7 @@ static lr_status forget_last(struct live *live, const struct study_view *study,
     const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
     const int guesses = request->guesses > 1 ? request->guesses : 0;
     live->image = lr_alloc(num_voxels, sizeof(*live->image), "an image", log);
-    live->guesses =
-        guesses > 0 ? lr_alloc(guesses * num_voxels, sizeof(*live->guesses), "guesses", log) : NULL;
+    live->guesses = guesses > 0 ? lr_alloc(guesses * num_voxels, sizeof(*live->guesses), "guesses", log) : NULL;
     memset(live->guess_serials, 0, sizeof(live->guess_serials));
     live->num_iterations = 0;
     live->is_on_device = live->has_image = false;
@@ -368,12 +335,11 @@ static lr_status forget_last(struct live *live, const struct study_view *study,
     return live->image != NULL && (guesses == 0 || live->guesses != NULL) ? LR_OK : LR_FAILED;
 }
 
-lr_status live_start(struct live *live, const struct study_view *study,
-                     const struct live_request *request, const lr_log *log)
+lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
+                     const lr_log *log)
 {
-    if (job_poll(&live->job) == JOB_RUNNING) {
+    if (job_poll(&live->job) == JOB_RUNNING)
         return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
-    }
     LR_TRY(check(study, request, log));
     LR_TRY(prepare_work(live, study, request, log));
     LR_TRY(forget_last(live, study, request, log));
@@ -431,21 +397,16 @@ static enum live_state find_state(struct live *live, enum job_state job)
                                                         : LIVE_RUNNING;
     pthread_mutex_unlock(&live->mutex);
     switch (job) {
-    case JOB_IDLE:
-        return LIVE_IDLE;
-    case JOB_RUNNING:
-        return running;
-    default:
-        return job == JOB_FAILED ? LIVE_FAILED : LIVE_DONE;
+    case JOB_IDLE: return LIVE_IDLE;
+    case JOB_RUNNING: return running;
+    default: return job == JOB_FAILED ? LIVE_FAILED : LIVE_DONE;
     }
 }
 
 enum live_state live_poll(struct live *live, struct job_report *report)
 {
     const enum job_state job = job_poll(&live->job);
-    if (report != NULL) {
-        job_get_report(&live->job, report);
-    }
+    if (report != NULL) job_get_report(&live->job, report);
     return find_state(live, job);
 }
 
@@ -453,14 +414,10 @@ enum live_state live_wait(struct live *live, struct job_report *report)
 {
     if (job_poll(&live->job) == JOB_RUNNING) {
         pthread_mutex_lock(&live->mutex);
-        while (!live->is_waiting && !live->has_ended) {
-            pthread_cond_wait(&live->changed, &live->mutex);
-        }
+        while (!live->is_waiting && !live->has_ended) pthread_cond_wait(&live->changed, &live->mutex);
         const bool has_ended = live->has_ended;
         pthread_mutex_unlock(&live->mutex);
-        if (has_ended) {
-            (void)job_wait(&live->job);
-        }
+        if (has_ended) (void)job_wait(&live->job);
     }
     return live_poll(live, report);
 }
@@ -516,9 +473,7 @@ int live_copy_rounds(struct live *live, int first, struct live_round *rounds, in
 {
     pthread_mutex_lock(&live->mutex);
     const int total = live->guesses != NULL ? live->num_iterations : 0;
-    for (int n = first; n < total && n - first < capacity; n++) {
-        rounds[n - first] = live->rounds[n];
-    }
+    for (int n = first; n < total && n - first < capacity; n++) rounds[n - first] = live->rounds[n];
     pthread_mutex_unlock(&live->mutex);
     return total;
 }
@@ -527,9 +482,7 @@ int live_copy_history(struct live *live, int first, struct live_iteration *itera
 {
     pthread_mutex_lock(&live->mutex);
     const int total = live->num_iterations;
-    for (int n = first; n < total && n - first < capacity; n++) {
-        iterations[n - first] = live->history[n];
-    }
+    for (int n = first; n < total && n - first < capacity; n++) iterations[n - first] = live->history[n];
     pthread_mutex_unlock(&live->mutex);
     return total;
 }

@@ -15,8 +15,7 @@ enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT, LIVE_LISTMODE };
 struct live_request {
     enum live_family family;
     lr_recon_algorithm algorithm;
-    double
-        relaxation; /* of RAMLA, 0 = its default, as in lr_recon_params; OSEM has none, so that these */
+    double relaxation;         /* of RAMLA, 0 = its default, as in lr_recon_params; OSEM has none, so that these */
     double relaxation_fall;    /* two are not read */
     int subsets;               /* 0 = 1, which with OSEM is ML-EM */
     int iterations;            /* 0 = until stopped */
@@ -31,13 +30,11 @@ struct live_request {
     const lr_image *reference; /* to compare with, copied; NULL = where data are simulated, what
                                   they were drawn from; else none */
     /* Of the family direct, as in lr_direct_params. */
-    lr_direct_kernel kernel; /* not of measured profiles */
-    lr_view_set views;       /* of counts that are drawn */
-    const lr_histo_images
-        *histo; /* counts that were measured, copied: their grid and views are those
+    lr_direct_kernel kernel;      /* not of measured profiles */
+    lr_view_set views;            /* of counts that are drawn */
+    const lr_histo_images *histo; /* counts that were measured, copied: their grid and views are those
                               of the reconstruction; NULL = drawn from the study's image, on its grid */
-    lr_listmode_kernel
-        elements; /* of the family listmode, whose events are those of the study's data
+    lr_listmode_kernel elements;  /* of the family listmode, whose events are those of the study's data
                                     where these are list mode, else drawn from its image */
     /* Of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
@@ -67,8 +64,7 @@ struct live_iteration {
     double measured_counts, estimated_counts;
     double difference; /* |image - reference| / |reference|; NaN without reference */
     double seconds;
-    lr_traffic
-        traffic; /* bytes between the operator's device and the host since the last iteration,
+    lr_traffic traffic; /* bytes between the operator's device and the host since the last iteration,
                            of the first one since the start; 0 where it computes on the host */
 };
 
@@ -80,9 +76,8 @@ struct live_round {
     int count;                           /* of guesses */
     double weights[LIVE_MOST_GUESSES];   /* alpha, with sum 1 */
     double residuals[LIVE_MOST_GUESSES]; /* |y - b - A x|^2 of each guess alone, in counts^2 */
-    double residual,
-        clipped_residual; /* of the composed image, as it comes and without negative voxels */
-    double condition;     /* of the system for the weights; infinite: singular */
+    double residual, clipped_residual;   /* of the composed image, as it comes and without negative voxels */
+    double condition;                    /* of the system for the weights; infinite: singular */
     int64_t negative_voxels;
     double negative_sum; /* emissions */
 };
@@ -104,8 +99,8 @@ lr_grid live_grid_for(const struct study_view *study, const struct live_request 
  * sentence, while one runs (stop it and poll until it has ended), without scanner (which the family
  * direct does not need), for a study that has neither data (histo-images) nor an image to draw them from,
  * or a reference on another grid. */
-lr_status live_start(struct live *live, const struct study_view *study,
-                     const struct live_request *request, const lr_log *log);
+lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
+                     const lr_log *log);
 
 /* None of these waits. Pausing takes effect after the iteration at hand; a step is one iteration and
  * then a pause, from any state that runs. */
@@ -144,7 +139,6 @@ int live_copy_rounds(struct live *live, int first, struct live_round *rounds, in
 
 /* Iterations of this reconstruction so far; copies those from number `first` (counted from 0) on,
  * at most `capacity`. */
-int live_copy_history(struct live *live, int first, struct live_iteration *iterations,
-                      int capacity);
+int live_copy_history(struct live *live, int first, struct live_iteration *iterations, int capacity);
 
 #endif

@@ -15,8 +15,7 @@ static bool report(void *user, const char *what, double done, double total)
 {
     const struct live_guess *guess = user;
     char text[256];
-    snprintf(text, sizeof(text), "guess %d of %d: %s", guess->number + 1, guess->compose->count,
-             what);
+    snprintf(text, sizeof(text), "guess %d of %d: %s", guess->number + 1, guess->compose->count, what);
     return lr_progress_report(guess->compose->progress, text, done, total) == LR_OK;
 }
 
@@ -35,27 +34,21 @@ static lr_status check_count(const struct live_compose_setup *setup)
                : lr_error(setup->operator.log, LR_USAGE,
                           "%d guesses: each has whole pairs of modules, of which %s has %lld in "
                           "coincidence; take at most so many",
-                          setup->count, setup->lors->scanner->name,
-                          (long long)setup->lors->num_pairs);
+                          setup->count, setup->lors->scanner->name, (long long)setup->lors->num_pairs);
 }
 
 /* guess_of: [num_pairs] */
-static lr_status take_lors(struct live_guess *guess, const struct live_compose_setup *setup,
-                           const int32_t *guess_of)
+static lr_status take_lors(struct live_guess *guess, const struct live_compose_setup *setup, const int32_t *guess_of)
 {
     const lr_log *log = setup->operator.log;
     const int64_t num_pairs = setup->lors->num_pairs;
     int32_t *pairs = lr_alloc(num_pairs, sizeof(*pairs), "pairs of a guess", log);
     lr_selection own = {.pairs = pairs};
-    for (int64_t pair = 0; pairs != NULL && pair < num_pairs; pair++) {
-        if (guess_of[pair] == guess->number) {
-            pairs[own.num_pairs++] = (int32_t)pair;
-        }
-    }
+    for (int64_t pair = 0; pairs != NULL && pair < num_pairs; pair++)
+        if (guess_of[pair] == guess->number) pairs[own.num_pairs++] = (int32_t)pair;
     guess->lors = pairs != NULL ? lr_lors_create_part(setup->lors, &own, log) : NULL;
     free(pairs);
-    guess->data =
-        guess->lors != NULL ? lr_lor_data_take(setup->data, setup->lors, guess->lors, log) : NULL;
+    guess->data = guess->lors != NULL ? lr_lor_data_take(setup->data, setup->lors, guess->lors, log) : NULL;
     return guess->data != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -88,20 +81,17 @@ static lr_status open_guess(struct live_compose *compose, const struct live_comp
 lr_status live_compose_open(struct live_compose *compose, const struct live_compose_setup *setup)
 {
     const lr_log *log = setup->operator.log;
-    *compose = (struct live_compose){
-        .progress = setup->operator.progress, .iteration = setup->iteration, .user = setup->user};
+    *compose =
+        (struct live_compose){.progress = setup->operator.progress, .iteration = setup->iteration, .user = setup->user};
     LR_TRY(check_count(setup));
     compose->guesses = lr_alloc(setup->count, sizeof(*compose->guesses), "guesses", log);
     compose->params = lr_alloc(setup->count, sizeof(*compose->params), "guesses", log);
-    int32_t *guess_of =
-        lr_alloc(setup->lors->num_pairs, sizeof(*guess_of), "pairs of guesses", log);
+    int32_t *guess_of = lr_alloc(setup->lors->num_pairs, sizeof(*guess_of), "pairs of guesses", log);
     lr_status status = compose->guesses != NULL && compose->params != NULL && guess_of != NULL
                            ? lr_osem_subsets(setup->lors, setup->count, guess_of, log)
                            : LR_FAILED;
     compose->count = status == LR_OK ? setup->count : 0;
-    for (int k = 0; k < setup->count && status == LR_OK; k++) {
-        status = open_guess(compose, setup, guess_of, k);
-    }
+    for (int k = 0; k < setup->count && status == LR_OK; k++) status = open_guess(compose, setup, guess_of, k);
     free(guess_of);
     return status;
 }

@@ -18,13 +18,11 @@ struct live_direct {
 };
 
 /* errors: LR_USAGE for a set of views that cannot be; LR_FAILED. Zero, or finish it in any case. */
-lr_status live_direct_take(struct live_direct *direct, const struct live_request *request,
-                           const lr_log *log);
+lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log);
 void live_direct_finish(struct live_direct *direct);
 
 /* The operator; of the params grid, shared, log and progress are read. errors: LR_CANCELLED; as
  * lr_direct_create, logged. */
-lr_status live_direct_create(const struct live_direct *direct, const lr_operator_params *params,
-                             lr_operator **op);
+lr_status live_direct_create(const struct live_direct *direct, const lr_operator_params *params, lr_operator **op);
 
 #endif

@@ -25,11 +25,9 @@ lr_status live_listmode_take(struct live_listmode *listmode, const struct study_
 /* The operator, with a range of events for each subset; of the params threads, log and progress are
  * read. errors: LR_CANCELLED; as lr_listmode_create, logged. */
 lr_status live_listmode_create(struct live_listmode *listmode, const struct study_view *study,
-                               const struct live_request *request, const lr_operator_params *params,
-                               lr_operator **op);
+                               const struct live_request *request, const lr_operator_params *params, lr_operator **op);
 
 /* What was measured, and the additive term, as lr_recon takes them. */
-lr_status live_listmode_data(struct live_listmode *listmode, const struct study_view *study,
-                             lr_recon_params *recon);
+lr_status live_listmode_data(struct live_listmode *listmode, const struct study_view *study, lr_recon_params *recon);
 
 #endif

@@ -42,14 +42,11 @@ static lr_operator_params settle_operator(const struct live_work *work, lr_opera
     params.mu_steps = has_mu ? request->mu_steps : 0;
     params.store = params.shared != NULL ? LR_STORE_NO : request->store;
     params.projections = 1.0 + 2.0 * (request->iterations > 0 ? request->iterations : USUAL);
-    if (request->samples > 0) {
-        lr_grid_split_samples(&work->study.grid, request->samples, params.samples);
-    }
+    if (request->samples > 0) lr_grid_split_samples(&work->study.grid, request->samples, params.samples);
     return params;
 }
 
-static lr_status create_for(const struct live_work *work, lr_operator_params params,
-                            lr_operator **op)
+static lr_status create_for(const struct live_work *work, lr_operator_params params, lr_operator **op)
 {
     params = settle_operator(work, params);
     return operator_create(&params, op);
@@ -65,15 +62,13 @@ static bool is_listmode(const struct live_work *work)
     return work->request.family == LIVE_LISTMODE;
 }
 
-static lr_status create_listmode(struct live_work *work, const lr_operator_params *params,
-                                 lr_operator **op)
+static lr_status create_listmode(struct live_work *work, const lr_operator_params *params, lr_operator **op)
 {
     LR_TRY(live_listmode_take(&work->listmode, &work->study, &work->request, params));
     return live_listmode_create(&work->listmode, &work->study, &work->request, params, op);
 }
 
-static lr_status create_of_family(struct live_work *work, lr_operator_params params,
-                                  lr_operator **op)
+static lr_status create_of_family(struct live_work *work, lr_operator_params params, lr_operator **op)
 {
     params.grid = &work->study.grid;
     return is_listmode(work) ? create_listmode(work, &params, op)
@@ -84,12 +79,9 @@ static lr_status create_of_family(struct live_work *work, lr_operator_params par
 /* Why the image cannot stay on the device; NULL: it may. */
 static const char *find_obstacle(const struct live_work *work)
 {
-    if (is_listmode(work)) {
-        return "list mode computes beside the window, and";
-    }
-    if (!is_direct(work) && work->study.mu != NULL && !work->request.without_mu) {
+    if (is_listmode(work)) return "list mode computes beside the window, and";
+    if (!is_direct(work) && work->study.mu != NULL && !work->request.without_mu)
         return "a mu-map is open, and with absorption along the lines";
-    }
     return NULL;
 }
 
@@ -100,9 +92,7 @@ static lr_status try_device(struct live_work *work, lr_operator_params params)
     if (obstacle == NULL) {
         params.shared = handover_context(work->request.handover);
         const lr_status status = create_of_family(work, params, &work->op);
-        if (status == LR_CANCELLED) {
-            return status;
-        }
+        if (status == LR_CANCELLED) return status;
         obstacle = work->op == NULL  ? "the projector could not be made there, and so"
                    : is_direct(work) ? "backend cpu computes, and"
                                      : "for this scanner and mode";
@@ -118,9 +108,7 @@ static lr_status try_device(struct live_work *work, lr_operator_params params)
 
 static lr_status create_operator(struct live_work *work, lr_operator_params params)
 {
-    if (work->request.handover != NULL) {
-        LR_TRY(try_device(work, params));
-    }
+    if (work->request.handover != NULL) LR_TRY(try_device(work, params));
     return work->op != NULL ? LR_OK : create_of_family(work, params, &work->op);
 }
 
@@ -128,9 +116,7 @@ static lr_status create_operator(struct live_work *work, lr_operator_params para
 
 static void scale(float *values, int64_t count, double factor)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(factor * values[k]);
-    }
+    for (int64_t k = 0; k < count; k++) values[k] = (float)(factor * values[k]);
 }
 
 /* The image that data are drawn from, also to compare with. */
@@ -138,11 +124,8 @@ static lr_status take_truth(struct live_work *work, lr_image **truth, const lr_l
 {
     const lr_image *image = work->study.image;
     *truth = lr_image_create(&image->grid, log);
-    if (*truth == NULL) {
-        return LR_FAILED;
-    }
-    memcpy((*truth)->values, image->values,
-           (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
+    if (*truth == NULL) return LR_FAILED;
+    memcpy((*truth)->values, image->values, (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
     return LR_OK;
 }
 
@@ -152,34 +135,25 @@ static lr_status draw_counts(const struct live_work *work, lr_image *truth, cons
     const struct live_request *request = &work->request;
     lr_lor_data *data = work->simulated;
     double sum = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        sum += data->values[k];
-    }
-    if (!(sum > 0)) {
-        return lr_error(log, LR_BAD_INPUT, "the image reaches no LOR: nothing would be counted");
-    }
+    for (int64_t k = 0; k < data->count; k++) sum += data->values[k];
+    if (!(sum > 0)) return lr_error(log, LR_BAD_INPUT, "the image reaches no LOR: nothing would be counted");
     if (request->counts > 0) {
         scale(data->values, data->count, request->counts / sum);
         scale(truth->values, lr_grid_num_voxels(&truth->grid), request->counts / sum);
     }
-    return request->without_noise ? LR_OK
-                                  : lr_poisson(data->values, data->count, request->seed, log);
+    return request->without_noise ? LR_OK : lr_poisson(data->values, data->count, request->seed, log);
 }
 
 static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log *log)
 {
     lr_image *truth = NULL;
     work->simulated = lr_lor_data_create(lr_operator_get_info(op)->lors, log);
-    if (work->simulated == NULL) {
-        return LR_FAILED;
-    }
+    if (work->simulated == NULL) return LR_FAILED;
     LR_TRY(take_truth(work, &truth, log));
     const lr_vector image = lr_image_vector(truth);
     lr_vector values = lr_lor_data_vector(work->simulated);
     lr_status status = lr_operator_forward(op, NULL, &image, &values);
-    if (status == LR_OK) {
-        status = draw_counts(work, truth, log);
-    }
+    if (status == LR_OK) status = draw_counts(work, truth, log);
     if (status == LR_OK && work->reference == NULL) {
         work->reference = truth;
         truth = NULL;
@@ -191,18 +165,14 @@ static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log 
 /* --- the reconstruction --- */
 
 /* Expected randoms, where there are delayed coincidences to estimate them from. */
-static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params,
-                                  const lr_log *log)
+static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params, const lr_log *log)
 {
     const lr_lor_data *delayeds = work->study.delayeds;
-    if (work->request.family != LIVE_CORRESPONDENCE || work->simulated != NULL ||
-        delayeds == NULL || delayeds->count == 0) {
+    if (work->request.family != LIVE_CORRESPONDENCE || work->simulated != NULL || delayeds == NULL ||
+        delayeds->count == 0)
         return LR_OK;
-    }
     work->randoms = lr_randoms_estimate(work->study.lors, delayeds, log);
-    if (work->randoms == NULL) {
-        return LR_FAILED;
-    }
+    if (work->randoms == NULL) return LR_FAILED;
     params->additive_source = lr_crystal_product_source(&work->randoms->product);
     params->additive_sum = work->randoms->delayeds;
     return LR_OK;
@@ -229,9 +199,7 @@ static lr_recon_params settle_recon(const struct live_work *work, lr_recon_param
 
 static lr_status reconstruct(struct live_work *work, lr_recon_params params)
 {
-    if (work->request.simulates && !is_listmode(work)) {
-        LR_TRY(simulate_counts(work, &params));
-    }
+    if (work->request.simulates && !is_listmode(work)) LR_TRY(simulate_counts(work, &params));
     const lr_lor_data *measured = is_direct(work) ? work->direct.data : work->study.data;
     params = settle_recon(work, params);
     params.data = work->simulated != NULL ? work->simulated : measured;
@@ -274,8 +242,7 @@ static lr_status compose(struct live_work *work, const lr_operator_params *param
     LR_TRY(find_counts(work, params));
     const struct live_compose_setup setup = {.count = work->request.guesses,
                                              .lors = work->study.lors,
-                                             .data = work->simulated != NULL ? work->simulated
-                                                                             : work->study.data,
+                                             .data = work->simulated != NULL ? work->simulated : work->study.data,
                                              .randoms = work->randoms,
                                              .operator= settle_operator(work, *params),
                                              .recon = settle_recon(work, recon),
@@ -303,20 +270,14 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
 {
     const lr_operator_params params = {.log = log, .progress = progress};
     work->log = log;
-    work->image =
-        lr_alloc(lr_grid_num_voxels(&work->study.grid), sizeof(*work->image), "an image", log);
-    if (work->image == NULL) {
-        return LR_FAILED;
-    }
-    lr_status status =
-        is_composed(work) ? run_composed(work, &params) : create_operator(work, params);
+    work->image = lr_alloc(lr_grid_num_voxels(&work->study.grid), sizeof(*work->image), "an image", log);
+    if (work->image == NULL) return LR_FAILED;
+    lr_status status = is_composed(work) ? run_composed(work, &params) : create_operator(work, params);
     if (status == LR_OK && !is_composed(work)) {
         const lr_recon_params recon = {.op = work->op, .log = log, .progress = progress};
         status = reconstruct(work, recon);
     }
-    if (work->there.storage != NULL) {
-        lr_vector_destroy(&work->there);
-    }
+    if (work->there.storage != NULL) lr_vector_destroy(&work->there);
     lr_operator_destroy(work->op);
     work->op = NULL;
     return status;
@@ -333,11 +294,10 @@ static lr_status bring_reference(struct live_work *work, const lr_vector *image)
         return LR_OK;
     }
     if (work->there.storage == NULL) {
-        LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
-                                                    .count = reference.count,
-                                                    .name = "the image to compare with",
-                                                    .log = work->log},
-                                &work->there));
+        LR_TRY(lr_vector_create(
+            &(lr_vector_params){
+                .place = image->place, .count = reference.count, .name = "the image to compare with", .log = work->log},
+            &work->there));
         LR_TRY(lr_vector_copy(&reference, &work->there));
     }
     return LR_OK;
@@ -347,9 +307,7 @@ static lr_status compare(struct live_work *work, const lr_vector *image, double 
 {
     lr_vector_sums own, other;
     *difference = NAN;
-    if (work->reference == NULL) {
-        return LR_OK;
-    }
+    if (work->reference == NULL) return LR_OK;
     LR_TRY(bring_reference(work, image));
     LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
     LR_TRY(lr_vector_add_up(image, &work->there, &other));
@@ -364,14 +322,11 @@ static lr_status hand_over(struct live_work *work, const lr_vector *image)
     return handover_write(work->request.handover, image, sums.largest);
 }
 
-lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown,
-                               double *difference)
+lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference)
 {
     *is_shown = work->is_on_device && image->values == NULL;
     LR_TRY(compare(work, image, difference));
-    if (*is_shown) {
-        return hand_over(work, image);
-    }
+    if (*is_shown) return hand_over(work, image);
     lr_vector host = lr_vector_of_floats(work->image, image->count);
     return lr_vector_copy(image, &host);
 }
@@ -381,6 +336,5 @@ lr_traffic live_work_traffic(struct live_work *work)
     const lr_traffic before = work->traffic;
     const lr_place *place = lr_operator_place(work->op);
     work->traffic = lr_place_get_info(place).traffic;
-    return (lr_traffic){work->traffic.to_device - before.to_device,
-                        work->traffic.to_host - before.to_host};
+    return (lr_traffic){work->traffic.to_device - before.to_device, work->traffic.to_host - before.to_host};
 }

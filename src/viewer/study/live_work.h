@@ -40,8 +40,7 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
 /* After an iteration: the image goes to the handover, or, where that cannot be, to work->image.
  * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
  * NaN without a reference, or one that is zero. */
-lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown,
-                               double *difference);
+lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown, double *difference);
 
 /* What has passed since the last call. */
 lr_traffic live_work_traffic(struct live_work *work);

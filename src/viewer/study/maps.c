@@ -27,27 +27,20 @@ static lr_status begin_image(const struct study_view *study, const int modules[2
 {
     const lr_scanner *scanner = study->scanner;
     *image = (struct pair_image){0};
-    if (scanner == NULL) {
-        return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    }
+    if (scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
     for (int k = 0; k < 2; k++) {
         if (modules[k] < 0 || modules[k] >= scanner->num_modules) {
-            return lr_error(log, LR_USAGE,
-                            "module %d does not exist: the scanner has modules 0 to %d", modules[k],
+            return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", modules[k],
                             scanner->num_modules - 1);
         }
     }
     *pair = lr_lors_pair(study->lors, modules[0], modules[1]);
-    if (*pair < 0) {
-        return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0],
-                        modules[1]);
-    }
+    if (*pair < 0) return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0], modules[1]);
     for (int k = 0; k < 2; k++) {
         image->modules[k] = study->lors->pairs[*pair][k];
         image->size[1 - k] = crystals_of(scanner, image->modules[k]);
     }
-    image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values),
-                             "a LOR image", log);
+    image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
     return image->values != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -64,31 +57,26 @@ static int64_t lower_bound(const int64_t *list, int64_t count, int64_t lor)
     int64_t low = 0, high = count;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
-        if (list[middle] < lor) {
+        if (list[middle] < lor)
             low = middle + 1;
-        } else {
+        else
             high = middle;
-        }
     }
     return low;
 }
 
-lr_status pair_image_of_data(const struct study_view *study, const int modules[2],
-                             const lr_lor_data *data, struct pair_image *image, const lr_log *log)
+lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
+                             struct pair_image *image, const lr_log *log)
 {
     int64_t pair;
     LR_TRY(begin_image(study, modules, &pair, image, log));
     const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
     if (data->index == NULL) {
-        for (int64_t n = first; n < end && n < data->count; n++) {
-            put(image, n - first, data->values[n]);
-        }
+        for (int64_t n = first; n < end && n < data->count; n++) put(image, n - first, data->values[n]);
         return LR_OK;
     }
-    for (int64_t k = lower_bound(data->index, data->count, first);
-         k < data->count && data->index[k] < end; k++) {
+    for (int64_t k = lower_bound(data->index, data->count, first); k < data->count && data->index[k] < end; k++)
         put(image, data->index[k] - first, data->values[k]);
-    }
     return LR_OK;
 }
 
@@ -98,20 +86,14 @@ lr_status pair_image_of_row(const struct study_view *study, const int modules[2]
     int64_t pair;
     LR_TRY(begin_image(study, modules, &pair, image, log));
     const int64_t first = study->lors->offsets[pair], end = study->lors->offsets[pair + 1];
-    for (int64_t k = lower_bound(row->lor, row->count, first); k < row->count && row->lor[k] < end;
-         k++) {
+    for (int64_t k = lower_bound(row->lor, row->count, first); k < row->count && row->lor[k] < end; k++)
         put(image, row->lor[k] - first, row->probability[k]);
-    }
     return LR_OK;
 }
 
-int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column,
-                       int row)
+int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column, int row)
 {
-    if (image->values == NULL || column < 0 || row < 0 || column >= image->size[0] ||
-        row >= image->size[1]) {
-        return -1;
-    }
+    if (image->values == NULL || column < 0 || row < 0 || column >= image->size[0] || row >= image->size[1]) return -1;
     return lr_lors_number(study->lors, study->scanner->first_crystal[image->modules[0]] + row,
                           study->scanner->first_crystal[image->modules[1]] + column);
 }
@@ -119,13 +101,9 @@ int64_t pair_image_lor(const struct study_view *study, const struct pair_image *
 /* Keeps the list sorted; LORs come in ascending order. */
 static int insert(struct lor_value *highest, int count, int capacity, struct lor_value value)
 {
-    if (count == capacity && !(value.value > highest[count - 1].value)) {
-        return count;
-    }
+    if (count == capacity && !(value.value > highest[count - 1].value)) return count;
     int place = count < capacity ? count++ : count - 1;
-    for (; place > 0 && highest[place - 1].value < value.value; place--) {
-        highest[place] = highest[place - 1];
-    }
+    for (; place > 0 && highest[place - 1].value < value.value; place--) highest[place] = highest[place - 1];
     highest[place] = value;
     return count;
 }
@@ -136,8 +114,7 @@ int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capa
     for (int64_t k = 0; capacity > 0 && k < data->count; k++) {
         if (data->values[k] > 0) {
             const int64_t lor = data->index != NULL ? data->index[k] : k;
-            count =
-                insert(highest, count, capacity, (struct lor_value){lor, (double)data->values[k]});
+            count = insert(highest, count, capacity, (struct lor_value){lor, (double)data->values[k]});
         }
     }
     return count;
@@ -146,14 +123,10 @@ int highest_of_data(const lr_lor_data *data, struct lor_value *highest, int capa
 void pair_sums(const lr_lors *lors, const lr_lor_data *data, double *sums)
 {
     int64_t pair = 0;
-    for (int64_t k = 0; k < lors->num_pairs; k++) {
-        sums[k] = 0;
-    }
+    for (int64_t k = 0; k < lors->num_pairs; k++) sums[k] = 0;
     for (int64_t k = 0; k < data->count; k++) {
         const int64_t lor = data->index != NULL ? data->index[k] : k;
-        while (lor >= lors->offsets[pair + 1]) {
-            pair++;
-        }
+        while (lor >= lors->offsets[pair + 1]) pair++;
         sums[pair] += data->values[k];
     }
 }

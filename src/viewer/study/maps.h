@@ -39,8 +39,7 @@ lr_status sensitivity_ask(struct sensitivity *sensitivity, const struct study_vi
 enum job_state sensitivity_poll(struct sensitivity *sensitivity, struct job_report *report);
 enum job_state sensitivity_wait(struct sensitivity *sensitivity, struct job_report *report);
 void sensitivity_cancel(struct sensitivity *sensitivity);
-const struct sensitivity_result *sensitivity_result(const struct sensitivity *sensitivity,
-                                                    int64_t *serial);
+const struct sensitivity_result *sensitivity_result(const struct sensitivity *sensitivity, int64_t *serial);
 
 /* --- LORs of a module pair --- */
 
@@ -58,14 +57,13 @@ void pair_image_finish(struct pair_image *image); /* zero is allowed */
 /* From data, or from a row of the matrix. modules: in either order. The image is overwritten;
  * finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED without
  * memory. */
-lr_status pair_image_of_data(const struct study_view *study, const int modules[2],
-                             const lr_lor_data *data, struct pair_image *image, const lr_log *log);
+lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,
+                             struct pair_image *image, const lr_log *log);
 lr_status pair_image_of_row(const struct study_view *study, const int modules[2], const lr_row *row,
                             struct pair_image *image, const lr_log *log);
 
 /* LOR of a pixel of the image; -1 outside. */
-int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column,
-                       int row);
+int64_t pair_image_lor(const struct study_view *study, const struct pair_image *image, int column, int row);
 
 /* A LOR and its value. */
 struct lor_value {

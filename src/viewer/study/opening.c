@@ -53,26 +53,20 @@ static void destroy_diagnosis(void *object)
 struct study_content study_content_hold(const struct study_content *content)
 {
     struct study_content copy = *content;
-    for (int k = 0; k < NUM_PARTS; k++) {
-        copy.parts[k] = shared_hold(content->parts[k]);
-    }
+    for (int k = 0; k < NUM_PARTS; k++) copy.parts[k] = shared_hold(content->parts[k]);
     return copy;
 }
 
 void study_content_release(struct study_content *content)
 {
-    for (int k = 0; k < NUM_PARTS; k++) {
-        shared_release(content->parts[k]);
-    }
+    for (int k = 0; k < NUM_PARTS; k++) shared_release(content->parts[k]);
     *content = (struct study_content){0};
 }
 
 /* Puts an object in the place of a part. */
 static lr_status put(struct study_content *content, enum study_part part, struct shared *object)
 {
-    if (object == NULL) {
-        return LR_FAILED;
-    }
+    if (object == NULL) return LR_FAILED;
     shared_release(content->parts[part]);
     content->parts[part] = object;
     return LR_OK;
@@ -89,20 +83,17 @@ void study_content_settle_grid(struct study_content *content)
     const struct opened_image *opened = shared_object(content->parts[PART_IMAGE]);
     const lr_scanner *scanner = scanner_of(content);
     content->grid = (lr_grid){0};
-    if (opened != NULL) {
+    if (opened != NULL)
         content->grid = opened->image->grid;
-    } else if (content->chosen.size[0] > 0) {
+    else if (content->chosen.size[0] > 0)
         content->grid = content->chosen;
-    } else if (scanner != NULL) {
+    else if (scanner != NULL)
         content->grid = study_default_grid(scanner);
-    }
 }
 
 void opening_finish(struct opening *opening)
 {
-    for (int k = 0; k < NUM_PATHS; k++) {
-        free(opening->paths[k]);
-    }
+    for (int k = 0; k < NUM_PATHS; k++) free(opening->paths[k]);
     study_content_release(&opening->content);
     lr_scanner_draft_destroy(opening->refused);
     lr_diagnosis_destroy(opening->why);
@@ -120,13 +111,10 @@ static void examine_refused(struct opening *opening, lr_scanner_draft *draft)
 }
 
 /* Takes the draft over. */
-static lr_status take_scanner(struct opening *opening, struct opened_scanner *opened,
-                              const lr_log *log)
+static lr_status take_scanner(struct opening *opening, struct opened_scanner *opened, const lr_log *log)
 {
     struct opened_scanner *kept = lr_alloc(1, sizeof(*kept), "a scanner", log);
-    if (kept == NULL) {
-        return LR_FAILED;
-    }
+    if (kept == NULL) return LR_FAILED;
     *kept = *opened;
     *opened = (struct opened_scanner){0};
     struct study_content *content = &opening->content;
@@ -152,8 +140,7 @@ static lr_status read_scanner(struct opening *opening, const char *path, const l
     const bool is_data = opening->paths[PATH_SCANNER] == NULL;
     if (opened.path != NULL && is_data && lr_file_kind_of(path) == LR_FILE_DATA) {
         opened.scanner = lr_scanner_read_hdf5(path, &reason.log);
-        opened.draft =
-            opened.scanner != NULL ? lr_scanner_draft_create(opened.scanner, &reason.log) : NULL;
+        opened.draft = opened.scanner != NULL ? lr_scanner_draft_create(opened.scanner, &reason.log) : NULL;
     } else if (opened.path != NULL) {
         opened.draft = lr_scanner_draft_read(path, &reason.log);
         opened.scanner = opened.draft != NULL ? lr_scanner_read(path, &reason.log) : NULL;
@@ -178,9 +165,7 @@ static float largest_of(const lr_image *image)
 {
     const int64_t count = lr_grid_num_voxels(&image->grid);
     float largest = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = image->values[k] > largest ? image->values[k] : largest;
-    }
+    for (int64_t k = 0; k < count; k++) largest = image->values[k] > largest ? image->values[k] : largest;
     return largest;
 }
 
@@ -189,23 +174,19 @@ static lr_mu_unit unit_of(const lr_image *image)
 {
     const int64_t count = lr_grid_num_voxels(&image->grid);
     float lowest = 0;
-    for (int64_t k = 0; k < count; k++) {
-        lowest = image->values[k] < lowest ? image->values[k] : lowest;
-    }
+    for (int64_t k = 0; k < count; k++) lowest = image->values[k] < lowest ? image->values[k] : lowest;
     return lowest < -100 ? LR_MU_HU : LR_MU_BY_VALUE;
 }
 
 /* Brings a mu-map to 1/mm, and says so where it was in another unit. */
 static lr_status settle_unit(const struct opened_image *opened, const lr_log *log)
 {
-    const lr_mu_map_params params = {
-        .unit = unit_of(opened->image), .name = opened->path, .log = log};
+    const lr_mu_map_params params = {.unit = unit_of(opened->image), .name = opened->path, .log = log};
     const float before = largest_of(opened->image);
     LR_TRY(lr_mu_map_settle(opened->image, &params));
     if (largest_of(opened->image) < before) {
         lr_warn(log, "%s: attenuation of at most %g taken as %s", opened->path, (double)before,
-                params.unit == LR_MU_HU ? "Hounsfield units: water has 0"
-                                        : "1/cm: water has 0.096");
+                params.unit == LR_MU_HU ? "Hounsfield units: water has 0" : "1/cm: water has 0.096");
     }
     return LR_OK;
 }
@@ -219,16 +200,13 @@ static int split_path(const char *path, char *file)
     const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
     const bool names_one = frame > 0 && frame <= MOST_FRAMES && *end == '\0';
     memcpy(file, path, strlen(path) + 1);
-    if (!names_one || access(path, F_OK) == 0) {
-        return 0;
-    }
+    if (!names_one || access(path, F_OK) == 0) return 0;
     file[colon - path] = '\0';
     return (int)frame;
 }
 
 /* Fills in path, image and frames; frees nothing. */
-static lr_status take_image(struct opened_image *opened, const char *path, const lr_grid *grid,
-                            const lr_log *log)
+static lr_status take_image(struct opened_image *opened, const char *path, const lr_grid *grid, const lr_log *log)
 {
     const size_t room = strlen(path) + FRAME_DIGITS;
     char *file = lr_alloc((int64_t)room, 1, "the name of an image", log);
@@ -257,9 +235,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
     lr_log_watch(&reason, log);
     const lr_grid *grid = &opening->content.grid;
     struct opened_image *opened = lr_alloc(1, sizeof(*opened), "an image", &reason.log);
-    if (opened == NULL) {
-        return reason.status;
-    }
+    if (opened == NULL) return reason.status;
     if (take_image(opened, opening->paths[which], grid, &reason.log) != LR_OK) {
         destroy_image(opened);
         return reason.status;
@@ -269,14 +245,12 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         return reason.status;
     }
     opened->largest = largest_of(opened->image);
-    return put(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE,
-               shared_create(opened, destroy_image, log));
+    return put(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE, shared_create(opened, destroy_image, log));
 }
 
 /* --- data --- */
 
-static lr_status bin_events(const struct opened_scanner *scanner, struct opened_data *opened,
-                            const lr_log *log)
+static lr_status bin_events(const struct opened_scanner *scanner, struct opened_data *opened, const lr_log *log)
 {
     const lr_events_source source = {.path = opened->path, .log = log};
     lr_prompts_delayeds found;
@@ -291,9 +265,7 @@ static lr_status fill_data(const struct opened_scanner *scanner, struct opened_d
                            struct lr_watched_log *reason)
 {
     const enum lr_file_kind kind = lr_file_kind_of(opened->path);
-    if (kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD) {
-        return bin_events(scanner, opened, &reason->log);
-    }
+    if (kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD) return bin_events(scanner, opened, &reason->log);
     opened->prompts = lr_lor_data_read(opened->path, scanner->lors, &reason->log);
     return opened->prompts != NULL ? LR_OK : reason->status;
 }
@@ -308,12 +280,9 @@ static lr_status read_data(struct opening *opening, const lr_log *log)
                         opening->paths[PATH_DATA]);
     }
     struct opened_data *opened = lr_alloc(1, sizeof(*opened), "data", &reason.log);
-    if (opened == NULL) {
-        return LR_FAILED;
-    }
+    if (opened == NULL) return LR_FAILED;
     opened->path = lr_copy_string(opening->paths[PATH_DATA], &reason.log);
-    const lr_status status =
-        opened->path != NULL ? fill_data(scanner, opened, &reason) : reason.status;
+    const lr_status status = opened->path != NULL ? fill_data(scanner, opened, &reason) : reason.status;
     if (status != LR_OK) {
         destroy_data(opened);
         return status;
@@ -327,10 +296,8 @@ static lr_status read_data(struct opening *opening, const lr_log *log)
 static const char *scanner_path(const struct opening *opening)
 {
     const char *data = opening->paths[PATH_DATA];
-    if (opening->paths[PATH_SCANNER] != NULL || data == NULL ||
-        opening->content.parts[PART_SCANNER] != NULL) {
+    if (opening->paths[PATH_SCANNER] != NULL || data == NULL || opening->content.parts[PART_SCANNER] != NULL)
         return opening->paths[PATH_SCANNER];
-    }
     const bool is_header = lr_path_ends(data, ".hs");
     const enum lr_file_kind kind = lr_file_kind_of(data);
     return kind == LR_FILE_PETSIRD || (kind == LR_FILE_DATA && !is_header) ? data : NULL;
@@ -340,9 +307,7 @@ static lr_status examine(struct opening *opening, const lr_log *log)
 {
     struct study_content *content = &opening->content;
     const struct opened_scanner *scanner = shared_object(content->parts[PART_SCANNER]);
-    if (scanner == NULL) {
-        return LR_OK;
-    }
+    if (scanner == NULL) return LR_OK;
     lr_diagnosis *diagnosis = lr_scanner_examine(scanner->draft, &content->grid, log);
     return put(content, PART_DIAGNOSIS, shared_create(diagnosis, destroy_diagnosis, log));
 }
@@ -350,12 +315,10 @@ static lr_status examine(struct opening *opening, const lr_log *log)
 static lr_status read_if_wished(struct opening *opening, enum study_path which, const lr_log *log,
                                 const lr_progress *progress)
 {
-    static const char *const doing[] = {"reading the scanner", "reading the image",
-                                        "reading the mu-map", "reading the data"};
+    static const char *const doing[] = {"reading the scanner", "reading the image", "reading the mu-map",
+                                        "reading the data"};
     const char *path = which == PATH_SCANNER ? scanner_path(opening) : opening->paths[which];
-    if (path == NULL) {
-        return LR_OK;
-    }
+    if (path == NULL) return LR_OK;
     LR_TRY(lr_progress_report(progress, doing[which], which, NUM_PATHS + 1));
     LR_TRY(which == PATH_SCANNER ? read_scanner(opening, path, log)
            : which == PATH_DATA  ? read_data(opening, log)
@@ -373,9 +336,8 @@ lr_status opening_run(void *user, const lr_log *log, const lr_progress *progress
         opening->content.chosen = opening->grid;
         study_content_settle_grid(&opening->content);
     }
-    for (enum study_path which = PATH_IMAGE; which < NUM_PATHS; which++) {
+    for (enum study_path which = PATH_IMAGE; which < NUM_PATHS; which++)
         LR_TRY(read_if_wished(opening, which, log, progress));
-    }
     LR_TRY(lr_progress_report(progress, "examining the scanner", NUM_PATHS, NUM_PATHS + 1));
     LR_TRY(examine(opening, log));
     return lr_progress_report(progress, "opened", 1, 1);

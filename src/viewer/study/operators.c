@@ -11,9 +11,7 @@ lr_status operator_create(const lr_operator_params *params, lr_operator **op)
 {
     LR_TRY(lr_progress_report(params->progress, "preparing the projector", 0, 1));
     *op = lr_operator_create(params);
-    if (*op != NULL) {
-        return LR_OK;
-    }
+    if (*op != NULL) return LR_OK;
     LR_TRY(lr_progress_report(params->progress, "preparing the projector", 0, 1));
     return LR_FAILED;
 }
@@ -21,11 +19,8 @@ lr_status operator_create(const lr_operator_params *params, lr_operator **op)
 const char *backend_name(const char *wished, const char *usual)
 {
     static const char *const names[] = {"auto", "cpu", "raster", "compute", "native"};
-    for (size_t k = 0; wished != NULL && k < sizeof(names) / sizeof(names[0]); k++) {
-        if (strcmp(names[k], wished) == 0) {
-            return names[k];
-        }
-    }
+    for (size_t k = 0; wished != NULL && k < sizeof(names) / sizeof(names[0]); k++)
+        if (strcmp(names[k], wished) == 0) return names[k];
     return usual;
 }
 
@@ -35,9 +30,8 @@ static void pass_sentence(void *user, lr_log_level level, lr_status status, cons
 {
     const struct kept_operator *kept = user;
     const bool is_loss = level == LR_LOG_ERROR && status == LR_NO_DEVICE;
-    if (kept->job_log != NULL && !(is_loss && kept->is_second_hand)) {
+    if (kept->job_log != NULL && !(is_loss && kept->is_second_hand))
         kept->job_log->write(kept->job_log->user, level, status, sentence);
-    }
 }
 
 static bool pass_progress(void *user, const char *what, double done, double total)
@@ -73,8 +67,8 @@ static bool same_grid(const lr_grid *a, const lr_grid *b)
 {
     bool same = true;
     for (int k = 0; k < 3; k++) {
-        same = same && a->size[k] == b->size[k] && a->voxel_mm[k] == b->voxel_mm[k] &&
-               a->origin_mm[k] == b->origin_mm[k];
+        same =
+            same && a->size[k] == b->size[k] && a->voxel_mm[k] == b->voxel_mm[k] && a->origin_mm[k] == b->origin_mm[k];
     }
     return same;
 }
@@ -83,9 +77,8 @@ static bool same_grid(const lr_grid *a, const lr_grid *b)
 static bool serves(const struct kept_operator *kept, const lr_operator_params *wanted)
 {
     const lr_operator_params *has = &kept->params;
-    return kept->op != NULL && has->lors == wanted->lors && has->mu == wanted->mu &&
-           has->mode == wanted->mode && has->rays == wanted->rays &&
-           has->mu_steps == wanted->mu_steps && has->store == wanted->store &&
+    return kept->op != NULL && has->lors == wanted->lors && has->mu == wanted->mu && has->mode == wanted->mode &&
+           has->rays == wanted->rays && has->mu_steps == wanted->mu_steps && has->store == wanted->store &&
            memcmp(has->samples, wanted->samples, sizeof(has->samples)) == 0 &&
            strcmp(has->backend, wanted->backend) == 0 && same_grid(&kept->grid, wanted->grid);
 }
@@ -116,9 +109,7 @@ static lr_status run_again(struct kept_operator *kept, const struct operator_wor
 {
     kept->is_second_hand = true;
     const lr_status status = work->run(work->user, kept->op);
-    if (status != LR_NO_DEVICE) {
-        return status;
-    }
+    if (status != LR_NO_DEVICE) return status;
     lr_warn(kept->job_log, "the graphics device was lost since the last picture: its projector is "
                            "made again");
     return run_anew(kept, work);
@@ -129,12 +120,10 @@ lr_status kept_operator_run(struct kept_operator *kept, const struct operator_wo
     pthread_mutex_lock(&kept->mutex);
     kept->job_log = work->params.log;
     kept->job_progress = work->params.progress;
-    const lr_status status =
-        serves(kept, &work->params) ? run_again(kept, work) : run_anew(kept, work);
+    const lr_status status = serves(kept, &work->params) ? run_again(kept, work) : run_anew(kept, work);
     if ((status != LR_OK && status != LR_CANCELLED) ||
-        (kept->op != NULL && strcmp(lr_operator_get_info(kept->op)->backend, "cpu") == 0)) {
+        (kept->op != NULL && strcmp(lr_operator_get_info(kept->op)->backend, "cpu") == 0))
         discard(kept);
-    }
     kept->job_log = NULL;
     kept->job_progress = NULL;
     pthread_mutex_unlock(&kept->mutex);

@@ -39,8 +39,8 @@ void kept_operator_finish(struct kept_operator *kept); /* while nobody uses it *
 
 /* What is to be done, and by which operator. */
 struct operator_work {
-    const struct study_view *study; /* whose LORs and mu-map the params have */
-    lr_operator_params params;      /* without factors, `deterministic` and `shared` */
+    const struct study_view *study;                /* whose LORs and mu-map the params have */
+    lr_operator_params params;                     /* without factors, `deterministic` and `shared` */
     lr_status (*run)(void *user, lr_operator *op); /* may be run twice, see below */
     void *user;
 };

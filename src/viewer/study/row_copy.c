@@ -16,9 +16,7 @@ struct entry {
 static int compare(const void *a, const void *b)
 {
     const struct entry *left = a, *right = b;
-    if (left->probability != right->probability) {
-        return left->probability > right->probability ? -1 : 1;
-    }
+    if (left->probability != right->probability) return left->probability > right->probability ? -1 : 1;
     return left->place < right->place ? -1 : left->place > right->place;
 }
 
@@ -31,13 +29,9 @@ static lr_status sort(struct row_copy *copy, const lr_log *log)
         free(entries);
         return LR_FAILED;
     }
-    for (int64_t k = 0; k < count; k++) {
-        entries[k] = (struct entry){copy->row.probability[k], k};
-    }
+    for (int64_t k = 0; k < count; k++) entries[k] = (struct entry){copy->row.probability[k], k};
     qsort(entries, (size_t)count, sizeof(*entries), compare);
-    for (int64_t k = 0; k < count; k++) {
-        copy->order[k] = entries[k].place;
-    }
+    for (int64_t k = 0; k < count; k++) copy->order[k] = entries[k].place;
     free(entries);
     return LR_OK;
 }
@@ -48,9 +42,7 @@ static lr_status take(void *user, const lr_row *row)
     struct row_copy *copy = copier->copy;
     row_copy_finish(copy);
     LR_TRY(lr_owned_row_copy(&copy->row, row, copier->log));
-    for (int64_t k = 0; k < row->count; k++) {
-        copy->sum += row->probability[k];
-    }
+    for (int64_t k = 0; k < row->count; k++) copy->sum += row->probability[k];
     return copier->has_order ? sort(copy, copier->log) : LR_OK;
 }
 

@@ -39,9 +39,7 @@ static lr_status create_operator(struct task *task, lr_operator_params params, l
     params.mu = task->result.has_mu ? task->study.mu : NULL;
     params.mu_steps = task->result.has_mu ? request->mu_steps : 0;
     params.store = LR_STORE_NO;
-    if (request->samples > 0) {
-        lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
-    }
+    if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
     LR_TRY(operator_create(&params, op));
     const lr_operator_info *info = lr_operator_get_info(*op);
     request->mode = info->mode;
@@ -69,9 +67,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     const double start = lr_clock_seconds();
     lr_operator *op = NULL;
     task->image = lr_image_create(&task->study.grid, log);
-    if (task->image == NULL) {
-        return LR_FAILED;
-    }
+    if (task->image == NULL) return LR_FAILED;
     task->result.image = task->image;
     LR_TRY(create_operator(task, params, &op));
     lr_vector image = lr_image_vector(task->image);
@@ -88,9 +84,7 @@ static const struct newest_kind kind = {"computing the sensitivity", run, destro
 struct sensitivity *sensitivity_create(const lr_log *log)
 {
     struct sensitivity *sensitivity = lr_alloc(1, sizeof(*sensitivity), "sensitivity", log);
-    if (sensitivity != NULL) {
-        newest_init(&sensitivity->newest, &kind);
-    }
+    if (sensitivity != NULL) newest_init(&sensitivity->newest, &kind);
     return sensitivity;
 }
 
@@ -105,13 +99,9 @@ void sensitivity_destroy(struct sensitivity *sensitivity)
 lr_status sensitivity_ask(struct sensitivity *sensitivity, const struct study_view *study,
                           const struct sensitivity_request *request, const lr_log *log)
 {
-    if (study->scanner == NULL) {
-        return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    }
+    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
     struct task *task = lr_alloc(1, sizeof(*task), "a sensitivity image", log);
-    if (task == NULL) {
-        return LR_FAILED;
-    }
+    if (task == NULL) return LR_FAILED;
     task->study = study_view_hold(study);
     task->result.request = *request;
     task->result.request.backend = NULL; /* may be gone before the job ends */
@@ -136,12 +126,9 @@ void sensitivity_cancel(struct sensitivity *sensitivity)
     newest_cancel(&sensitivity->newest);
 }
 
-const struct sensitivity_result *sensitivity_result(const struct sensitivity *sensitivity,
-                                                    int64_t *serial)
+const struct sensitivity_result *sensitivity_result(const struct sensitivity *sensitivity, int64_t *serial)
 {
     const struct task *task = newest_current(&sensitivity->newest);
-    if (serial != NULL) {
-        *serial = newest_serial(&sensitivity->newest);
-    }
+    if (serial != NULL) *serial = newest_serial(&sensitivity->newest);
     return task != NULL ? &task->result : NULL;
 }

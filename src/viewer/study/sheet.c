@@ -11,8 +11,7 @@
 
 enum { GAP = 1 };
 
-const char *const sheet_names[SHEET_NUM_KINDS] = {"crystals", "weight", "sampled", "exact",
-                                                  "sampled - exact"};
+const char *const sheet_names[SHEET_NUM_KINDS] = {"crystals", "weight", "sampled", "exact", "sampled - exact"};
 
 static const lr_colour nothing = {38, 40, 46};
 
@@ -20,9 +19,7 @@ static const lr_colour nothing = {38, 40, 46};
 
 static lr_colour crystal_colour(const lr_scanner *scanner, const lr_pixel *pixel)
 {
-    if (pixel->module < 0.0f) {
-        return nothing;
-    }
+    if (pixel->module < 0.0f) return nothing;
     const lr_module *module = &scanner->modules[(int)pixel->module];
     return (lr_colour){(uint8_t)(255.0f * (pixel->r + 1.0f) / (float)module->crystals[0]),
                        (uint8_t)(255.0f * (pixel->s + 1.0f) / (float)module->crystals[1]), 0};
@@ -40,27 +37,21 @@ struct painter {
     double high;
 };
 
-static lr_colour pixel_colour(const struct painter *painter, const struct voxel_window *window,
-                              int64_t k)
+static lr_colour pixel_colour(const struct painter *painter, const struct voxel_window *window, int64_t k)
 {
     switch (painter->kind) {
-    case SHEET_CRYSTALS:
-        return crystal_colour(painter->scanner, &window->pixels[k]);
+    case SHEET_CRYSTALS: return crystal_colour(painter->scanner, &window->pixels[k]);
     case SHEET_WEIGHTS:
-        return window->lors[k] < 0
-                   ? nothing
-                   : value_colour(LR_COLOURS_PERCEPTUAL, (double)window->weight[k] / painter->high);
-    case SHEET_SAMPLED:
-        return value_colour(LR_COLOURS_PERCEPTUAL, (double)window->sampled[k] / painter->high);
+        return window->lors[k] < 0 ? nothing
+                                   : value_colour(LR_COLOURS_PERCEPTUAL, (double)window->weight[k] / painter->high);
+    case SHEET_SAMPLED: return value_colour(LR_COLOURS_PERCEPTUAL, (double)window->sampled[k] / painter->high);
     case SHEET_EXACT:
-        return window->exact == NULL
-                   ? nothing
-                   : value_colour(LR_COLOURS_PERCEPTUAL, (double)window->exact[k] / painter->high);
+        return window->exact == NULL ? nothing
+                                     : value_colour(LR_COLOURS_PERCEPTUAL, (double)window->exact[k] / painter->high);
     default:
         return window->difference == NULL
                    ? nothing
-                   : value_colour(LR_COLOURS_DIVERGING,
-                                  0.5 + 0.5 * (double)window->difference[k] / painter->high);
+                   : value_colour(LR_COLOURS_DIVERGING, 0.5 + 0.5 * (double)window->difference[k] / painter->high);
     }
 }
 
@@ -110,8 +101,7 @@ static void paint(const struct sheet *sheet, const struct painter *painter, uint
         find_corner(sheet, w, corner);
         for (int y = 0; y < window->size[1]; y++) {
             for (int x = 0; x < window->size[0]; x++) {
-                const lr_colour colour =
-                    pixel_colour(painter, window, (int64_t)y * window->size[0] + x);
+                const lr_colour colour = pixel_colour(painter, window, (int64_t)y * window->size[0] + x);
                 const int64_t at = (int64_t)(corner[1] + y) * sheet->size[0] + corner[0] + x;
                 memcpy(&texels[4 * at], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
             }
@@ -122,14 +112,11 @@ static void paint(const struct sheet *sheet, const struct painter *painter, uint
 static lr_status ensure_texture(struct sheet *sheet, struct gl_context *ctx)
 {
     const struct gl_texture *old = sheet->texture;
-    if (old != NULL && old->size[0] == sheet->size[0] && old->size[1] == sheet->size[1]) {
-        return LR_OK;
-    }
+    if (old != NULL && old->size[0] == sheet->size[0] && old->size[1] == sheet->size[1]) return LR_OK;
     gl_texture_destroy(sheet->texture);
-    sheet->texture = gl_texture_create(ctx, &(struct gl_texture_params){.label = "windows",
-                                                                        .format = GL_RGBA8,
-                                                                        .width = sheet->size[0],
-                                                                        .height = sheet->size[1]});
+    sheet->texture = gl_texture_create(
+        ctx, &(struct gl_texture_params){
+                 .label = "windows", .format = GL_RGBA8, .width = sheet->size[0], .height = sheet->size[1]});
     return sheet->texture != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -140,8 +127,7 @@ lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct v
     arrange(sheet, result);
     sheet->high = painter.high;
     lr_status status = ensure_texture(sheet, ctx);
-    uint8_t *texels = lr_alloc((int64_t)sheet->size[0] * sheet->size[1], 4, "windows to show",
-                               gl_context_log(ctx));
+    uint8_t *texels = lr_alloc((int64_t)sheet->size[0] * sheet->size[1], 4, "windows to show", gl_context_log(ctx));
     if (status == LR_OK && texels != NULL) {
         paint(sheet, &painter, texels);
         status = gl_texture_upload(sheet->texture, texels);
@@ -159,9 +145,7 @@ void sheet_finish(struct sheet *sheet)
 bool sheet_pixel(const struct sheet *sheet, const double at[2], int *window, int place[2])
 {
     const int x = (int)floor(at[0] * sheet->size[0]), y = (int)floor(at[1] * sheet->size[1]);
-    if (at[0] < 0.0 || at[1] < 0.0 || x >= sheet->size[0] || y >= sheet->size[1]) {
-        return false;
-    }
+    if (at[0] < 0.0 || at[1] < 0.0 || x >= sheet->size[0] || y >= sheet->size[1]) return false;
     const int column = x / (sheet->tile[0] + GAP), row = y / (sheet->tile[1] + GAP);
     place[0] = x % (sheet->tile[0] + GAP);
     place[1] = sheet->tile[1] - 1 - y % (sheet->tile[1] + GAP);

@@ -44,9 +44,7 @@ static void forget_refused(struct study *study)
 
 void study_destroy(struct study *study)
 {
-    if (study == NULL) {
-        return;
-    }
+    if (study == NULL) return;
     job_finish(&study->job);
     opening_finish(&study->opening);
     opening_finish(&study->next);
@@ -72,17 +70,13 @@ static lr_status add_wish(struct study *study, const struct study_wish *wish)
     const char *const texts[NUM_PATHS] = {wish->scanner, wish->image, wish->mu, wish->data};
     for (int k = 0; k < NUM_PATHS; k++) {
         char *copy = lr_copy_string(texts[k], NULL);
-        if (texts[k] != NULL && copy == NULL) {
-            return fail(study, LR_FAILED, "no memory for the name of a file");
-        }
+        if (texts[k] != NULL && copy == NULL) return fail(study, LR_FAILED, "no memory for the name of a file");
         if (copy != NULL) {
             free(study->next.paths[k]);
             study->next.paths[k] = copy;
         }
     }
-    if (wish->grid != NULL) {
-        study->next.grid = *wish->grid;
-    }
+    if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
     return LR_OK;
 }
@@ -103,9 +97,7 @@ static lr_status start_next(struct study *study)
 static bool is_superseded(const struct study *study)
 {
     bool all = true;
-    for (int k = 0; k < NUM_PATHS; k++) {
-        all = all && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
-    }
+    for (int k = 0; k < NUM_PATHS; k++) all = all && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
     return all;
 }
 
@@ -113,9 +105,7 @@ lr_status study_open(struct study *study, const struct study_wish *wish)
 {
     LR_TRY(add_wish(study, wish));
     if (job_poll(&study->job) == JOB_RUNNING) {
-        if (is_superseded(study)) {
-            job_cancel(&study->job);
-        }
+        if (is_superseded(study)) job_cancel(&study->job);
         return LR_OK;
     }
     return study->is_taken ? start_next(study) : LR_OK; /* else after the next poll */
@@ -126,17 +116,11 @@ lr_status study_open_file(struct study *study, const char *path)
     char sentence[JOB_SENTENCE];
     struct study_wish wish = {0};
     switch (lr_file_kind_of(path)) {
-    case LR_FILE_SCANNER:
-        wish.scanner = path;
-        break;
-    case LR_FILE_IMAGE:
-        wish.image = path;
-        break;
+    case LR_FILE_SCANNER: wish.scanner = path; break;
+    case LR_FILE_IMAGE: wish.image = path; break;
     case LR_FILE_DATA:
     case LR_FILE_EVENTS:
-    case LR_FILE_PETSIRD:
-        wish.data = path;
-        break;
+    case LR_FILE_PETSIRD: wish.data = path; break;
     case LR_FILE_SESSION:
         snprintf(sentence, sizeof(sentence), "%s is a session: open it as one", path);
         return fail(study, LR_USAGE, sentence);
@@ -171,20 +155,14 @@ static void take_opened(struct study *study, enum job_state state)
 
 enum job_state study_poll(struct study *study, struct job_report *report)
 {
-    if (study->is_taken && study->has_next) {
-        (void)start_next(study); /* the job's report says what fails */
-    }
+    if (study->is_taken && study->has_next) (void)start_next(study); /* the job's report says what fails */
     const enum job_state state = job_poll(&study->job);
     if (!study->is_taken) {
         job_get_report(&study->job, &study->report);
         study->report.state = state;
-        if (state != JOB_RUNNING) {
-            take_opened(study, state);
-        }
+        if (state != JOB_RUNNING) take_opened(study, state);
     }
-    if (report != NULL) {
-        *report = study->report;
-    }
+    if (report != NULL) *report = study->report;
     return study->report.state;
 }
 
@@ -217,30 +195,19 @@ void study_cancel(struct study *study)
 /* What an opening changes, where it succeeds. */
 static void await(const struct opening *opening, const char *paths[NUM_PATHS])
 {
-    if (opening->paths[PATH_SCANNER] != NULL) {
-        paths[PATH_DATA] = NULL; /* counted by the old scanner */
-    }
-    for (int k = 0; k < NUM_PATHS; k++) {
-        if (opening->paths[k] != NULL) {
-            paths[k] = opening->paths[k];
-        }
-    }
+    if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* counted by the old scanner */
+    for (int k = 0; k < NUM_PATHS; k++)
+        if (opening->paths[k] != NULL) paths[k] = opening->paths[k];
 }
 
 struct study_wish study_awaited(const struct study *study)
 {
     struct study_view view = study_take(study);
-    const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path,
-                                    view.data_path};
+    const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path, view.data_path};
     study_view_release(&view); /* the study holds them, too */
-    if (!study->is_taken) {
-        await(&study->opening, paths);
-    }
-    if (study->has_next) {
-        await(&study->next, paths);
-    }
-    return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU],
-                               paths[PATH_DATA], NULL};
+    if (!study->is_taken) await(&study->opening, paths);
+    if (study->has_next) await(&study->next, paths);
+    return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU], paths[PATH_DATA], NULL};
 }
 
 static void drop(struct study_content *content, enum study_part part)
@@ -251,15 +218,9 @@ static void drop(struct study_content *content, enum study_part part)
 
 void study_close(struct study *study, struct study_parts parts)
 {
-    if (parts.image) {
-        drop(&study->content, PART_IMAGE);
-    }
-    if (parts.mu) {
-        drop(&study->content, PART_MU);
-    }
-    if (parts.data) {
-        drop(&study->content, PART_DATA);
-    }
+    if (parts.image) drop(&study->content, PART_IMAGE);
+    if (parts.mu) drop(&study->content, PART_MU);
+    if (parts.data) drop(&study->content, PART_DATA);
     study_content_settle_grid(&study->content);
     study->serial++;
 }
@@ -301,49 +262,36 @@ static void fill_view(struct study_view *view)
 struct study_view study_take(const struct study *study)
 {
     struct study_view view = {.serial = study->serial, .grid = study->content.grid};
-    for (int k = 0; k < NUM_PARTS; k++) {
-        view.held[k] = shared_hold(study->content.parts[k]);
-    }
+    for (int k = 0; k < NUM_PARTS; k++) view.held[k] = shared_hold(study->content.parts[k]);
     fill_view(&view);
     return view;
 }
 
 struct study_view study_view_hold(const struct study_view *view)
 {
-    for (int k = 0; k < NUM_PARTS; k++) {
-        (void)shared_hold(view->held[k]);
-    }
+    for (int k = 0; k < NUM_PARTS; k++) (void)shared_hold(view->held[k]);
     return *view;
 }
 
 void study_view_release(struct study_view *view)
 {
-    for (int k = 0; k < NUM_PARTS; k++) {
-        shared_release(view->held[k]);
-    }
+    for (int k = 0; k < NUM_PARTS; k++) shared_release(view->held[k]);
     *view = (struct study_view){0};
 }
 
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft)
 {
-    if (draft != NULL) {
-        *draft = study->refused;
-    }
+    if (draft != NULL) *draft = study->refused;
     return study->why;
 }
 
-int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings,
-                   int capacity)
+int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings, int capacity)
 {
     int count = 0;
     for (int k = 0; diagnosis != NULL && k < diagnosis->num_findings; k++) {
         const lr_finding *finding = &diagnosis->findings[k];
-        if (module < 0 || (finding->modules[0] != module && finding->modules[1] != module)) {
-            continue;
-        }
-        if (count < capacity) {
-            findings[count] = finding;
-        }
+        if (module < 0 || (finding->modules[0] != module && finding->modules[1] != module)) continue;
+        if (count < capacity) findings[count] = finding;
         count++;
     }
     return count;

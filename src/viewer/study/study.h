@@ -19,14 +19,14 @@ struct study_view {
     lr_grid grid;   /* the image's; else the one chosen; else a default; size 0 without scanner */
     const lr_scanner *scanner;
     const lr_lors *lors;
-    const lr_diagnosis *diagnosis;    /* of the scanner, with the grid */
-    const lr_image *image;            /* activity */
-    const lr_image *mu;               /* 1/mm */
-    double image_largest, mu_largest; /* values; 0 without */
-    const lr_lor_data *data;          /* prompts, or what was simulated */
-    const lr_lor_data *delayeds;      /* of list mode that has them */
-    int num_frames;                   /* volumes of the image's file; 0 without */
-    bool data_are_events;             /* the data's file is list mode */
+    const lr_diagnosis *diagnosis;                               /* of the scanner, with the grid */
+    const lr_image *image;                                       /* activity */
+    const lr_image *mu;                                          /* 1/mm */
+    double image_largest, mu_largest;                            /* values; 0 without */
+    const lr_lor_data *data;                                     /* prompts, or what was simulated */
+    const lr_lor_data *delayeds;                                 /* of list mode that has them */
+    int num_frames;                                              /* volumes of the image's file; 0 without */
+    bool data_are_events;                                        /* the data's file is list mode */
     const char *scanner_path, *image_path, *mu_path, *data_path; /* as they were opened */
     struct shared *held[5];
 };
@@ -93,8 +93,7 @@ void study_view_release(struct study_view *view); /* any thread; zero is allowed
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
 
 /* Findings that concern a module: fills at most `capacity`, returns how many there are. */
-int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings,
-                   int capacity);
+int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings, int capacity);
 
 /* About 64 x 64 x n nearly cubic voxels that fill the field of view, or where the scanner names none, what
  * the modules enclose. */

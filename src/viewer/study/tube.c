@@ -52,58 +52,50 @@ static void end_of(const lr_scanner *scanner, const struct tube_crystal *crystal
     vec_add_scaled(end_mm, v, module->v, end_mm);
 }
 
-void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
-               double ends_mm[2][3])
+void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2], double ends_mm[2][3])
 {
     end_of(scanner, &crystals[0], ends_mm[0]);
     end_of(scanner, &crystals[1], ends_mm[1]);
 }
 
-static lr_status check_crystal(const lr_scanner *scanner, const struct tube_crystal *crystal,
-                               const lr_log *log)
+static lr_status check_crystal(const lr_scanner *scanner, const struct tube_crystal *crystal, const lr_log *log)
 {
     if (crystal->module < 0 || crystal->module >= scanner->num_modules) {
-        return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d",
-                        crystal->module, scanner->num_modules - 1);
+        return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", crystal->module,
+                        scanner->num_modules - 1);
     }
     const int *size = scanner->modules[crystal->module].crystals;
     if (crystal->p < 0 || crystal->p >= size[0] || crystal->q < 0 || crystal->q >= size[1]) {
-        return lr_error(log, LR_USAGE, "module %d has no crystal (%d, %d): p goes to %d, q to %d",
-                        crystal->module, crystal->p, crystal->q, size[0] - 1, size[1] - 1);
+        return lr_error(log, LR_USAGE, "module %d has no crystal (%d, %d): p goes to %d, q to %d", crystal->module,
+                        crystal->p, crystal->q, size[0] - 1, size[1] - 1);
     }
     return LR_OK;
 }
 
 static int number_of(const lr_scanner *scanner, const struct tube_crystal *crystal)
 {
-    return scanner->first_crystal[crystal->module] +
-           crystal->q * scanner->modules[crystal->module].crystals[0] + crystal->p;
+    return scanner->first_crystal[crystal->module] + crystal->q * scanner->modules[crystal->module].crystals[0] +
+           crystal->p;
 }
 
-lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2],
-                     int64_t *lor, const lr_log *log)
+lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
+                     const lr_log *log)
 {
-    if (study->scanner == NULL) {
-        return lr_error(log, LR_USAGE, "there is no scanner: open one first");
-    }
+    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
     LR_TRY(check_crystal(study->scanner, &crystals[0], log));
     LR_TRY(check_crystal(study->scanner, &crystals[1], log));
     if (crystals[0].module == crystals[1].module) {
-        return lr_error(log, LR_USAGE,
-                        "both crystals are in the same module, %d: choose two modules",
+        return lr_error(log, LR_USAGE, "both crystals are in the same module, %d: choose two modules",
                         crystals[0].module);
     }
-    *lor = lr_lors_number(study->lors, number_of(study->scanner, &crystals[0]),
-                          number_of(study->scanner, &crystals[1]));
+    *lor =
+        lr_lors_number(study->lors, number_of(study->scanner, &crystals[0]), number_of(study->scanner, &crystals[1]));
     if (*lor < 0) {
-        return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence",
-                        crystals[0].module, crystals[1].module);
+        return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", crystals[0].module,
+                        crystals[1].module);
     }
-    if (!lr_lors_in_coincidence(study->lors, *lor)) {
-        return lr_error(
-            log, LR_USAGE,
-            "the coincidence rules of the scanner exclude this LOR: its elements are 0");
-    }
+    if (!lr_lors_in_coincidence(study->lors, *lor))
+        return lr_error(log, LR_USAGE, "the coincidence rules of the scanner exclude this LOR: its elements are 0");
     return LR_OK;
 }
 
@@ -134,8 +126,7 @@ static lr_status take_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-static lr_status create_operator(struct tube_task *task, lr_operator_params params,
-                                 lr_operator **op)
+static lr_status create_operator(struct tube_task *task, lr_operator_params params, lr_operator **op)
 {
     struct tube_request *request = &task->result.request;
     params.lors = task->study.lors;
@@ -146,9 +137,7 @@ static lr_status create_operator(struct tube_task *task, lr_operator_params para
     params.mu = task->result.has_mu ? task->study.mu : NULL;
     params.mu_steps = task->result.has_mu ? request->mu_steps : 0;
     params.store = LR_STORE_NO;
-    if (request->samples > 0) {
-        lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
-    }
+    if (request->samples > 0) lr_grid_split_samples(&task->study.grid, request->samples, params.samples);
     LR_TRY(operator_create(&params, op));
     const lr_operator_info *info = lr_operator_get_info(*op);
     request->rays = info->rays;
@@ -187,9 +176,7 @@ static lr_status find_voxels(struct tube_task *task, const lr_log *log)
     const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
     int64_t room = 0;
     for (int64_t row = 0; row < total; row++) {
-        if (!is_near(task, row, reach_mm)) {
-            continue;
-        }
+        if (!is_near(task, row, reach_mm)) continue;
         LR_TRY(lr_grow(&task->voxels, &room, task->num_voxels + 1, &items));
         task->voxels[task->num_voxels++] = row;
     }
@@ -199,8 +186,7 @@ static lr_status find_voxels(struct tube_task *task, const lr_log *log)
 static lr_status compute_rows(struct tube_task *task, lr_operator *op)
 {
     const lr_selection part = {.lors = &task->result.lor, .num_lors = 1};
-    const lr_row_choice choice = {
-        .voxels = task->voxels, .num_voxels = task->num_voxels, .part = &part};
+    const lr_row_choice choice = {.voxels = task->voxels, .num_voxels = task->num_voxels, .part = &part};
     const lr_row_sink sink = {take_row, task};
     return task->num_voxels > 0 ? lr_operator_rows_part(op, &choice, &sink) : LR_OK;
 }
@@ -216,8 +202,7 @@ static double half_extent_mm(const struct tube_task *task)
         double t = 0;
         for (int k = 0; k < 3; k++) {
             const double at = (corner >> k & 1) != 0 ? grid->size[k] - 0.5 : -0.5;
-            t += task->direction[k] *
-                 (grid->origin_mm[k] + at * grid->voxel_mm[k] - task->middle_mm[k]);
+            t += task->direction[k] * (grid->origin_mm[k] + at * grid->voxel_mm[k] - task->middle_mm[k]);
         }
         most = fmax(most, fabs(t));
     }
@@ -239,8 +224,7 @@ static lr_status lay_out_profile(struct tube_task *task, double half_mm, const l
         task->kernel = lr_alloc(profile->count, sizeof(*task->kernel), "a profile", log);
         profile->kernel = task->kernel;
     }
-    return task->weight != NULL && (task->kernel != NULL || task->result.sigma_mm == 0) ? LR_OK
-                                                                                        : LR_FAILED;
+    return task->weight != NULL && (task->kernel != NULL || task->result.sigma_mm == 0) ? LR_OK : LR_FAILED;
 }
 
 /* Spreads a voxel over the planes that it reaches: by its points, so that nothing is lost. */
@@ -255,9 +239,7 @@ static void add_voxel(struct tube_task *task, int64_t row)
         vec_sub(point_mm, task->middle_mm, from_middle);
         const double t = vec_dot(from_middle, task->direction);
         const int bin = (int)floor((t - profile->first_mm) / profile->step_mm + 0.5);
-        task->weight[bin < 0                 ? 0
-                     : bin >= profile->count ? profile->count - 1
-                                             : bin] += (float)share;
+        task->weight[bin < 0 ? 0 : bin >= profile->count ? profile->count - 1 : bin] += (float)share;
     }
 }
 
@@ -277,20 +259,15 @@ static void find_peak(struct tube_task *task)
 {
     const struct tube_profile *profile = &task->result.profile;
     int peak = 0;
-    for (int n = 1; n < profile->count; n++) {
-        peak = profile->weight[n] > profile->weight[peak] ? n : peak;
-    }
+    for (int n = 1; n < profile->count; n++) peak = profile->weight[n] > profile->weight[peak] ? n : peak;
     task->result.peak_mm = profile->first_mm + peak * profile->step_mm;
 }
 
 static lr_status make_profile(struct tube_task *task, const lr_log *log)
 {
     LR_TRY(lay_out_profile(task, half_extent_mm(task), log));
-    for (int64_t k = 0; k < task->num_voxels; k++) {
-        if (task->image->values[task->voxels[k]] > 0) {
-            add_voxel(task, task->voxels[k]);
-        }
-    }
+    for (int64_t k = 0; k < task->num_voxels; k++)
+        if (task->image->values[task->voxels[k]] > 0) add_voxel(task, task->voxels[k]);
     fill_kernel(task);
     find_peak(task);
     return LR_OK;
@@ -322,10 +299,10 @@ static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_p
 {
     struct tube_request *request = &task->result.request;
     const lr_scanner *scanner = task->study.scanner;
-    const struct tube_event event = {.study = &task->study,
-                                     .request = request,
-                                     .crystals = {number_of(scanner, &request->crystals[0]),
-                                                  number_of(scanner, &request->crystals[1])}};
+    const struct tube_event event = {
+        .study = &task->study,
+        .request = request,
+        .crystals = {number_of(scanner, &request->crystals[0]), number_of(scanner, &request->crystals[1])}};
     LR_TRY(tube_event_row(&event, task->image, &request->samples, log, progress));
     LR_TRY(list_elements(task, log));
     return make_profile(task, log);
@@ -337,13 +314,9 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     const lr_operator_params params = {.log = log, .progress = progress};
     lr_operator *op = NULL;
     task->image = lr_image_create(&task->study.grid, log);
-    if (task->image == NULL) {
-        return LR_FAILED;
-    }
+    if (task->image == NULL) return LR_FAILED;
     task->result.image = task->image;
-    if (task->result.request.kernel != TUBE_LOR) {
-        return run_event(task, log, progress);
-    }
+    if (task->result.request.kernel != TUBE_LOR) return run_event(task, log, progress);
     LR_TRY(find_voxels(task, log));
     LR_TRY(create_operator(task, params, &op));
     const lr_status status = compute_rows(task, op);
@@ -363,13 +336,10 @@ static void describe(struct tube_task *task)
     vec_sub(result->ends_mm[1], result->ends_mm[0], task->direction);
     vec_add_scaled(result->ends_mm[0], 0.5, task->direction, task->middle_mm);
     result->length_mm = vec_length(task->direction);
-    for (int k = 0; k < 3; k++) {
-        task->direction[k] /= result->length_mm;
-    }
+    for (int k = 0; k < 3; k++) task->direction[k] /= result->length_mm;
     const struct tube_request *request = &result->request;
     const bool is_event = request->kernel != TUBE_LOR;
-    const double tof_ps =
-        is_event && request->tof_ps > 0 ? request->tof_ps : task->study.scanner->tof_resolution_ps;
+    const double tof_ps = is_event && request->tof_ps > 0 ? request->tof_ps : task->study.scanner->tof_resolution_ps;
     const bool has_tof = !is_event || request->has_tof;
     result->has_mu = !is_event && task->study.mu != NULL && !request->without_mu;
     result->sigma_mm = has_tof ? tof_ps * HALF_LIGHT_MM_PER_PS / FWHM_PER_SIGMA : 0;
@@ -378,9 +348,7 @@ static void describe(struct tube_task *task)
 struct tube *tube_create(const lr_log *log)
 {
     struct tube *tube = lr_alloc(1, sizeof(*tube), "LOR mode", log);
-    if (tube != NULL) {
-        newest_init(&tube->newest, &kind);
-    }
+    if (tube != NULL) newest_init(&tube->newest, &kind);
     return tube;
 }
 
@@ -392,21 +360,17 @@ void tube_destroy(struct tube *tube)
     }
 }
 
-lr_status tube_ask(struct tube *tube, const struct study_view *study,
-                   const struct tube_request *request, const lr_log *log)
+lr_status tube_ask(struct tube *tube, const struct study_view *study, const struct tube_request *request,
+                   const lr_log *log)
 {
     int64_t lor;
     LR_TRY(tube_check(study, request->crystals, &lor, log));
     struct tube_task *task = lr_alloc(1, sizeof(*task), "a tube of response", log);
-    if (task == NULL) {
-        return LR_FAILED;
-    }
+    if (task == NULL) return LR_FAILED;
     task->study = study_view_hold(study);
     task->result.request = *request;
     task->result.request.backend = NULL; /* may be gone before the job ends */
-    if (request->mode == LR_MODE_AUTO) {
-        task->result.request.mode = LR_MODE_EXACT;
-    }
+    if (request->mode == LR_MODE_AUTO) task->result.request.mode = LR_MODE_EXACT;
     const bool has_mu = study->mu != NULL && !request->without_mu;
     task->backend = backend_name(request->backend, has_mu ? "cpu" : "native");
     task->result.lor = lor;
@@ -433,8 +397,6 @@ void tube_cancel(struct tube *tube)
 const struct tube_result *tube_result(const struct tube *tube, int64_t *serial)
 {
     const struct tube_task *task = newest_current(&tube->newest);
-    if (serial != NULL) {
-        *serial = newest_serial(&tube->newest);
-    }
+    if (serial != NULL) *serial = newest_serial(&tube->newest);
     return task != NULL ? &task->result : NULL;
 }

@@ -15,19 +15,18 @@ struct tube_crystal {
 
 /* The crystals' face centres on the detection plane: where lines of the LOR end. Checked crystals
  * only. */
-void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
-               double ends_mm[2][3]);
+void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2], double ends_mm[2][3]);
 
 /* The LOR of two crystals. errors: LR_USAGE, with a sentence in the log, for crystals that do not
  * exist, or are in the same module; for modules that are not in coincidence, and for LORs that the
  * coincidence rules exclude, whose elements are 0. */
-lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2],
-                     int64_t *lor, const lr_log *log);
+lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
+                     const lr_log *log);
 
 /* What elements are of. */
 enum tube_kernel {
     TUBE_LOR = 0, /* the LOR: probabilities of the family correspondence */
-    TUBE_TUBE, /* an event of list mode, by its kernels, with time of flight where it is asked for */
+    TUBE_TUBE,    /* an event of list mode, by its kernels, with time of flight where it is asked for */
     TUBE_LINE,
     TUBE_EXACT,
     TUBE_NUM_KERNELS
@@ -77,8 +76,8 @@ struct tube *tube_create(const lr_log *log); /* NULL: out of memory */
 void tube_destroy(struct tube *tube);        /* NULL is allowed; waits for the job to notice */
 
 /* Asks for another tube; of several the newest wins. errors: those of tube_check. */
-lr_status tube_ask(struct tube *tube, const struct study_view *study,
-                   const struct tube_request *request, const lr_log *log);
+lr_status tube_ask(struct tube *tube, const struct study_view *study, const struct tube_request *request,
+                   const lr_log *log);
 
 /* As in voxel.h. */
 enum job_state tube_poll(struct tube *tube, struct job_report *report);

@@ -16,7 +16,7 @@ struct tube_event {
 
 /* The event's elements as an image on the study's grid, which is zero before; fills in the points of a
  * voxel. errors: LR_CANCELLED; as lr_listmode_create, logged. */
-lr_status tube_event_row(const struct tube_event *event, lr_image *image, int *samples,
-                         const lr_log *log, const lr_progress *progress);
+lr_status tube_event_row(const struct tube_event *event, lr_image *image, int *samples, const lr_log *log,
+                         const lr_progress *progress);
 
 #endif

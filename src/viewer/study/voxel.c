@@ -23,13 +23,7 @@ struct voxel_arrays {
     float *weight, *sampled, *exact, *difference;
 };
 
-enum voxel_row_kind {
-    ROW_POINT_SAMPLED = 0,
-    ROW_POINT_EXACT,
-    ROW_VOXEL_SAMPLED,
-    ROW_VOXEL_EXACT,
-    NUM_VOXEL_ROWS
-};
+enum voxel_row_kind { ROW_POINT_SAMPLED = 0, ROW_POINT_EXACT, ROW_VOXEL_SAMPLED, ROW_VOXEL_EXACT, NUM_VOXEL_ROWS };
 
 /* What an operator is for. */
 enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT, NUM_PURPOSES };
@@ -53,22 +47,16 @@ static const double most_pixels = 64e6;
 
 /* --- the request --- */
 
-static lr_status check(const struct study_view *study, const struct voxel_request *request,
-                       const lr_log *log)
+static lr_status check(const struct study_view *study, const struct voxel_request *request, const lr_log *log)
 {
-    if (study->scanner == NULL) {
-        return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    if (study->scanner == NULL) return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    if (!request->all_primaries && (request->primary < 0 || request->primary >= study->scanner->num_modules)) {
+        return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d", request->primary,
+                        study->scanner->num_modules - 1);
     }
-    if (!request->all_primaries &&
-        (request->primary < 0 || request->primary >= study->scanner->num_modules)) {
-        return lr_error(log, LR_USAGE, "module %d does not exist: the scanner has modules 0 to %d",
-                        request->primary, study->scanner->num_modules - 1);
-    }
-    for (int k = 0; k < 3; k++) {
-        if (!isfinite(request->point_mm[k])) {
+    for (int k = 0; k < 3; k++)
+        if (!isfinite(request->point_mm[k]))
             return lr_error(log, LR_USAGE, "the point's %c is not a finite number", "xyz"[k]);
-        }
-    }
     return LR_OK;
 }
 
@@ -89,9 +77,7 @@ static void find_voxel(struct voxel_task *task)
         voxel->origin_mm[k] = point_mm[k];
     }
     task->result.voxel_row = row;
-    if (row >= 0) {
-        lr_grid_voxel_centre(grid, row, voxel->origin_mm);
-    }
+    if (row >= 0) lr_grid_voxel_centre(grid, row, voxel->origin_mm);
 }
 
 static lr_status make_windows(struct voxel_task *task, const lr_log *log)
@@ -101,14 +87,10 @@ static lr_status make_windows(struct voxel_task *task, const lr_log *log)
     const int count = request->all_primaries ? task->study.scanner->num_modules : 1;
     task->windows = lr_alloc(count, sizeof(*task->windows), "windows", log);
     task->arrays = lr_alloc(count, sizeof(*task->arrays), "windows", log);
-    if (task->windows == NULL || task->arrays == NULL) {
-        return LR_FAILED;
-    }
+    if (task->windows == NULL || task->arrays == NULL) return LR_FAILED;
     result->num_windows = count;
     result->windows = task->windows;
-    for (int k = 0; k < count; k++) {
-        task->windows[k].module = request->all_primaries ? k : request->primary;
-    }
+    for (int k = 0; k < count; k++) task->windows[k].module = request->all_primaries ? k : request->primary;
     return LR_OK;
 }
 
@@ -125,12 +107,8 @@ static void voxel_arrays_finish(struct voxel_arrays *arrays)
 static void destroy(void *object)
 {
     struct voxel_task *task = object;
-    for (int k = 0; k < task->result.num_windows; k++) {
-        voxel_arrays_finish(&task->arrays[k]);
-    }
-    for (int k = 0; k < NUM_VOXEL_ROWS; k++) {
-        row_copy_finish(&task->rows[k]);
-    }
+    for (int k = 0; k < task->result.num_windows; k++) voxel_arrays_finish(&task->arrays[k]);
+    for (int k = 0; k < NUM_VOXEL_ROWS; k++) row_copy_finish(&task->rows[k]);
     free(task->windows);
     free(task->arrays);
     free(task->pairs);
@@ -139,15 +117,13 @@ static void destroy(void *object)
 }
 
 /* Checks the request and holds the study. errors: see voxel_ask; *task is NULL then. */
-static lr_status create_task(const struct study_view *study, const struct voxel_request *request,
-                             const lr_log *log, struct voxel_task **task)
+static lr_status create_task(const struct study_view *study, const struct voxel_request *request, const lr_log *log,
+                             struct voxel_task **task)
 {
     *task = NULL;
     LR_TRY(check(study, request, log));
     struct voxel_task *made = lr_alloc(1, sizeof(*made), "a voxel's picture", log);
-    if (made == NULL) {
-        return LR_FAILED;
-    }
+    if (made == NULL) return LR_FAILED;
     made->study = study_view_hold(study);
     made->request = *request;
     made->request.backend = backend_name(request->backend, voxel_backends[0]);
@@ -175,13 +151,9 @@ static enum purpose sampler_of(const struct voxel_request *request)
 /* In the order in which they are tried. native computes what it can as fast as a processor does. */
 static const char *backends_for(const struct voxel_request *request, enum purpose purpose)
 {
-    if (strcmp(request->backend, "cpu") == 0) {
-        return "cpu";
-    }
+    if (strcmp(request->backend, "cpu") == 0) return "cpu";
     const bool computes = sampler_of(request) == FOR_SAMPLED;
-    if (purpose == FOR_EXACT && !computes) {
-        return request->on_graphics ? "compute,native,cpu" : "native,cpu";
-    }
+    if (purpose == FOR_EXACT && !computes) return request->on_graphics ? "compute,native,cpu" : "native,cpu";
     return computes && purpose != FOR_WINDOWS ? "compute,cpu" : "raster,cpu";
 }
 
@@ -201,8 +173,7 @@ static lr_status run_step(struct step *step, lr_status (*run)(void *user, lr_ope
     const struct voxel_task *task = step->task;
     const struct voxel_request *request = &task->request;
     const bool is_exact = step->purpose == FOR_EXACT;
-    struct operator_work work = {
-        .study = &task->study, .run = run, .user = step, .params.store = LR_STORE_NO};
+    struct operator_work work = {.study = &task->study, .run = run, .user = step, .params.store = LR_STORE_NO};
     lr_operator_params *params = &work.params;
     params->lors = task->study.lors;
     params->grid = task->result.voxel_row >= 0 ? &task->study.grid : &task->result.voxel;
@@ -214,14 +185,11 @@ static lr_status run_step(struct step *step, lr_status (*run)(void *user, lr_ope
     params->mu_steps = task->result.has_mu ? request->mu_steps : 0;
     params->log = step->log;
     params->progress = step->progress;
-    if (request->samples > 0) {
-        lr_grid_split_samples(&task->result.voxel, request->samples, params->samples);
-    }
+    if (request->samples > 0) lr_grid_split_samples(&task->result.voxel, request->samples, params->samples);
     return kept_operator_run(&task->kept[step->purpose], &work);
 }
 
-static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxel_row_kind kind,
-                             const lr_log *log)
+static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxel_row_kind kind, const lr_log *log)
 {
     const double(*point)[3] = (const double(*)[3])task->request.point_mm;
     const int64_t voxel = task->result.voxel_row >= 0 ? task->result.voxel_row : 0;
@@ -229,22 +197,18 @@ static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxe
     struct row_copier copier = {&task->rows[kind], log, is_point};
     const lr_row_sink sink = row_copier_sink(&copier);
     const lr_selection part = {.pairs = task->pairs, .num_pairs = task->result.num_pairs};
-    const lr_row_choice choice = {
-        .begin = voxel, .end = voxel + 1, .part = task->result.is_part ? &part : NULL};
-    return is_point ? lr_operator_point_rows(op, point, 1, &sink)
-                    : lr_operator_rows_part(op, &choice, &sink);
+    const lr_row_choice choice = {.begin = voxel, .end = voxel + 1, .part = task->result.is_part ? &part : NULL};
+    return is_point ? lr_operator_point_rows(op, point, 1, &sink) : lr_operator_rows_part(op, &choice, &sink);
 }
 
 /* Why cpu does what another was asked for. */
 static void note_passed_over(struct voxel_result *result, const lr_operator_info *info)
 {
-    if (info->passed_over != NULL && strcmp(info->backend, "cpu") == 0) {
+    if (info->passed_over != NULL && strcmp(info->backend, "cpu") == 0)
         snprintf(result->why_not, sizeof(result->why_not), "%s", info->passed_over);
-    }
 }
 
-static void note_elements(struct voxel_result *result, enum purpose purpose,
-                          const lr_operator_info *info)
+static void note_elements(struct voxel_result *result, enum purpose purpose, const lr_operator_info *info)
 {
     const char *name = backend_name(info->backend, "");
     if (purpose == FOR_EXACT) {
@@ -278,8 +242,7 @@ static struct voxel_row look_at(const struct row_copy *copy)
 
 /* --- windows --- */
 
-static lr_status allocate(struct voxel_window *window, struct voxel_arrays *arrays, bool has_exact,
-                          const lr_log *log)
+static lr_status allocate(struct voxel_window *window, struct voxel_arrays *arrays, bool has_exact, const lr_log *log)
 {
     static const char what[] = "a correspondence image";
     const int64_t count = (int64_t)window->size[0] * window->size[1];
@@ -312,8 +275,7 @@ static lr_status size_windows(struct voxel_task *task, const lr_log *log)
         total += (double)crystals[0] * crystals[1] * rays * rays;
     }
     if (total > most_pixels) {
-        return lr_error(log, LR_USAGE,
-                        "R = %d gives %.3g pixels: choose a smaller R, or one primary module", rays,
+        return lr_error(log, LR_USAGE, "R = %d gives %.3g pixels: choose a smaller R, or one primary module", rays,
                         total);
     }
     for (int k = 0; k < result->num_windows; k++) {
@@ -331,10 +293,8 @@ static lr_status draw_windows(struct voxel_task *task, lr_operator *op, const lr
 {
     struct voxel_result *result = &task->result;
     for (int k = 0; k < result->num_windows; k++) {
-        LR_TRY(
-            lr_progress_report(progress, "drawing correspondence images", k, result->num_windows));
-        LR_TRY(lr_operator_picture(op, result->request.point_mm, task->windows[k].module,
-                                   task->arrays[k].pixels));
+        LR_TRY(lr_progress_report(progress, "drawing correspondence images", k, result->num_windows));
+        LR_TRY(lr_operator_picture(op, result->request.point_mm, task->windows[k].module, task->arrays[k].pixels));
     }
     return LR_OK;
 }
@@ -344,10 +304,8 @@ static void colour_pixel(struct voxel_task *task, int k, int64_t n, const lr_row
     struct voxel_result *result = &task->result;
     struct voxel_arrays *arrays = &task->arrays[k];
     const struct voxel_window *window = &task->windows[k];
-    const struct lr_pixel_window pixels = {task->study.lors, window->module, result->request.rays,
-                                           window->pixels};
-    const int64_t lor =
-        lr_pixel_lor(&pixels, (int)(n % window->size[0]), (int)(n / window->size[0]));
+    const struct lr_pixel_window pixels = {task->study.lors, window->module, result->request.rays, window->pixels};
+    const int64_t lor = lr_pixel_lor(&pixels, (int)(n % window->size[0]), (int)(n / window->size[0]));
     const double sampled = lor >= 0 ? lr_row_element(&rows[0], lor) : NAN;
     arrays->lors[n] = lor;
     arrays->weight[n] = arrays->pixels[n].weight;
@@ -371,9 +329,7 @@ static lr_status fill_windows(struct voxel_task *task, const lr_progress *progre
         const struct voxel_window *window = &task->windows[k];
         const int64_t count = (int64_t)window->size[0] * window->size[1];
         LR_TRY(lr_progress_report(progress, "colouring", k, task->result.num_windows));
-        for (int64_t n = 0; n < count; n++) {
-            colour_pixel(task, k, n, rows);
-        }
+        for (int64_t n = 0; n < count; n++) colour_pixel(task, k, n, rows);
     }
     return LR_OK;
 }
@@ -405,9 +361,7 @@ static lr_status run_sampled(void *user, lr_operator *op)
     note_drawing(&task->result, lr_operator_get_info(op));
     LR_TRY(size_windows(task, step->log));
     LR_TRY(draw_windows(task, op, step->progress));
-    if (sampler_of(&task->request) != FOR_WINDOWS) {
-        return LR_OK;
-    }
+    if (sampler_of(&task->request) != FOR_WINDOWS) return LR_OK;
     note_elements(&task->result, FOR_WINDOWS, lr_operator_get_info(op));
     return compute_row(task, op, ROW_POINT_SAMPLED, step->log);
 }
@@ -418,12 +372,8 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
     struct voxel_result *result = &task->result;
     struct step step = {.task = task, .purpose = FOR_WINDOWS, .log = log, .progress = progress};
     LR_TRY(run_step(&step, run_sampled));
-    if (sampler_of(&task->request) != FOR_WINDOWS) {
-        LR_TRY(compute_alone(step, FOR_SAMPLED, ROW_POINT_SAMPLED));
-    }
-    if (result->has_exact) {
-        LR_TRY(compute_alone(step, FOR_EXACT, ROW_POINT_EXACT));
-    }
+    if (sampler_of(&task->request) != FOR_WINDOWS) LR_TRY(compute_alone(step, FOR_SAMPLED, ROW_POINT_SAMPLED));
+    if (result->has_exact) LR_TRY(compute_alone(step, FOR_EXACT, ROW_POINT_EXACT));
     result->point_sampled = look_at(&task->rows[ROW_POINT_SAMPLED]);
     result->point_exact = look_at(&task->rows[ROW_POINT_EXACT]);
     return fill_windows(task, progress);
@@ -437,9 +387,8 @@ static const double most_elements = 4e6;
 /* The points of a voxel see other LORs than each other, mostly. */
 static bool is_cheap(const struct voxel_result *windows)
 {
-    const struct voxel_row *row = windows->has_exact && windows->point_exact.count > 0
-                                      ? &windows->point_exact
-                                      : &windows->point_sampled;
+    const struct voxel_row *row =
+        windows->has_exact && windows->point_exact.count > 0 ? &windows->point_exact : &windows->point_sampled;
     return (double)row->count * windows->request.samples <= most_elements;
 }
 
@@ -467,11 +416,8 @@ static lr_status list_pairs(const struct voxel_task *windows, struct voxel_task 
     }
     means->pairs = lr_alloc(count + 1, sizeof(*means->pairs), "pairs of modules", NULL);
     means->result.is_part = true;
-    for (int64_t pair = 0; is_seen != NULL && means->pairs != NULL && pair < num_pairs; pair++) {
-        if (is_seen[pair]) {
-            means->pairs[means->result.num_pairs++] = (int32_t)pair;
-        }
-    }
+    for (int64_t pair = 0; is_seen != NULL && means->pairs != NULL && pair < num_pairs; pair++)
+        if (is_seen[pair]) means->pairs[means->result.num_pairs++] = (int32_t)pair;
     free(is_seen);
     return is_seen != NULL && means->pairs != NULL ? LR_OK : LR_FAILED;
 }
@@ -481,13 +427,9 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
     const struct step step = {.task = task, .log = log, .progress = progress};
-    if (result->is_part && result->num_pairs == 0) {
-        return LR_OK; /* empty windows */
-    }
+    if (result->is_part && result->num_pairs == 0) return LR_OK; /* empty windows */
     LR_TRY(compute_alone(step, sampler_of(&task->request), ROW_VOXEL_SAMPLED));
-    if (result->has_exact) {
-        LR_TRY(compute_alone(step, FOR_EXACT, ROW_VOXEL_EXACT));
-    }
+    if (result->has_exact) LR_TRY(compute_alone(step, FOR_EXACT, ROW_VOXEL_EXACT));
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
     result->voxel_exact = look_at(&task->rows[ROW_VOXEL_EXACT]);
     return LR_OK;
@@ -495,8 +437,7 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
 
 /* Windows with the point's rows; and the voxel's rows, which take as many times as long as it has
  * points. */
-static const struct newest_kind windows_kind = {"drawing correspondence images", run_windows,
-                                                destroy};
+static const struct newest_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
 static const struct newest_kind means_kind = {"averaging over the voxel", run_means, destroy};
 
 /* --- voxel mode --- */
@@ -515,9 +456,7 @@ struct voxel *voxel_create(const lr_log *log)
     if (voxel != NULL) {
         newest_init(&voxel->windows, &windows_kind);
         newest_init(&voxel->means, &means_kind);
-        for (int k = 0; k < NUM_PURPOSES; k++) {
-            kept_operator_init(&voxel->kept[k]);
-        }
+        for (int k = 0; k < NUM_PURPOSES; k++) kept_operator_init(&voxel->kept[k]);
     }
     return voxel;
 }
@@ -528,15 +467,13 @@ void voxel_destroy(struct voxel *voxel)
         newest_cancel(&voxel->means);
         newest_finish(&voxel->windows);
         newest_finish(&voxel->means);
-        for (int k = 0; k < NUM_PURPOSES; k++) {
-            kept_operator_finish(&voxel->kept[k]);
-        }
+        for (int k = 0; k < NUM_PURPOSES; k++) kept_operator_finish(&voxel->kept[k]);
         free(voxel);
     }
 }
 
-lr_status voxel_ask(struct voxel *voxel, const struct study_view *study,
-                    const struct voxel_request *request, const lr_log *log)
+lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
+                    const lr_log *log)
 {
     struct voxel_task *task = NULL;
     LR_TRY(create_task(study, request, log, &task));
@@ -566,15 +503,12 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
 {
     const struct voxel_task *windows = windows_task(voxel);
     struct voxel_task *task = NULL;
-    if (windows_state != JOB_DONE || windows == NULL || windows->id == voxel->means_for) {
-        return;
-    }
+    if (windows_state != JOB_DONE || windows == NULL || windows->id == voxel->means_for) return;
     voxel->means_for = windows->id;
     if (create_task(&windows->study, &windows->request, NULL, &task) == LR_OK) {
         task->id = windows->id;
         task->kept = voxel->kept;
-        if (!windows->request.wants_whole && !is_cheap(&windows->result) &&
-            list_pairs(windows, task) != LR_OK) {
+        if (!windows->request.wants_whole && !is_cheap(&windows->result) && list_pairs(windows, task) != LR_OK) {
             destroy(task);
             return;
         }
@@ -585,9 +519,7 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
 static void put_together(struct voxel *voxel)
 {
     const struct voxel_task *windows = windows_task(voxel), *means = means_task(voxel);
-    if (windows == NULL) {
-        return;
-    }
+    if (windows == NULL) return;
     voxel->result = windows->result;
     voxel->result.has_means = means != NULL;
     if (means != NULL) {
@@ -626,9 +558,7 @@ void voxel_cancel(struct voxel *voxel)
 
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial)
 {
-    if (serial != NULL) {
-        *serial = newest_serial(&voxel->windows) + newest_serial(&voxel->means);
-    }
+    if (serial != NULL) *serial = newest_serial(&voxel->windows) + newest_serial(&voxel->means);
     return windows_task(voxel) != NULL ? &voxel->result : NULL;
 }
 
@@ -642,18 +572,14 @@ const struct study_view *voxel_study(const struct voxel *voxel)
 
 static const struct voxel_window *find_window(const struct voxel_task *task, int module)
 {
-    for (int k = 0; task != NULL && k < task->result.num_windows; k++) {
-        if (task->result.windows[k].module == module) {
-            return &task->result.windows[k];
-        }
-    }
+    for (int k = 0; task != NULL && k < task->result.num_windows; k++)
+        if (task->result.windows[k].module == module) return &task->result.windows[k];
     return NULL;
 }
 
 /* Of the part of the crystal's face that the pixel's line stands for, as the line weighs it: its
  * area, times the cosine to the face's normal, over the square of the distance. */
-static double line_solid_angle(const struct voxel_task *task, const struct voxel_pixel *pixel,
-                               const int place[2])
+static double line_solid_angle(const struct voxel_task *task, const struct voxel_pixel *pixel, const int place[2])
 {
     const lr_module *module = &task->study.scanner->modules[pixel->module];
     const int rays = task->result.request.rays;
@@ -675,15 +601,13 @@ static double line_solid_angle(const struct voxel_task *task, const struct voxel
 static double element(const struct voxel_task *task, enum voxel_row_kind kind, int64_t lor)
 {
     const bool exact = kind == ROW_POINT_EXACT || kind == ROW_VOXEL_EXACT;
-    if (lor < 0 || task == NULL || (exact && !task->result.has_exact)) {
-        return NAN;
-    }
+    if (lor < 0 || task == NULL || (exact && !task->result.has_exact)) return NAN;
     const lr_row row = lr_owned_row_view(&task->rows[kind].row, 0);
     return lr_row_element(&row, lor);
 }
 
-static void fill_pixel(const struct voxel_task *task, const struct voxel_window *window,
-                       const int place[2], struct voxel_pixel *pixel)
+static void fill_pixel(const struct voxel_task *task, const struct voxel_window *window, const int place[2],
+                       struct voxel_pixel *pixel)
 {
     const int64_t n = (int64_t)place[1] * window->size[0] + place[0];
     const lr_pixel *line = &window->pixels[n];
@@ -703,20 +627,15 @@ static void fill_pixel(const struct voxel_task *task, const struct voxel_window 
         .point_exact = element(task, ROW_POINT_EXACT, lor),
     };
     pixel->solid_angle_sr = line_solid_angle(task, pixel, place);
-    pixel->survival = lor < 0                ? NAN
-                      : !task->result.has_mu ? 1.0
-                                             : pixel->weight * 2 * PI / pixel->solid_angle_sr;
+    pixel->survival = lor < 0 ? NAN : !task->result.has_mu ? 1.0 : pixel->weight * 2 * PI / pixel->solid_angle_sr;
 }
 
-lr_status voxel_at(const struct voxel *voxel, int module, const int place[2],
-                   struct voxel_pixel *pixel)
+lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel)
 {
     const struct voxel_task *task = windows_task(voxel), *means = means_task(voxel);
     const struct voxel_window *window = find_window(task, module);
-    if (window == NULL || place[0] < 0 || place[1] < 0 || place[0] >= window->size[0] ||
-        place[1] >= window->size[1]) {
+    if (window == NULL || place[0] < 0 || place[1] < 0 || place[0] >= window->size[0] || place[1] >= window->size[1])
         return LR_USAGE;
-    }
     fill_pixel(task, window, place, pixel);
     pixel->voxel_sampled = element(means, ROW_VOXEL_SAMPLED, pixel->lor);
     pixel->voxel_exact = element(means, ROW_VOXEL_EXACT, pixel->lor);
@@ -726,8 +645,6 @@ lr_status voxel_at(const struct voxel *voxel, int module, const int place[2],
 int voxel_num_operators(const struct voxel *voxel)
 {
     int count = 0;
-    for (int k = 0; k < NUM_PURPOSES; k++) {
-        count += atomic_load(&voxel->kept[k].num_made);
-    }
+    for (int k = 0; k < NUM_PURPOSES; k++) count += atomic_load(&voxel->kept[k].num_made);
     return count;
 }

@@ -71,7 +71,7 @@ struct voxel_result {
     float high_element;                          /* largest of sampled and exact */
     float high_difference;                       /* largest absolute value */
     struct voxel_row point_sampled, point_exact; /* one sample, at the point */
-    bool has_means; /* the next five have come, which may be some time after the rest */
+    bool has_means;                              /* the next five have come, which may be some time after the rest */
     struct voxel_row voxel_sampled, voxel_exact; /* mean over the voxel's points */
     bool is_part; /* the two have the LORs of these pairs of modules alone, those that the windows
                      show: all LORs would be very many */
@@ -86,8 +86,8 @@ void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the
 
 /* Asks for another result; of several the newest wins. errors: LR_USAGE without a scanner, for a
  * module that does not exist or a point that is not finite; LR_FAILED without memory. */
-lr_status voxel_ask(struct voxel *voxel, const struct study_view *study,
-                    const struct voxel_request *request, const lr_log *log);
+lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
+                    const lr_log *log);
 
 /* As newest_poll and newest_wait; voxel_cancel as newest_cancel. Windows and the point's rows come
  * first, the voxel's rows follow: JOB_RUNNING until both are there. */
@@ -119,7 +119,6 @@ struct voxel_pixel {
 };
 
 /* x along u, y along v. errors: LR_USAGE when there is no such window or pixel. */
-lr_status voxel_at(const struct voxel *voxel, int module, const int place[2],
-                   struct voxel_pixel *pixel);
+lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel);
 
 #endif

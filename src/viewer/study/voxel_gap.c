@@ -6,11 +6,8 @@
 
 static bool is_empty(const struct voxel_window *window)
 {
-    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1]; k++) {
-        if (window->lors[k] >= 0) {
-            return false;
-        }
-    }
+    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1]; k++)
+        if (window->lors[k] >= 0) return false;
     return true;
 }
 
@@ -19,8 +16,7 @@ struct share {
     int64_t ends, primary;
 };
 
-static struct share count_share(const struct voxel_row *row, const lr_lors *lors, int module,
-                                const double point_mm[3])
+static struct share count_share(const struct voxel_row *row, const lr_lors *lors, int module, const double point_mm[3])
 {
     struct share share = {0};
     for (int64_t k = 0; k < row->count; k++) {
@@ -33,8 +29,8 @@ static struct share count_share(const struct voxel_row *row, const lr_lors *lors
     return share;
 }
 
-static void explain(const struct voxel_result *result, const struct voxel_window *window,
-                    const struct share *share, struct voxel_gap *gap)
+static void explain(const struct voxel_result *result, const struct voxel_window *window, const struct share *share,
+                    struct voxel_gap *gap)
 {
     const int module = window->module, rays = result->request.rays;
     if (gap->better < 0) {
@@ -42,8 +38,7 @@ static void explain(const struct voxel_result *result, const struct voxel_window
                  "no LOR passes through the point: the scanner does not see it; choose another "
                  "point");
     } else if (share->ends == 0) {
-        snprintf(gap->why, sizeof(gap->why),
-                 "module %d has no window: no LOR through the point ends in it", module);
+        snprintf(gap->why, sizeof(gap->why), "module %d has no window: no LOR through the point ends in it", module);
     } else if (share->primary == 0) {
         snprintf(gap->why, sizeof(gap->why),
                  "module %d has no window: it is the nearer end of all %lld LORs through the point "
@@ -63,12 +58,8 @@ struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors
     const double *point_mm = result->request.point_mm;
     const struct voxel_row *row = result->has_exact ? &result->point_exact : &result->point_sampled;
     struct voxel_gap gap = {.better = -1};
-    if (!is_empty(window)) {
-        return gap;
-    }
-    if (row->count > 0) {
-        gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
-    }
+    if (!is_empty(window)) return gap;
+    if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
     const struct share share = count_share(row, lors, window->module, point_mm);
     explain(result, window, &share, &gap);
     return gap;

@@ -41,11 +41,8 @@ static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
     const int count = draft->params.num_modules;
     forget(&app->doctor);
     refused->modules = lr_alloc(count, sizeof(*refused->modules), "modules to look at", &app->log);
-    refused->first_crystal =
-        lr_alloc(count + 1, sizeof(*refused->first_crystal), "modules to look at", &app->log);
-    if (refused->modules == NULL || refused->first_crystal == NULL) {
-        return LR_FAILED;
-    }
+    refused->first_crystal = lr_alloc(count + 1, sizeof(*refused->first_crystal), "modules to look at", &app->log);
+    if (refused->modules == NULL || refused->first_crystal == NULL) return LR_FAILED;
     refused->num_modules = count;
     for (int m = 0; m < count; m++) {
         refused->modules[m] = draft->params.modules[m];
@@ -69,20 +66,13 @@ static lr_status colour_modules(struct app *app)
                       : app->open.scanner != NULL   ? app->open.scanner->num_modules
                                                     : 0;
     uint32_t *colours = lr_alloc(count + 1, sizeof(*colours), "colours of modules", &app->log);
-    if (colours == NULL) {
-        return LR_FAILED;
-    }
-    for (int m = 0; m < count; m++) {
-        colours[m] = plain_colour;
-    }
+    if (colours == NULL) return LR_FAILED;
+    for (int m = 0; m < count; m++) colours[m] = plain_colour;
     for (int f = 0; tool->diagnosis != NULL && f < tool->diagnosis->num_findings; f++) {
         const lr_finding *finding = &tool->diagnosis->findings[f];
         const bool counts = tool->chosen >= 0 ? tool->chosen == f : finding->severity == LR_SUSPECT;
-        for (int k = 0; k < 2 && counts; k++) {
-            if (finding->modules[k] >= 0 && finding->modules[k] < count) {
-                colours[finding->modules[k]] = suspect_colour;
-            }
-        }
+        for (int k = 0; k < 2 && counts; k++)
+            if (finding->modules[k] >= 0 && finding->modules[k] < count) colours[finding->modules[k]] = suspect_colour;
     }
     const lr_status status = draw_set_module_colours(app->draw, colours);
     free(colours);
@@ -99,14 +89,10 @@ lr_status doctor_tool_take_study(struct app *app)
     if (refused != NULL && draft != NULL) {
         app->tool = TOOL_DOCTOR;
         app->wants_tool = true;
-        if (take_draft(app, draft) != LR_OK) {
-            return LR_FAILED;
-        }
+        if (take_draft(app, draft) != LR_OK) return LR_FAILED;
     } else if (tool->refused.num_modules > 0) {
         forget(tool);
-        if (draw_set_scanner(app->draw, app->open.scanner) != LR_OK) {
-            return LR_FAILED;
-        }
+        if (draw_set_scanner(app->draw, app->open.scanner) != LR_OK) return LR_FAILED;
     }
     return colour_modules(app);
 }
@@ -118,8 +104,7 @@ static void show_finding(struct app *app, int number)
     struct doctor_tool *tool = &app->doctor;
     const lr_finding *finding = &tool->diagnosis->findings[number];
     char label[64];
-    snprintf(label, sizeof(label), "%s: %s##%d",
-             finding->severity == LR_SUSPECT ? "suspicion" : "note",
+    snprintf(label, sizeof(label), "%s: %s##%d", finding->severity == LR_SUSPECT ? "suspicion" : "note",
              lr_finding_kind_name(finding->kind), number);
     if (ui_item(label, tool->chosen == number)) {
         tool->chosen = tool->chosen == number ? -1 : number;
@@ -127,9 +112,7 @@ static void show_finding(struct app *app, int number)
     }
     ui_hint("shows the modules it concerns");
     ui_toned(finding->severity == LR_SUSPECT ? UI_WARNING : UI_PLAIN, "%s", finding->sentence);
-    if (finding->remedy[0] != '\0') {
-        ui_toned(UI_DIM, "%s", finding->remedy);
-    }
+    if (finding->remedy[0] != '\0') ui_toned(UI_DIM, "%s", finding->remedy);
     ui_space(4.0);
 }
 
@@ -140,14 +123,9 @@ void doctor_tool_panel(struct app *app)
         ui_toned(UI_DIM, "no scanner has been examined");
         return;
     }
-    if (tool->refused.num_modules > 0) {
-        ui_toned(UI_BAD, "the file was refused; the scene shows what it says");
-    }
+    if (tool->refused.num_modules > 0) ui_toned(UI_BAD, "the file was refused; the scene shows what it says");
     const int suspects = tool->diagnosis->num_suspects;
     const int notes = tool->diagnosis->num_findings - suspects;
-    ui_text("%d suspicion%s, %d note%s", suspects, suspects == 1 ? "" : "s", notes,
-            notes == 1 ? "" : "s");
-    for (int k = 0; k < tool->diagnosis->num_findings; k++) {
-        show_finding(app, k);
-    }
+    ui_text("%d suspicion%s, %d note%s", suspects, suspects == 1 ? "" : "s", notes, notes == 1 ? "" : "s");
+    for (int k = 0; k < tool->diagnosis->num_findings; k++) show_finding(app, k);
 }

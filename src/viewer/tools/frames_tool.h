@@ -18,7 +18,7 @@ struct frames_tool {
     int before, after;      /* lengths of its path before the number and behind it */
     int number;             /* of the frame that is open, from 1; 0 = the image is no frame */
     int wanted;             /* that was asked for last */
-    int count; /* frames that lie beside it, one number after the other; 0 = it is none */
+    int count;              /* frames that lie beside it, one number after the other; 0 = it is none */
 };
 
 /* Looks what has been opened. Returns whether that is another frame of the same ones: what is shown of

@@ -74,12 +74,8 @@ static void take_rounds(struct app *app)
     while (live_copy_rounds(app->live.live, tool->rounds, &next, 1) > tool->rounds) {
         const int n = tool->rounds++;
         tool->last = next;
-        if (n >= GUESSES_HISTORY) {
-            continue;
-        }
-        for (int k = 0; k < next.count; k++) {
-            tool->residuals[k][n] = (float)next.residuals[k];
-        }
+        if (n >= GUESSES_HISTORY) continue;
+        for (int k = 0; k < next.count; k++) tool->residuals[k][n] = (float)next.residuals[k];
         tool->composed[n] = (float)next.residual;
         tool->clipped[n] = (float)next.clipped_residual;
         tool->condition[n] = (float)log10(next.condition);
@@ -90,8 +86,7 @@ static void take_rounds(struct app *app)
 
 static int find_slice(const struct app *app, const lr_grid *grid)
 {
-    const double place =
-        floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
+    const double place = floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
     return (int)fmin(fmax(place, 0.0), grid->size[2] - 1.0);
 }
 
@@ -139,23 +134,21 @@ static const float *values_of(const struct app *app, int k)
 
 static void name_tile(const struct guesses_tool *tool, int k, char text[64])
 {
-    if (k == tool->count) {
+    if (k == tool->count)
         snprintf(text, 64, "composed");
-    } else if (tool->rounds == 0) {
+    else if (tool->rounds == 0)
         snprintf(text, 64, "guess %d", k + 1);
-    } else {
+    else
         snprintf(text, 64, "guess %d, \u03b1 %.3f", k + 1, tool->last.weights[k]);
-    }
 }
 
-static void paint_tile(const struct app *app, const struct tiles *tiles,
-                       const struct guesses_look *look, int k, lr_picture *picture)
+static void paint_tile(const struct app *app, const struct tiles *tiles, const struct guesses_look *look, int k,
+                       lr_picture *picture)
 {
     const struct guesses_tool *tool = &app->live.guesses;
     const lr_grid *grid = &tool->grid;
     const bool is_negative = k < tool->count && tool->rounds > 0 && tool->last.weights[k] < 0.0;
-    const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51}
-                                                       : (lr_colour){225, 226, 230},
+    const lr_text_style style = {.colour = is_negative ? (lr_colour){237, 120, 51} : (lr_colour){225, 226, 230},
                                  .size_px = (int)(12.0 * window_scale(app->window)),
                                  .most_px = tiles->size[0]};
     const float *values = values_of(app, k);
@@ -167,8 +160,7 @@ static void paint_tile(const struct app *app, const struct tiles *tiles,
     corner[1] += tiles->title;
     lr_picture_fill(picture, corner, tiles->size, (lr_colour){38, 40, 46});
     if (values != NULL) {
-        const lr_map_params map = {.values = values +
-                                             (int64_t)look->slice * grid->size[0] * grid->size[1],
+        const lr_map_params map = {.values = values + (int64_t)look->slice * grid->size[0] * grid->size[1],
                                    .size = {grid->size[0], grid->size[1]},
                                    .drawn_size = {tiles->size[0], tiles->size[1]},
                                    .low = look->range[0],
@@ -183,9 +175,7 @@ static lr_status upload(struct app *app, const lr_picture *picture)
     struct guesses_tool *tool = &app->live.guesses;
     const int64_t count = (int64_t)picture->size[0] * picture->size[1];
     uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
-    if (texels == NULL) {
-        return LR_FAILED;
-    }
+    if (texels == NULL) return LR_FAILED;
     for (int64_t n = 0; n < count; n++) {
         memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
         texels[4 * n + 3] = 255;
@@ -193,14 +183,12 @@ static lr_status upload(struct app *app, const lr_picture *picture)
     const struct gl_texture *old = tool->texture;
     if (old == NULL || old->size[0] != picture->size[0] || old->size[1] != picture->size[1]) {
         gl_texture_destroy(tool->texture);
-        tool->texture =
-            gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "guesses",
-                                                                    .format = GL_RGBA8,
-                                                                    .width = picture->size[0],
-                                                                    .height = picture->size[1]});
+        tool->texture = gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "guesses",
+                                                                                .format = GL_RGBA8,
+                                                                                .width = picture->size[0],
+                                                                                .height = picture->size[1]});
     }
-    const lr_status status =
-        tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
+    const lr_status status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
     free(texels);
     return status;
 }
@@ -208,13 +196,9 @@ static lr_status upload(struct app *app, const lr_picture *picture)
 static lr_status paint(struct app *app, const struct tiles *tiles, const struct guesses_look *look)
 {
     lr_picture *picture = lr_picture_create(tiles->all, &app->log);
-    if (picture == NULL) {
-        return LR_FAILED;
-    }
+    if (picture == NULL) return LR_FAILED;
     lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
-    for (int k = 0; k < tiles->count; k++) {
-        paint_tile(app, tiles, look, k, picture);
-    }
+    for (int k = 0; k < tiles->count; k++) paint_tile(app, tiles, look, k, picture);
     const lr_status status = upload(app, picture);
     lr_picture_destroy(picture);
     return status;
@@ -229,38 +213,29 @@ static struct guesses_look find_look(const struct app *app, const struct tiles *
                                 .size = {tiles->all[0], tiles->all[1]},
                                 .range = {range[0], fmax(range[1], range[0] + 1e-30)},
                                 .colours = (int)app->slices.colours};
-    for (int k = 0; k < tool->count; k++) {
-        look.serials += tool->serials[k];
-    }
+    for (int k = 0; k < tool->count; k++) look.serials += tool->serials[k];
     return look;
 }
 
 static bool same_look(const struct guesses_look *a, const struct guesses_look *b)
 {
-    return a->serials == b->serials && a->image == b->image && a->slice == b->slice &&
-           a->size[0] == b->size[0] && a->size[1] == b->size[1] && a->range[0] == b->range[0] &&
-           a->range[1] == b->range[1] && a->colours == b->colours;
+    return a->serials == b->serials && a->image == b->image && a->slice == b->slice && a->size[0] == b->size[0] &&
+           a->size[1] == b->size[1] && a->range[0] == b->range[0] && a->range[1] == b->range[1] &&
+           a->colours == b->colours;
 }
 
 lr_status guesses_tool_update(struct app *app)
 {
     struct guesses_tool *tool = &app->live.guesses;
-    if (tool->asked == 0) {
-        return LR_OK;
-    }
-    if (tool->count == 0) {
-        LR_TRY(make_room(app));
-    }
+    if (tool->asked == 0) return LR_OK;
+    if (tool->count == 0) LR_TRY(make_room(app));
     take_rounds(app);
     const int64_t num_voxels = lr_grid_num_voxels(&tool->grid);
-    for (int k = 0; k < tool->count; k++) {
+    for (int k = 0; k < tool->count; k++)
         (void)live_copy_guess(app->live.live, k, &tool->serials[k], tool->images + k * num_voxels);
-    }
     const struct tiles tiles = lay_out(app);
     const struct guesses_look look = find_look(app, &tiles);
-    if (app->tool != TOOL_LIVE || look.serials == 0 || same_look(&look, &tool->painted)) {
-        return LR_OK;
-    }
+    if (app->tool != TOOL_LIVE || look.serials == 0 || same_look(&look, &tool->painted)) return LR_OK;
     tool->painted = look;
     return paint(app, &tiles, &look);
 }
@@ -271,13 +246,10 @@ void guesses_tool_choose(struct app *app)
 {
     static const int most[2] = {0, LIVE_MOST_GUESSES}, local[2] = {1, 50};
     struct live_request *request = &app->live.request;
-    if (request->family != LIVE_CORRESPONDENCE) {
-        return;
-    }
+    if (request->family != LIVE_CORRESPONDENCE) return;
     ui_slide("guesses", &request->guesses, most);
-    ui_hint(
-        "each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
-        "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
+    ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
+            "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
     if (request->guesses > 1) {
         ui_slide("iterations alone", &request->local_iterations, local);
         ui_hint("of each guess before they are composed");
@@ -297,10 +269,7 @@ static void tell_voxel(const struct app *app, const struct tiles *tiles, const d
         share[0] = (at[0] * tiles->all[0] - corner[0]) / tiles->size[0];
         share[1] = 1.0 - (at[1] * tiles->all[1] - corner[1] - tiles->title) / tiles->size[1];
         const float *values = values_of(app, k);
-        if (values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 ||
-            share[1] >= 1.0) {
-            continue;
-        }
+        if (values == NULL || share[0] < 0.0 || share[0] >= 1.0 || share[1] < 0.0 || share[1] >= 1.0) continue;
         for (int a = 0; a < 3; a++) {
             voxel[a] = a < 2 ? (int)(share[a] * grid->size[a]) : voxel[a];
             mm[a] = grid->origin_mm[a] + voxel[a] * grid->voxel_mm[a];
@@ -318,21 +287,16 @@ static void show_slices(struct app *app)
 {
     const struct guesses_tool *tool = &app->live.guesses;
     const struct tiles tiles = lay_out(app);
-    if (tool->texture == NULL || tool->painted.serials == 0) {
-        return;
-    }
+    if (tool->texture == NULL || tool->painted.serials == 0) return;
     const double z_mm = tool->grid.origin_mm[2] + tool->painted.slice * tool->grid.voxel_mm[2];
     ui_text("transaxial slices at z = %.2f mm, x to the right, y upwards", z_mm);
     const double scale = window_scale(app->window);
-    const struct ui_image image = {.texture = tool->texture,
-                                   .size = {tiles.all[0] / scale, tiles.all[1] / scale},
-                                   .is_top_down = true};
+    const struct ui_image image = {
+        .texture = tool->texture, .size = {tiles.all[0] / scale, tiles.all[1] / scale}, .is_top_down = true};
     const struct ui_touch touch = ui_image("##guesses", &image);
-    if (touch.is_over) {
-        tell_voxel(app, &tiles, touch.at);
-    }
-    const struct ui_bar bar = legend_bar((lr_colour_map)tool->painted.colours, tool->painted.range,
-                                         "all of them (emissions per voxel)");
+    if (touch.is_over) tell_voxel(app, &tiles, touch.at);
+    const struct ui_bar bar =
+        legend_bar((lr_colour_map)tool->painted.colours, tool->painted.range, "all of them (emissions per voxel)");
     ui_bar(&bar);
 }
 
@@ -352,9 +316,8 @@ static void show_residuals(struct app *app)
     const struct guesses_tool *tool = &app->live.guesses;
     const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
     struct ui_series series[LIVE_MOST_GUESSES + 1];
-    for (int k = 0; k < tool->count; k++) {
+    for (int k = 0; k < tool->count; k++)
         series[k] = (struct ui_series){k == 0 ? "guess" : NULL, tool->residuals[k], 0x8a8f99ff};
-    }
     series[tool->count] = (struct ui_series){"clipped", tool->clipped, 0x56b4e9ff};
     const struct ui_curve curve = {.values = tool->composed,
                                    .count = shown,
@@ -382,23 +345,16 @@ static void show_numbers(const struct guesses_tool *tool)
 {
     const struct live_round *last = &tool->last;
     double best = HUGE_VAL;
-    for (int k = 0; k < last->count; k++) {
-        best = fmin(best, last->residuals[k]);
-    }
-    if (!ui_table("composition", 2)) {
-        return;
-    }
-    ui_field("composition", "%d, after %d iterations of each guess", tool->rounds,
-             last->iterations);
+    for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
+    if (!ui_table("composition", 2)) return;
+    ui_field("composition", "%d, after %d iterations of each guess", tool->rounds, last->iterations);
     ui_field("residual", "%.9g counts\u00b2", last->residual);
     ui_field("of the best guess", "%.9g counts\u00b2", best);
-    if (isfinite(last->condition)) {
+    if (isfinite(last->condition))
         ui_field("condition", "%.4g", last->condition);
-    } else {
+    else
         ui_field("condition", "singular: weights of least norm");
-    }
-    ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels,
-             last->negative_sum);
+    ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels, last->negative_sum);
     ui_field("residual then", "%.9g counts\u00b2", last->clipped_residual);
     ui_table_end();
 }
@@ -406,15 +362,11 @@ static void show_numbers(const struct guesses_tool *tool)
 void guesses_tool_panel(struct app *app)
 {
     const struct guesses_tool *tool = &app->live.guesses;
-    if (tool->count == 0) {
-        return;
-    }
+    if (tool->count == 0) return;
     if (tool->rounds > 0) {
         show_numbers(tool);
         show_weights(tool);
     }
     show_slices(app);
-    if (tool->rounds > 0) {
-        show_residuals(app);
-    }
+    if (tool->rounds > 0) show_residuals(app);
 }

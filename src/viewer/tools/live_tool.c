@@ -33,9 +33,7 @@ void live_tool_close(struct app *app)
 {
     live_destroy(app->live.live);
     guesses_tool_close(app);
-    if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) {
-        draw_set_image(app->draw, DRAW_LIVE, NULL);
-    }
+    if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) draw_set_image(app->draw, DRAW_LIVE, NULL);
     handover_destroy(app->live.handover);
     lr_image_destroy(app->live.image);
 }
@@ -44,16 +42,13 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
 {
     struct live_tool *tool = user;
     (void)status;
-    if (level == LR_LOG_ERROR) {
-        snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-    }
+    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
 /* Histo-images, where the family goes by them. */
 static const lr_histo_images *find_histo(const struct app *app)
 {
-    return app->live.request.family == LIVE_DIRECT ? direct_model_histo(app->direct.model, NULL)
-                                                   : NULL;
+    return app->live.request.family == LIVE_DIRECT ? direct_model_histo(app->direct.model, NULL) : NULL;
 }
 
 /* What the next start asks for, from what is open. */
@@ -90,8 +85,7 @@ void live_tool_start(struct app *app)
         tool->handover = before; /* which the one that runs may use */
         return;
     }
-    snprintf(tool->scanner, sizeof(tool->scanner), "%s",
-             app->open.scanner != NULL ? app->open.scanner->name : "");
+    snprintf(tool->scanner, sizeof(tool->scanner), "%s", app->open.scanner != NULL ? app->open.scanner->name : "");
     guesses_tool_start(app);
     if (before != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
@@ -115,10 +109,8 @@ lr_status live_tool_relax(struct app *app, double relaxation, double fall)
 lr_status live_tool_set_views(struct app *app, int azimuths, int tilts)
 {
     const lr_view_set wished = {azimuths, tilts, app->live.request.views.acceptance_deg};
-    if (azimuths < 1 || tilts < 1) {
-        return lr_error(&app->log, LR_BAD_INPUT, "%d azimuths, %d tilts: give 1 of each or more",
-                        azimuths, tilts);
-    }
+    if (azimuths < 1 || tilts < 1)
+        return lr_error(&app->log, LR_BAD_INPUT, "%d azimuths, %d tilts: give 1 of each or more", azimuths, tilts);
     return lr_view_set_complete(&wished, &app->live.request.views, &app->log);
 }
 
@@ -126,9 +118,7 @@ lr_status live_tool_set_views(struct app *app, int azimuths, int tilts)
 static void show_image(struct app *app, double largest, bool is_first)
 {
     app->ranges[DRAW_LIVE][1] = fmax(largest, 1e-30);
-    if (is_first || app->slices.image == DRAW_LIVE) {
-        tools_show_image(app, DRAW_LIVE);
-    }
+    if (is_first || app->slices.image == DRAW_LIVE) tools_show_image(app, DRAW_LIVE);
 }
 
 static void take_from_device(struct app *app)
@@ -148,24 +138,16 @@ static lr_status take_from_host(struct app *app)
 {
     struct live_tool *tool = &app->live;
     const lr_grid grid = live_grid(tool->live);
-    if (grid.size[0] == 0) {
-        return LR_OK;
-    }
+    if (grid.size[0] == 0) return LR_OK;
     if (tool->image == NULL || memcmp(&tool->image->grid, &grid, sizeof(grid)) != 0) {
         lr_image_destroy(tool->image);
         tool->image = lr_image_create(&grid, &app->log);
     }
-    if (tool->image == NULL) {
-        return LR_FAILED;
-    }
+    if (tool->image == NULL) return LR_FAILED;
     const int64_t before = tool->serial;
-    if (!live_copy_image(tool->live, &tool->serial, tool->image->values)) {
-        return LR_OK;
-    }
+    if (!live_copy_image(tool->live, &tool->serial, tool->image->values)) return LR_OK;
     double most = 0.0;
-    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
-        most = fmax(most, (double)tool->image->values[v]);
-    }
+    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) most = fmax(most, (double)tool->image->values[v]);
     tools_put_image(app, DRAW_LIVE, tool->image);
     show_image(app, most, before == 0);
     return LR_OK;
@@ -190,9 +172,8 @@ lr_status live_tool_update(struct app *app)
     struct job_report report;
     const enum live_state before = tool->state;
     tool->state = live_poll(tool->live, &report);
-    if (tool->state == LIVE_FAILED && before != LIVE_FAILED) {
+    if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    }
     take_history(tool);
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
@@ -210,9 +191,7 @@ static void choose_relaxation(struct app *app)
 {
     const struct live_request *request = &app->live.request;
     double values[2] = {request->relaxation, request->relaxation_fall};
-    if (ui_reals("relaxation, fall", values, 2)) {
-        (void)live_tool_relax(app, values[0], values[1]);
-    }
+    if (ui_reals("relaxation, fall", values, 2)) (void)live_tool_relax(app, values[0], values[1]);
     ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
             "positive; L = 0 is 10 / (9 + subsets)");
 }
@@ -221,12 +200,9 @@ static void choose_elements(struct live_request *request)
 {
     static const char *const names[] = {"tubes of response", "thin lines", "exact"};
     int kernel = (int)request->elements;
-    if (ui_choose("elements", &kernel, names, 3)) {
-        request->elements = (lr_listmode_kernel)kernel;
-    }
-    ui_hint(
-        "of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
-        "long");
+    if (ui_choose("elements", &kernel, names, 3)) request->elements = (lr_listmode_kernel)kernel;
+    ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
+            "long");
 }
 
 static void choose_family(struct app *app)
@@ -234,25 +210,16 @@ static void choose_family(struct app *app)
     static const char *const names[] = {"correspondence", "DIRECT", "list mode"};
     struct live_request *request = &app->live.request;
     int family = (int)request->family;
-    if (ui_choose("family", &family, names, 3)) {
-        request->family = (enum live_family)family;
-    }
-    ui_hint(
-        "DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
-        "one, with their times of flight");
-    if (request->family == LIVE_LISTMODE) {
-        choose_elements(request);
-    }
-    if (request->family != LIVE_DIRECT || find_histo(app) != NULL) {
-        return;
-    }
+    if (ui_choose("family", &family, names, 3)) request->family = (enum live_family)family;
+    ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
+            "one, with their times of flight");
+    if (request->family == LIVE_LISTMODE) choose_elements(request);
+    if (request->family != LIVE_DIRECT || find_histo(app) != NULL) return;
     static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
     int views[2] = {request->views.azimuths, request->views.tilts};
     const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
     const bool has_tilts = ui_slide("tilts", &views[1], tilts);
-    if (has_azimuths || has_tilts) {
-        (void)live_tool_set_views(app, views[0], views[1]);
-    }
+    if (has_azimuths || has_tilts) (void)live_tool_set_views(app, views[0], views[1]);
 }
 
 static void choose_algorithm(struct app *app)
@@ -262,12 +229,8 @@ static void choose_algorithm(struct app *app)
     int algorithm = (int)request->algorithm;
     static const int subsets[2] = {1, 32};
     static const int iterations[2] = {0, 200}, samples[2] = {0, 64};
-    if (ui_choose("algorithm", &algorithm, names, 2)) {
-        request->algorithm = (lr_recon_algorithm)algorithm;
-    }
-    if (request->algorithm == LR_ALGORITHM_RAMLA) {
-        choose_relaxation(app);
-    }
+    if (ui_choose("algorithm", &algorithm, names, 2)) request->algorithm = (lr_recon_algorithm)algorithm;
+    if (request->algorithm == LR_ALGORITHM_RAMLA) choose_relaxation(app);
     ui_slide("subsets", &request->subsets, subsets);
     ui_hint("OSEM with one subset is ML-EM");
     ui_slide("iterations", &request->iterations, iterations);
@@ -291,13 +254,12 @@ static void choose_place(struct live_tool *tool)
 static void tell_place(const struct live_tool *tool)
 {
     const lr_traffic *traffic = &tool->last.traffic;
-    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 &&
-        !tool->is_on_device && tool->why[0] == '\0') {
+    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
+        tool->why[0] == '\0') {
         ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
     } else if (tool->num_iterations > 0) {
-        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d",
-                 tool->backend, (long long)traffic->to_device, (long long)traffic->to_host,
-                 tool->last.number);
+        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
+                 (long long)traffic->to_device, (long long)traffic->to_host, tool->last.number);
         ui_toned(UI_DIM, "%s",
                  tool->is_on_device     ? "the image is on the device"
                  : tool->why[0] != '\0' ? tool->why
@@ -313,12 +275,9 @@ static bool tell_measured(const struct app *app)
         return true;
     }
     const enum live_family family = app->live.request.family;
-    if (family == LIVE_DIRECT || app->open.data == NULL ||
-        (family == LIVE_LISTMODE && !app->open.data_are_events)) {
+    if (family == LIVE_DIRECT || app->open.data == NULL || (family == LIVE_LISTMODE && !app->open.data_are_events))
         return false;
-    }
-    ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s",
-             app->open.data_path);
+    ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s", app->open.data_path);
     return true;
 }
 
@@ -329,8 +288,7 @@ static void choose_data(struct app *app)
     if (tell_measured(app)) {
         if (app->open.image != NULL) {
             ui_check("compare with the open image", &app->live.compares);
-            ui_hint(
-                "the distance to it is told after each iteration; it must lie on the same grid");
+            ui_hint("the distance to it is told after each iteration; it must lie on the same grid");
         }
         return;
     }
@@ -341,9 +299,7 @@ static void choose_data(struct app *app)
         app->opener.is_shown = true;
     }
     ui_reals("counts", &request->counts, 1);
-    if (ui_integers("seed", &seed, 1) && seed >= 0) {
-        request->seed = (uint64_t)seed;
-    }
+    if (ui_integers("seed", &seed, 1) && seed >= 0) request->seed = (uint64_t)seed;
     bool has_noise = !request->without_noise;
     ui_check("Poisson noise", &has_noise);
     request->without_noise = !has_noise;
@@ -355,34 +311,24 @@ static void show_buttons(struct app *app)
     const bool runs = tool->state == LIVE_RUNNING || tool->state == LIVE_PREPARING;
     const bool is_paused = tool->state == LIVE_PAUSED;
     const bool has_scanner = app->open.scanner != NULL || tool->request.family == LIVE_DIRECT;
-    if (ui_button("start", !runs && !is_paused && has_scanner)) {
-        live_tool_start(app);
-    }
+    if (ui_button("start", !runs && !is_paused && has_scanner)) live_tool_start(app);
     ui_beside();
     if (is_paused) {
-        if (ui_button("go on", true)) {
-            live_resume(tool->live);
-        }
+        if (ui_button("go on", true)) live_resume(tool->live);
     } else if (ui_button("pause", runs)) {
         live_pause(tool->live);
     }
     ui_beside();
-    if (ui_button("step", runs || is_paused)) {
-        live_step(tool->live);
-    }
+    if (ui_button("step", runs || is_paused)) live_step(tool->live);
     ui_beside();
-    if (ui_button("stop##live", runs || is_paused)) {
-        live_stop(tool->live);
-    }
+    if (ui_button("stop##live", runs || is_paused)) live_stop(tool->live);
 }
 
 static void show_curves(struct app *app)
 {
     const struct live_tool *tool = &app->live;
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
-    if (count == 0) {
-        return;
-    }
+    if (count == 0) return;
     const struct live_iteration *last = &tool->last;
     const int first = panels_find_first(tool->likelihood, count);
     struct ui_curve curve = {.values = tool->likelihood + first,
@@ -390,11 +336,9 @@ static void show_curves(struct app *app)
                              .x = {1.0 + first, count},
                              .is_counted = true,
                              .height = 144.0,
-                             .title = first > 0 ? "log-likelihood, from the second on"
-                                                : "log-likelihood",
+                             .title = first > 0 ? "log-likelihood, from the second on" : "log-likelihood",
                              .x_label = tool->guesses.count > 0 ? "composition" : "iteration"};
-    ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds,
-            last->log_likelihood);
+    ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds, last->log_likelihood);
     panels_take_reading(app, ui_curve("##likelihood", &curve));
     if (isfinite(last->difference)) {
         curve.values = tool->difference;
@@ -411,15 +355,13 @@ static void tell_scanner(const struct app *app)
 {
     const char *own = app->live.scanner;
     const char *open = app->open.scanner != NULL ? app->open.scanner->name : "";
-    if (app->live.state != LIVE_IDLE && own[0] != '\0' && strncmp(own, open, 127) != 0) {
+    if (app->live.state != LIVE_IDLE && own[0] != '\0' && strncmp(own, open, 127) != 0)
         ui_toned(UI_WARNING, "all below is of %s, which is not open any more", own);
-    }
 }
 
 void live_tool_panel(struct app *app)
 {
-    static const char *const states[] = {"ready",  "preparing", "running",
-                                         "paused", "done",      "failed"};
+    static const char *const states[] = {"ready", "preparing", "running", "paused", "done", "failed"};
     struct job_report report;
     struct live_tool *tool = &app->live;
     choose_family(app);
@@ -428,20 +370,16 @@ void live_tool_panel(struct app *app)
     choose_data(app);
     show_buttons(app);
     live_poll(tool->live, &report);
-    if (tool->state == LIVE_PREPARING || tool->state == LIVE_RUNNING) {
+    if (tool->state == LIVE_PREPARING || tool->state == LIVE_RUNNING)
         ui_progress(report.share, report.doing);
-    } else {
+    else
         ui_toned(UI_DIM, "%s", states[tool->state]);
-    }
-    if (tool->error[0] != '\0') {
-        ui_toned(UI_BAD, "%s", tool->error);
-    }
+    if (tool->error[0] != '\0') ui_toned(UI_BAD, "%s", tool->error);
     tell_scanner(app);
     guesses_tool_panel(app);
     show_curves(app);
     tell_place(tool);
     record_tool_panel(app);
-    if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true)) {
+    if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true))
         tools_show_image(app, DRAW_LIVE);
-    }
 }

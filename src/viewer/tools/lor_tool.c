@@ -29,9 +29,7 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
 {
     struct lor_tool *tool = user;
     (void)status;
-    if (level == LR_LOG_ERROR) {
-        snprintf(tool->error, sizeof(tool->error), "%s", sentence);
-    }
+    if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
 /* The line between the crystals, also while the tube is not there yet. */
@@ -68,15 +66,10 @@ lr_status lor_tool_set_tof(struct app *app, double tof_mm)
     struct tube_request *request = &app->lor.request;
     const lr_scanner *scanner = app->open.scanner;
     const bool has_tof = isfinite(tof_mm);
-    const bool can_have =
-        request->tof_ps > 0 || (scanner != NULL && scanner->tof_resolution_ps > 0);
-    if (has_tof && request->kernel == TUBE_LOR) {
-        return lr_error(&app->log, LR_BAD_INPUT,
-                        "a LOR has no time of flight: choose a kernel of list mode");
-    }
-    if (has_tof && !can_have) {
-        return lr_error(&app->log, LR_BAD_INPUT, "this scanner has no time resolution");
-    }
+    const bool can_have = request->tof_ps > 0 || (scanner != NULL && scanner->tof_resolution_ps > 0);
+    if (has_tof && request->kernel == TUBE_LOR)
+        return lr_error(&app->log, LR_BAD_INPUT, "a LOR has no time of flight: choose a kernel of list mode");
+    if (has_tof && !can_have) return lr_error(&app->log, LR_BAD_INPUT, "this scanner has no time resolution");
     request->has_tof = has_tof;
     request->tof_mm = has_tof ? tof_mm : 0;
     lor_tool_ask(app);
@@ -85,9 +78,8 @@ lr_status lor_tool_set_tof(struct app *app, double tof_mm)
 
 void lor_tool_choose(struct app *app, int64_t number)
 {
-    if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count) {
+    if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count)
         return; /* of a scanner that has been replaced */
-    }
     const lr_lor lor = lr_lors_describe(app->open.lors, number);
     app->lor.request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
     app->lor.request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
@@ -113,16 +105,12 @@ lr_status lor_tool_update(struct app *app)
         tool->is_asked = false;
     }
     const struct tube_result *result = tube_result(tool->tube, &serial);
-    if (result == NULL || serial == tool->serial) {
-        return LR_OK;
-    }
+    if (result == NULL || serial == tool->serial) return LR_OK;
     tool->serial = serial;
     tools_put_image(app, DRAW_TUBE, result->image);
     app->ranges[DRAW_TUBE][1] = fmax(result->largest, 1e-30);
     app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
-    if (app->open.image == NULL) {
-        tools_show_image(app, DRAW_TUBE);
-    }
+    if (app->open.image == NULL) tools_show_image(app, DRAW_TUBE);
     return LR_OK;
 }
 
@@ -151,9 +139,7 @@ static bool choose_tof(struct app *app)
         return false;
     }
     const bool changed = ui_check("time of flight", &request->has_tof);
-    if (!request->has_tof || result == NULL) {
-        return changed;
-    }
+    if (!request->has_tof || result == NULL) return changed;
     const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
     const bool moved = ui_slide_real("offset (mm)", &request->tof_mm, range);
     ui_hint("where the time of flight puts the event, from the middle towards the second crystal");
@@ -162,8 +148,7 @@ static bool choose_tof(struct app *app)
 
 static bool choose_kernel(struct app *app)
 {
-    static const char *const names[] = {"the LOR", "an event: tube", "an event: thin line",
-                                        "an event: exact"};
+    static const char *const names[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
     struct tube_request *request = &app->lor.request;
     int kernel = (int)request->kernel;
     bool changed = ui_choose("elements of", &kernel, names, TUBE_NUM_KERNELS);
@@ -175,19 +160,16 @@ static bool choose_kernel(struct app *app)
 
 static void show_numbers(const struct tube_result *result)
 {
-    if (!ui_table("tube", 2)) {
-        return;
-    }
+    if (!ui_table("tube", 2)) return;
     ui_field("LOR", "%lld", (long long)result->lor);
     ui_field("length", "%.3f mm", result->length_mm);
     ui_field("voxels", "%lld", (long long)result->num_voxels);
     ui_field("sum of elements", "%.7g", result->sum);
     ui_field("largest", "%.7g", result->largest);
-    if (result->sigma_mm > 0.0) {
+    if (result->sigma_mm > 0.0)
         ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
-    } else {
+    else
         ui_field("time of flight", "none");
-    }
     ui_table_end();
 }
 
@@ -199,16 +181,15 @@ static void show_profile(struct app *app, const struct tube_profile *profile)
         .count = profile->count,
         .x = {profile->first_mm, profile->first_mm + (profile->count - 1) * profile->step_mm},
         .height = 154.0,
-        .title = is_lor ? "sum of elements in planes (detections per emission)"
-                        : "sum of the event's elements in planes",
+        .title =
+            is_lor ? "sum of elements in planes (detections per emission)" : "sum of the event's elements in planes",
         .x_label = "along the line, from its middle (mm)",
     };
     panels_take_reading(app, ui_curve("##profile", &curve));
     if (profile->kernel != NULL) {
         curve.values = profile->kernel;
         curve.height = 124.0;
-        curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)"
-                             : "time-of-flight kernel (1/mm)";
+        curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)" : "time-of-flight kernel (1/mm)";
         panels_take_reading(app, ui_curve("##kernel", &curve));
     }
 }
@@ -224,27 +205,16 @@ void lor_tool_panel(struct app *app)
     bool changed = choose_crystal(app, 0);
     changed = choose_crystal(app, 1) || changed;
     changed = choose_kernel(app) || changed;
-    if (changed) {
-        lor_tool_ask(app);
-    }
-    if (app->lor.error[0] != '\0') {
-        ui_toned(UI_BAD, "%s", app->lor.error);
-    }
-    if (report->state == JOB_RUNNING) {
-        ui_progress(report->share, report->doing);
-    }
+    if (changed) lor_tool_ask(app);
+    if (app->lor.error[0] != '\0') ui_toned(UI_BAD, "%s", app->lor.error);
+    if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
     const struct tube_result *result = tube_result(app->lor.tube, NULL);
-    if (result == NULL || app->lor.error[0] != '\0') {
-        return;
-    }
+    if (result == NULL || app->lor.error[0] != '\0') return;
     show_numbers(result);
     show_profile(app, &result->profile);
-    if (ui_button("show it alone", true)) {
-        tools_show_image(app, DRAW_TUBE);
-    }
+    if (ui_button("show it alone", true)) tools_show_image(app, DRAW_TUBE);
     ui_beside();
     bool is_laid_over = app->slices.overlay_high > 0.0;
-    if (ui_check("over the image", &is_laid_over)) {
+    if (ui_check("over the image", &is_laid_over))
         app->slices.overlay_high = is_laid_over ? app->ranges[DRAW_TUBE][1] : 0.0;
-    }
 }

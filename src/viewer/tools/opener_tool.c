@@ -14,8 +14,8 @@
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
 
-static const char *const kind_names[OPENER_NUM_KINDS] = {
-    "what the file says", "a scanner", "an image", "a mu-map", "data or list mode"};
+static const char *const kind_names[OPENER_NUM_KINDS] = {"what the file says", "a scanner", "an image", "a mu-map",
+                                                         "data or list mode"};
 
 /* --- folders --- */
 
@@ -36,8 +36,7 @@ static bool join(const char *folder, const char *name, char path[OPENER_PATH])
 static int compare_entries(const void *one, const void *other)
 {
     const struct opener_entry *a = one, *b = other;
-    return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder
-                                        : strcmp(a->name, b->name);
+    return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder : strcmp(a->name, b->name);
 }
 
 static int take_entries(struct opener_tool *opener, char (*names)[LR_FILE_NAME], int count)
@@ -45,8 +44,7 @@ static int take_entries(struct opener_tool *opener, char (*names)[LR_FILE_NAME],
     int kept = 0;
     for (int k = 0; k < count; k++) {
         char path[OPENER_PATH];
-        if ((names[k][0] != '.' || strcmp(names[k], "..") == 0) &&
-            join(opener->folder, names[k], path)) {
+        if ((names[k][0] != '.' || strcmp(names[k], "..") == 0) && join(opener->folder, names[k], path)) {
             struct opener_entry *entry = &opener->entries[kept++];
             memcpy(entry->name, names[k], OPENER_NAME);
             entry->is_folder = is_folder(path);
@@ -61,9 +59,7 @@ static bool find_whole(const char *folder, char whole[OPENER_PATH])
 {
     char *found = realpath(folder, NULL);
     const bool fits = found != NULL && strlen(found) < OPENER_PATH;
-    if (fits) {
-        snprintf(whole, OPENER_PATH, "%s", found);
-    }
+    if (fits) snprintf(whole, OPENER_PATH, "%s", found);
     free(found);
     return fits;
 }
@@ -73,12 +69,9 @@ static void list_folder(struct opener_tool *opener, const char *folder)
 {
     char whole[OPENER_PATH];
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);
-    if (opener->entries == NULL) {
-        opener->entries = malloc((size_t)OPENER_MOST * sizeof(*opener->entries));
-    }
+    if (opener->entries == NULL) opener->entries = malloc((size_t)OPENER_MOST * sizeof(*opener->entries));
     const bool has_memory = names != NULL && opener->entries != NULL;
-    const int count =
-        has_memory && find_whole(folder, whole) ? lr_file_names(whole, names, OPENER_MOST) : 0;
+    const int count = has_memory && find_whole(folder, whole) ? lr_file_names(whole, names, OPENER_MOST) : 0;
     opener->error[0] = '\0';
     if (count > 0) { /* every folder that can be read holds itself */
         memcpy(opener->folder, whole, sizeof(whole));
@@ -99,10 +92,7 @@ static void list_folder(struct opener_tool *opener, const char *folder)
 static void press_entry(struct opener_tool *opener, int entry)
 {
     char path[OPENER_PATH];
-    if (entry < 0 || entry >= opener->count ||
-        !join(opener->folder, opener->entries[entry].name, path)) {
-        return;
-    }
+    if (entry < 0 || entry >= opener->count || !join(opener->folder, opener->entries[entry].name, path)) return;
     if (opener->entries[entry].is_folder) {
         list_folder(opener, path);
     } else {
@@ -115,8 +105,7 @@ static void press_entry(struct opener_tool *opener, int entry)
 static bool is_chosen(const struct opener_tool *opener, int entry)
 {
     char path[OPENER_PATH];
-    return join(opener->folder, opener->entries[entry].name, path) &&
-           strcmp(path, opener->path) == 0;
+    return join(opener->folder, opener->entries[entry].name, path) && strcmp(path, opener->path) == 0;
 }
 
 void opener_tool_finish(struct opener_tool *opener)
@@ -135,11 +124,10 @@ static void begin(struct app *app, const char *path)
         [OPENER_MU] = {.mu = path},
         [OPENER_DATA] = {.data = path},
     };
-    if (app->opener.kind == OPENER_ANY) {
+    if (app->opener.kind == OPENER_ANY)
         tools_drop(app, path);
-    } else {
+    else
         (void)study_open(app->study, &wishes[app->opener.kind]);
-    }
 }
 
 /* Goes into the path's folder, or begins to open its file and closes the dialog. */
@@ -148,12 +136,8 @@ static void follow_path(struct app *app)
     struct opener_tool *opener = &app->opener;
     struct stat about;
     char path[OPENER_PATH];
-    if (opener->path[0] == '\0') {
-        return;
-    }
-    if (opener->path[0] == '/' || !join(opener->folder, opener->path, path)) {
-        memcpy(path, opener->path, sizeof(path));
-    }
+    if (opener->path[0] == '\0') return;
+    if (opener->path[0] == '/' || !join(opener->folder, opener->path, path)) memcpy(path, opener->path, sizeof(path));
     if (is_folder(path)) {
         list_folder(opener, path);
     } else if (stat(path, &about) != 0) {
@@ -180,9 +164,7 @@ static int show_entries(const struct opener_tool *opener, bool *is_double)
         char label[OPENER_NAME + 32];
         snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
         const bool is_marked = is_chosen(opener, k);
-        if (ui_item(label, is_marked)) {
-            pressed = k;
-        }
+        if (ui_item(label, is_marked)) pressed = k;
         *is_double = *is_double || (is_marked && ui_is_double_click());
     }
     ui_list_end();
@@ -200,29 +182,18 @@ static void show_dialog(struct app *app)
     ui_choose("opened as", &opener->kind, kind_names, OPENER_NUM_KINDS);
     goes = ui_button("open##file", opener->path[0] != '\0') || goes;
     ui_beside();
-    if (ui_button("cancel##file", true)) {
-        opener->is_shown = false;
-    }
-    if (goes) {
-        follow_path(app);
-    }
-    if (opener->error[0] != '\0') {
-        ui_toned(UI_BAD, "%s", opener->error);
-    }
+    if (ui_button("cancel##file", true)) opener->is_shown = false;
+    if (goes) follow_path(app);
+    if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
 }
 
 void opener_tool_panel(struct app *app)
 {
     double screen[2];
     ui_screen(screen);
-    const struct ui_place place = {
-        .at = {0.5 * (screen[0] - size[0]), 0.5 * (screen[1] - size[1]) - 40.0},
-        .size = {size[0], size[1]}};
-    if (app->opener.folder[0] == '\0') {
-        list_folder(&app->opener, ".");
-    }
-    if (ui_panel("Open a file", &place, &app->opener.is_shown)) {
-        show_dialog(app);
-    }
+    const struct ui_place place = {.at = {0.5 * (screen[0] - size[0]), 0.5 * (screen[1] - size[1]) - 40.0},
+                                   .size = {size[0], size[1]}};
+    if (app->opener.folder[0] == '\0') list_folder(&app->opener, ".");
+    if (ui_panel("Open a file", &place, &app->opener.is_shown)) show_dialog(app);
     ui_panel_end();
 }

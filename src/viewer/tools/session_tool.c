@@ -87,10 +87,8 @@ static void write_shown(const struct app *app, struct lr_view_session *session)
 {
     const struct draw_slices *slices = &app->slices;
     session->has_shown = true;
-    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL) {
-        snprintf(session->shown_image, sizeof(session->shown_image), "%s",
-                 image_names[slices->image]);
-    }
+    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL)
+        snprintf(session->shown_image, sizeof(session->shown_image), "%s", image_names[slices->image]);
     for (int k = 0; k < 3; k++) {
         session->slices[k] = slices->is_shown[k];
         session->slices_mm[k] = slices->at_mm[k];
@@ -102,9 +100,8 @@ static void write_shown(const struct app *app, struct lr_view_session *session)
 
 lr_status session_tool_write(struct app *app, const char *path)
 {
-    static const enum lr_session_mode modes[NUM_TOOLS] = {
-        LR_SESSION_VOXEL, LR_SESSION_LOR,   LR_SESSION_SENSITIVITY,
-        LR_SESSION_RECON, LR_SESSION_SCENE, LR_SESSION_DIRECT};
+    static const enum lr_session_mode modes[NUM_TOOLS] = {LR_SESSION_VOXEL, LR_SESSION_LOR,   LR_SESSION_SENSITIVITY,
+                                                          LR_SESSION_RECON, LR_SESSION_SCENE, LR_SESSION_DIRECT};
     const struct study_wish files = study_awaited(app->study);
     /* The texts are the study's: this session is not finished. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
@@ -130,10 +127,8 @@ lr_status session_tool_write(struct app *app, const char *path)
 static void read_window(struct app *app, const struct lr_view_session *session)
 {
     const int *size = session->window;
-    if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS) {
-        window_push(app->window, &(struct input_event){.kind = INPUT_SIZE,
-                                                       .at = {(double)size[0], (double)size[1]}});
-    }
+    if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS)
+        window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
 }
 
 lr_status session_tool_read(struct app *app, const char *path)
@@ -207,11 +202,8 @@ static void read_recon(struct app *app, const struct lr_view_session *session)
 static void read_shown(struct app *app, const struct lr_view_session *session)
 {
     struct draw_slices *slices = &app->slices;
-    for (int k = 0; k < NUM_NAMES; k++) {
-        if (strcmp(image_names[k], session->shown_image) == 0) {
-            tools_show_image(app, (enum draw_image)k);
-        }
-    }
+    for (int k = 0; k < NUM_NAMES; k++)
+        if (strcmp(image_names[k], session->shown_image) == 0) tools_show_image(app, (enum draw_image)k);
     for (int k = 0; k < 3; k++) {
         slices->is_shown[k] = session->slices[k];
         slices->at_mm[k] = session->slices_mm[k];
@@ -224,19 +216,14 @@ static void read_shown(struct app *app, const struct lr_view_session *session)
 void session_tool_take_study(struct app *app)
 {
     static const enum app_tool tools[] = {
-        [LR_SESSION_SCENE] = TOOL_DOCTOR, [LR_SESSION_VOXEL] = TOOL_VOXEL,
-        [LR_SESSION_LOR] = TOOL_LOR,      [LR_SESSION_SENSITIVITY] = TOOL_MAPS,
-        [LR_SESSION_RECON] = TOOL_LIVE,   [LR_SESSION_DIRECT] = TOOL_DIRECT,
+        [LR_SESSION_SCENE] = TOOL_DOCTOR,     [LR_SESSION_VOXEL] = TOOL_VOXEL, [LR_SESSION_LOR] = TOOL_LOR,
+        [LR_SESSION_SENSITIVITY] = TOOL_MAPS, [LR_SESSION_RECON] = TOOL_LIVE,  [LR_SESSION_DIRECT] = TOOL_DIRECT,
     };
     const struct lr_view_session *session = &app->session;
-    if (!app->has_session) {
-        return;
-    }
+    if (!app->has_session) return;
     app->tool = tools[session->mode];
     app->wants_tool = true;
-    if (session->has_camera) {
-        read_camera(app, session);
-    }
+    if (session->has_camera) read_camera(app, session);
     if (session->has_voxel) {
         read_voxel(app, session);
         voxel_tool_ask(app);
@@ -245,12 +232,8 @@ void session_tool_take_study(struct app *app)
         read_lor(app, session);
         lor_tool_ask(app);
     }
-    if (session->has_recon) {
-        read_recon(app, session);
-    }
-    if (session->has_shown) {
-        read_shown(app, session);
-    }
+    if (session->has_recon) read_recon(app, session);
+    if (session->has_shown) read_shown(app, session);
     for (int k = 0; k < session->num_ranges; k++) {
         if (strcmp(session->ranges[k].name, "image") == 0) {
             app->slices.low = session->ranges[k].low;

@@ -20,9 +20,7 @@ static void show_opening(struct app *app)
     const struct job_report *report = &app->opening;
     if (report->state == JOB_RUNNING) {
         ui_progress(report->share, report->doing);
-        if (ui_button("stop##opening", true)) {
-            study_cancel(app->study);
-        }
+        if (ui_button("stop##opening", true)) study_cancel(app->study);
     } else if (report->state == JOB_FAILED) {
         ui_toned(UI_BAD, "%s", report->error);
     }
@@ -40,11 +38,10 @@ static void show_scanner(struct app *app)
         ui_field("modules", "%d", scanner->num_modules);
         ui_field("crystals", "%d", scanner->num_crystals);
         ui_field("LORs", "%.4g", app->open.lors != NULL ? (double)app->open.lors->count : 0.0);
-        if (scanner->tof_resolution_ps > 0.0) {
+        if (scanner->tof_resolution_ps > 0.0)
             ui_field("time of flight", "%.0f ps", scanner->tof_resolution_ps);
-        } else {
+        else
             ui_field("time of flight", "none");
-        }
         ui_table_end();
     }
 }
@@ -66,9 +63,8 @@ static void choose_scanner(struct app *app)
         names[count] = slash != NULL ? slash + 1 : path;
         chosen = count++;
     }
-    if (ui_choose("##preset", &chosen, names, count) && presets[chosen] != NULL) {
+    if (ui_choose("##preset", &chosen, names, count) && presets[chosen] != NULL)
         study_open(app->study, &(struct study_wish){.scanner = names[chosen]});
-    }
     ui_hint("scanners that LORaster knows");
 }
 
@@ -76,9 +72,8 @@ static void show_grid(const struct app *app)
 {
     const lr_grid *grid = &app->open.grid;
     if (grid->size[0] > 0) {
-        ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0],
-                 grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1],
-                 grid->voxel_mm[2]);
+        ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0], grid->size[1], grid->size[2],
+                 grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
     }
 }
 
@@ -99,9 +94,7 @@ static void show_view(struct app *app)
             "element; or "
             "the line of the LOR tool");
     ui_beside();
-    if (ui_button("fit", true)) {
-        tools_fit(app);
-    }
+    if (ui_button("fit", true)) tools_fit(app);
     ui_toned(UI_DIM, "right-handed frame, mm; z along the bed");
 }
 
@@ -110,14 +103,11 @@ static void show_slices(struct app *app)
     const char *images[DRAW_NUM_IMAGES];
     struct draw_slices *slices = &app->slices;
     const lr_grid *grid = draw_get_grid(app->draw, slices->image);
-    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
-        images[k] = legend_image_name((enum draw_image)k);
-    }
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) images[k] = legend_image_name((enum draw_image)k);
     int map = (int)slices->colours, image = (int)slices->image;
     frames_tool_panel(app);
     for (int k = 0; k < 3; k++) {
-        const double ends[2] = {grid->origin_mm[k],
-                                grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};
+        const double ends[2] = {grid->origin_mm[k], grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};
         char label[40];
         snprintf(label, sizeof(label), "##shown %d", k);
         ui_check(label, &slices->is_shown[k]);
@@ -125,12 +115,8 @@ static void show_slices(struct app *app)
         ui_slide_real(slice_names[k], &slices->at_mm[k], ends);
         ui_hint("the %s slice", plane_names[k]);
     }
-    if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) {
-        tools_show_image(app, (enum draw_image)image);
-    }
-    if (ui_choose("colours", &map, map_names, 4)) {
-        slices->colours = (lr_colour_map)map;
-    }
+    if (ui_choose("shown", &image, images, DRAW_NUM_IMAGES)) tools_show_image(app, (enum draw_image)image);
+    if (ui_choose("colours", &map, map_names, 4)) slices->colours = (lr_colour_map)map;
     double ends[2] = {slices->low, slices->high};
     if (ui_reals("from, to", ends, 2) && ends[0] < ends[1]) {
         slices->low = app->ranges[slices->image][0] = ends[0];
@@ -142,18 +128,12 @@ void study_tool_panel(struct app *app)
 {
     choose_scanner(app);
     ui_beside();
-    if (ui_button("open...", true)) {
-        app->opener.is_shown = true;
-    }
+    if (ui_button("open...", true)) app->opener.is_shown = true;
     show_opening(app);
     show_scanner(app);
     show_grid(app);
-    if (ui_section("Scene", true)) {
-        show_view(app);
-    }
-    if (draw_get_image(app->draw, app->slices.image) != NULL && ui_section("Slices", true)) {
-        show_slices(app);
-    }
+    if (ui_section("Scene", true)) show_view(app);
+    if (draw_get_image(app->draw, app->slices.image) != NULL && ui_section("Slices", true)) show_slices(app);
     ui_space(6.0);
     ui_toned(UI_DIM, "%.0f frames a second", app->frame_s > 0.0 ? 1.0 / app->frame_s : 0.0);
 }

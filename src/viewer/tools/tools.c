@@ -19,9 +19,7 @@ lr_status tools_open(struct app *app)
 {
     const struct view_params *params = app->params;
     app->study = study_create(&app->log);
-    if (app->study == NULL) {
-        return LR_FAILED;
-    }
+    if (app->study == NULL) return LR_FAILED;
     LR_TRY(voxel_tool_open(app));
     LR_TRY(lor_tool_open(app));
     LR_TRY(maps_tool_open(app));
@@ -29,9 +27,8 @@ lr_status tools_open(struct app *app)
     LR_TRY(direct_tool_open(app));
     const struct study_wish wish = {
         .scanner = params->scanner, .image = params->image, .mu = params->mu, .data = params->data};
-    if (wish.scanner != NULL || wish.image != NULL || wish.mu != NULL || wish.data != NULL) {
+    if (wish.scanner != NULL || wish.image != NULL || wish.mu != NULL || wish.data != NULL)
         LR_TRY(study_open(app->study, &wish));
-    }
     LR_TRY(params->record != NULL ? record_tool_open(app, params->record) : LR_OK);
     return params->session != NULL ? session_tool_read(app, params->session) : LR_OK;
 }
@@ -72,18 +69,14 @@ static double reach_of(const lr_scanner *scanner)
 
 void tools_fit(struct app *app)
 {
-    if (app->open.scanner != NULL) {
-        camera_fit(&app->camera, reach_of(app->open.scanner),
-                   app->scene_size[0] / app->scene_size[1]);
-    }
+    if (app->open.scanner != NULL)
+        camera_fit(&app->camera, reach_of(app->open.scanner), app->scene_size[0] / app->scene_size[1]);
 }
 
 /* All three slices through the middle, where none is shown yet. */
 static void show_slices(struct draw_slices *slices, const lr_grid *grid)
 {
-    if (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]) {
-        return;
-    }
+    if (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]) return;
     for (int k = 0; k < 3; k++) {
         slices->is_shown[k] = true;
         slices->at_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
@@ -110,8 +103,7 @@ void tools_put_image(struct app *app, enum draw_image which, const lr_image *ima
 }
 
 /* In pieces, one a frame: the study holds it meanwhile. */
-static void begin_image(struct app *app, enum draw_image which, const lr_image *image,
-                        double largest)
+static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
     app->ranges[which][1] = image != NULL ? fmax(largest, 1e-30) : 0.0;
     if (image == NULL) {
@@ -135,9 +127,7 @@ static void show_images(struct app *app, const struct study_view *open)
     begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
     begin_image(app, DRAW_MU, open->mu, open->mu_largest);
     if (open->image != NULL || open->mu != NULL) {
-        for (int k = 0; k < 3; k++) {
-            app->slices.is_shown[k] = false;
-        }
+        for (int k = 0; k < 3; k++) app->slices.is_shown[k] = false;
         tools_show_image(app, open->image != NULL ? DRAW_IMAGE : DRAW_MU);
     }
 }
@@ -147,12 +137,8 @@ static lr_status forget_scanner(struct app *app)
 {
     static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY};
     for (size_t k = 0; k < sizeof(computed) / sizeof(computed[0]); k++) {
-        if (draw_get_image(app->draw, computed[k]) != NULL) {
-            draw_set_image(app->draw, computed[k], NULL);
-        }
-        if (app->slices.image == computed[k]) {
-            tools_show_image(app, DRAW_IMAGE);
-        }
+        if (draw_get_image(app->draw, computed[k]) != NULL) draw_set_image(app->draw, computed[k], NULL);
+        if (app->slices.image == computed[k]) tools_show_image(app, DRAW_IMAGE);
     }
     LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
     LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
@@ -169,19 +155,14 @@ static lr_status take_study(struct app *app)
         status = draw_set_scanner(app->draw, app->open.scanner);
         status = status == LR_OK && before.scanner != NULL ? forget_scanner(app) : status;
         tools_fit(app);
-        if (status == LR_OK) {
-            status = scene_lines_axes(app->draw, 0.5 * app->camera.reach_mm);
-        }
+        if (status == LR_OK) status = scene_lines_axes(app->draw, 0.5 * app->camera.reach_mm);
     }
     const bool is_frame = frames_tool_take_study(app);
-    if (status == LR_OK && is_frame && app->open.mu == before.mu) {
+    if (status == LR_OK && is_frame && app->open.mu == before.mu)
         show_frame(app, &app->open);
-    } else if (status == LR_OK && (app->open.image != before.image || app->open.mu != before.mu)) {
+    else if (status == LR_OK && (app->open.image != before.image || app->open.mu != before.mu))
         show_images(app, &app->open);
-    }
-    if (status == LR_OK) {
-        status = scene_lines_grid(app->draw, &app->open.grid);
-    }
+    if (status == LR_OK) status = scene_lines_grid(app->draw, &app->open.grid);
     study_view_release(&before);
     voxel_tool_take_study(app);
     session_tool_take_study(app);
@@ -192,12 +173,9 @@ static lr_status take_study(struct app *app)
 static lr_status end_opening(struct app *app)
 {
     const struct job_report *report = &app->opening;
-    for (int k = 0; k < report->num_warnings && k < JOB_WARNINGS; k++) {
+    for (int k = 0; k < report->num_warnings && k < JOB_WARNINGS; k++)
         app_say(app, LR_LOG_WARNING, "%s", report->warnings[k]);
-    }
-    if (report->state == JOB_FAILED) {
-        app_take_failure(app, report, study_refused(app->study, NULL) != NULL);
-    }
+    if (report->state == JOB_FAILED) app_take_failure(app, report, study_refused(app->study, NULL) != NULL);
     return doctor_tool_take_study(app);
 }
 
@@ -211,9 +189,7 @@ lr_status tools_update(struct app *app)
     struct study_view now = study_take(app->study);
     const bool is_new = now.serial != app->open.serial;
     study_view_release(&now);
-    if (is_new) {
-        LR_TRY(take_study(app));
-    }
+    if (is_new) LR_TRY(take_study(app));
     (void)draw_advance(app->draw);
     LR_TRY(voxel_tool_update(app));
     LR_TRY(lor_tool_update(app));
@@ -224,11 +200,10 @@ lr_status tools_update(struct app *app)
 
 bool tools_are_busy(const struct app *app)
 {
-    return study_is_busy(app->study) || draw_is_busy(app->draw) ||
-           app->voxel.report.state == JOB_RUNNING || app->lor.report.state == JOB_RUNNING ||
-           app->maps.report.state == JOB_RUNNING || app->direct.report.state == JOB_RUNNING ||
-           app->direct.histo_report.state == JOB_RUNNING || app->live.state == LIVE_PREPARING ||
-           app->live.state == LIVE_RUNNING;
+    return study_is_busy(app->study) || draw_is_busy(app->draw) || app->voxel.report.state == JOB_RUNNING ||
+           app->lor.report.state == JOB_RUNNING || app->maps.report.state == JOB_RUNNING ||
+           app->direct.report.state == JOB_RUNNING || app->direct.histo_report.state == JOB_RUNNING ||
+           app->live.state == LIVE_PREPARING || app->live.state == LIVE_RUNNING;
 }
 
 void tools_cancel(struct app *app)
@@ -246,20 +221,14 @@ void tools_cancel(struct app *app)
 void tools_drop(struct app *app, const char *path)
 {
     switch (lr_file_kind_of(path)) {
-    case LR_FILE_SESSION:
-        session_tool_read(app, path);
-        break;
-    case LR_FILE_RUN:
-        (void)record_tool_open(app, path);
-        break;
+    case LR_FILE_SESSION: session_tool_read(app, path); break;
+    case LR_FILE_RUN: (void)record_tool_open(app, path); break;
     case LR_FILE_HISTO:
         direct_tool_open_histo(app, path);
         app->tool = TOOL_DIRECT;
         app->wants_tool = true;
         break;
-    default:
-        study_open_file(app->study, path);
-        break;
+    default: study_open_file(app->study, path); break;
     }
 }
 
@@ -270,8 +239,7 @@ void tools_click(struct app *app)
     if (probe.axis >= 0) {
         memcpy(app->voxel.request.point_mm, probe.point_mm, sizeof(probe.point_mm));
         voxel_tool_ask(app);
-    } else if (app->tool == TOOL_LOR && hit->module >= 0 && hit->crystal[0] >= 0 &&
-               hit->crystal[1] >= 0) {
+    } else if (app->tool == TOOL_LOR && hit->module >= 0 && hit->crystal[0] >= 0 && hit->crystal[1] >= 0) {
         lor_tool_take_crystal(app, hit->module, hit->crystal);
     }
 }
@@ -293,18 +261,16 @@ void tools_copy(struct app *app)
     const struct pick_hit *hit = &app->probe.hit;
     char text[512] = "";
     if (app->voxel.has_touch) {
-        snprintf(
-            text, sizeof(text),
-            "module %d p %d q %d; module %d r %d s %d; LOR %lld; weight %.9g; solid angle %.9g "
-            "sr; distance %.6g mm; element at the point: sampled %.9g, exact %.9g; of the "
-            "voxel: sampled %.9g, exact %.9g",
-            pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s,
-            (long long)pixel->lor, pixel->weight, pixel->solid_angle_sr, pixel->distance_mm,
-            pixel->point_sampled, pixel->point_exact, pixel->voxel_sampled, pixel->voxel_exact);
+        snprintf(text, sizeof(text),
+                 "module %d p %d q %d; module %d r %d s %d; LOR %lld; weight %.9g; solid angle %.9g "
+                 "sr; distance %.6g mm; element at the point: sampled %.9g, exact %.9g; of the "
+                 "voxel: sampled %.9g, exact %.9g",
+                 pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s, (long long)pixel->lor,
+                 pixel->weight, pixel->solid_angle_sr, pixel->distance_mm, pixel->point_sampled, pixel->point_exact,
+                 pixel->voxel_sampled, pixel->voxel_exact);
     } else if (hit->module >= 0) {
-        snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module,
-                 hit->crystal[0], hit->crystal[1], hit->point_mm[0], hit->point_mm[1],
-                 hit->point_mm[2]);
+        snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module, hit->crystal[0],
+                 hit->crystal[1], hit->point_mm[0], hit->point_mm[1], hit->point_mm[2]);
     } else {
         probe_describe(app, text, sizeof(text));
     }
@@ -328,9 +294,8 @@ static void choose_path(struct app *app, const char *ending)
 void tools_save_view(struct app *app)
 {
     choose_path(app, ".png");
-    if (app_write_picture(app, app->saved_path) == LR_OK) {
+    if (app_write_picture(app, app->saved_path) == LR_OK)
         app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);
-    }
 }
 
 void tools_save_session(struct app *app)

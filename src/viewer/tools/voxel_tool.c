@@ -28,20 +28,16 @@ lr_status voxel_tool_open(struct app *app)
 void voxel_tool_close(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
-    for (int k = 0; k < 3; k++) {
-        sheet_finish(&tool->sheets[k]);
-    }
+    for (int k = 0; k < 3; k++) sheet_finish(&tool->sheets[k]);
     voxel_destroy(tool->voxel);
 }
 
 void voxel_tool_ask(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
-    tool->is_asked = app->open.scanner != NULL &&
-                     voxel_ask(tool->voxel, &app->open, &tool->request, &app->log) == LR_OK;
-    if (tool->is_asked) {
-        tool->report.state = JOB_RUNNING;
-    }
+    tool->is_asked =
+        app->open.scanner != NULL && voxel_ask(tool->voxel, &app->open, &tool->request, &app->log) == LR_OK;
+    if (tool->is_asked) tool->report.state = JOB_RUNNING;
 }
 
 void voxel_tool_ask_whole(struct app *app)
@@ -57,15 +53,10 @@ void voxel_tool_take_study(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
     const lr_grid *grid = &app->open.grid;
-    if (app->open.scanner == NULL) {
-        return;
-    }
-    for (int k = 0; k < 3; k++) {
+    if (app->open.scanner == NULL) return;
+    for (int k = 0; k < 3; k++)
         tool->request.point_mm[k] = grid->origin_mm[k] + (grid->size[k] / 2) * grid->voxel_mm[k];
-    }
-    if (tool->request.primary >= app->open.scanner->num_modules) {
-        tool->request.primary = 0;
-    }
+    if (tool->request.primary >= app->open.scanner->num_modules) tool->request.primary = 0;
     tool->seeks_primary = true;
     voxel_tool_ask(app);
 }
@@ -78,11 +69,8 @@ const struct voxel_result *voxel_tool_result(const struct app *app)
 int voxel_tool_backend(const struct app *app)
 {
     const char *wanted = app->voxel.request.backend;
-    for (int k = 0; wanted != NULL && voxel_backends[k] != NULL; k++) {
-        if (strcmp(voxel_backends[k], wanted) == 0) {
-            return k;
-        }
-    }
+    for (int k = 0; wanted != NULL && voxel_backends[k] != NULL; k++)
+        if (strcmp(voxel_backends[k], wanted) == 0) return k;
     return 0;
 }
 
@@ -92,13 +80,9 @@ static void crystal_place(const lr_scanner *scanner, const int crystal[3], float
 {
     const lr_module *module = &scanner->modules[crystal[0]];
     double along[2];
-    for (int k = 0; k < 2; k++) {
-        along[k] = (crystal[1 + k] - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k];
-    }
-    for (int k = 0; k < 3; k++) {
-        place[k] =
-            (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
-    }
+    for (int k = 0; k < 2; k++) along[k] = (crystal[1 + k] - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k];
+    for (int k = 0; k < 3; k++)
+        place[k] = (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
 }
 
 static uint32_t line_colour(double share)
@@ -113,11 +97,8 @@ static lr_status show_lines(struct app *app, const struct voxel_row *row)
 {
     const lr_lors *lors = voxel_study(app->voxel.voxel)->lors;
     const int64_t most = app->voxel.num_lines < row->count ? app->voxel.num_lines : row->count;
-    struct draw_line *lines =
-        lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
-    if (lines == NULL) {
-        return LR_FAILED;
-    }
+    struct draw_line *lines = lr_alloc(most > 0 ? most : 1, sizeof(*lines), "lines of a row", &app->log);
+    if (lines == NULL) return LR_FAILED;
     for (int64_t k = 0; k < most; k++) {
         const int64_t at = row->order[k * row->count / most];
         const lr_lor lor = lr_lors_describe(lors, row->lor[at]);
@@ -136,24 +117,17 @@ static lr_status show_crystals(struct app *app, const struct voxel_row *row)
 {
     const lr_lors *lors = voxel_study(app->voxel.voxel)->lors;
     const lr_scanner *scanner = lors->scanner;
-    float *values =
-        lr_alloc(scanner->num_crystals, sizeof(*values), "values of crystals", &app->log);
+    float *values = lr_alloc(scanner->num_crystals, sizeof(*values), "values of crystals", &app->log);
     float most = 0.0f;
-    if (values == NULL) {
-        return LR_FAILED;
-    }
+    if (values == NULL) return LR_FAILED;
     for (int64_t k = 0; k < row->count; k++) {
         int32_t crystals[2];
         lr_lors_crystals(lors, row->lor[k], crystals);
         values[crystals[0]] += (float)row->probability[k];
         values[crystals[1]] += (float)row->probability[k];
     }
-    for (int c = 0; c < scanner->num_crystals; c++) {
-        most = fmaxf(most, values[c]);
-    }
-    for (int c = 0; c < scanner->num_crystals; c++) {
-        values[c] = values[c] > 0.0f ? values[c] / most : -1.0f;
-    }
+    for (int c = 0; c < scanner->num_crystals; c++) most = fmaxf(most, values[c]);
+    for (int c = 0; c < scanner->num_crystals; c++) values[c] = values[c] > 0.0f ? values[c] / most : -1.0f;
     const lr_status status = draw_set_crystal_values(app->draw, values, (double)most);
     free(values);
     return status;
@@ -182,8 +156,7 @@ static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
     tool->num_sheets = tool->is_side_by_side ? 3 : 1;
     for (int k = 0; k < tool->num_sheets; k++) {
         tool->sheet_kinds[k] = tool->is_side_by_side ? three[k] : tool->kind;
-        LR_TRY(sheet_draw(&tool->sheets[k], app->ctx, result, voxel_study(tool->voxel)->scanner,
-                          tool->sheet_kinds[k]));
+        LR_TRY(sheet_draw(&tool->sheets[k], app->ctx, result, voxel_study(tool->voxel)->scanner, tool->sheet_kinds[k]));
     }
     tool->shown_kind = tool->kind;
     tool->shown_side_by_side = tool->is_side_by_side;
@@ -198,12 +171,9 @@ static void seek_primary(struct app *app, const struct voxel_result *result)
     const struct voxel_row *row = best_row(result);
     const lr_lors *lors = voxel_study(tool->voxel)->lors;
     bool is_empty = !result->request.all_primaries && row->count > 0 && lors == app->open.lors;
-    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++) {
-        is_empty = window->lors[k] < 0;
-    }
+    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++) is_empty = window->lors[k] < 0;
     if (is_empty && tool->seeks_primary) {
-        tool->request.primary =
-            lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
+        tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
         voxel_tool_ask(app);
     }
     tool->seeks_primary = false;
@@ -214,10 +184,9 @@ static void seek_primary(struct app *app, const struct voxel_result *result)
 static void describe_backends(const struct voxel_result *result, char *text, size_t size)
 {
     const bool has_exact = result->exact_by != NULL;
-    snprintf(text, size, "drawn by backend %s on %s; elements sampled by %s%s%s%s%s",
-             result->drawn_by, result->drawn_on, result->sampled_by, has_exact ? ", exact by " : "",
-             has_exact ? result->exact_by : "", result->why_not[0] != '\0' ? "; " : "",
-             result->why_not);
+    snprintf(text, size, "drawn by backend %s on %s; elements sampled by %s%s%s%s%s", result->drawn_by,
+             result->drawn_on, result->sampled_by, has_exact ? ", exact by " : "", has_exact ? result->exact_by : "",
+             result->why_not[0] != '\0' ? "; " : "", result->why_not);
 }
 
 /* Why the module's window of the result is empty. */
@@ -225,11 +194,8 @@ static struct voxel_gap find_gap(const struct app *app, int module)
 {
     const struct voxel_result *result = voxel_tool_result(app);
     const struct study_view *study = voxel_study(app->voxel.voxel);
-    for (int w = 0; result != NULL && w < result->num_windows; w++) {
-        if (result->windows[w].module == module) {
-            return voxel_gap_find(result, study->lors, &result->windows[w]);
-        }
-    }
+    for (int w = 0; result != NULL && w < result->num_windows; w++)
+        if (result->windows[w].module == module) return voxel_gap_find(result, study->lors, &result->windows[w]);
     return (struct voxel_gap){.better = -1};
 }
 
@@ -254,18 +220,15 @@ lr_status voxel_tool_update(struct app *app)
         tool->is_asked = false;
     }
     const struct voxel_result *result = voxel_result(tool->voxel, &serial);
-    if (result == NULL) {
-        return LR_OK;
-    }
+    if (result == NULL) return LR_OK;
     if (serial != tool->serial) {
         tool->serial = serial;
         say_stand_in(app, result);
         seek_primary(app, result);
-        tool->gap = result->request.all_primaries ? (struct voxel_gap){.better = -1}
-                                                  : find_gap(app, result->windows[0].module);
-        if (voxel_study(tool->voxel)->scanner == app->open.scanner && app->tool == TOOL_VOXEL) {
+        tool->gap =
+            result->request.all_primaries ? (struct voxel_gap){.better = -1} : find_gap(app, result->windows[0].module);
+        if (voxel_study(tool->voxel)->scanner == app->open.scanner && app->tool == TOOL_VOXEL)
             LR_TRY(show_scene(app, result));
-        }
         return draw_sheets(app, result);
     }
     return tool->kind != tool->shown_kind || tool->is_side_by_side != tool->shown_side_by_side
@@ -320,25 +283,20 @@ static bool choose_lines(struct app *app)
 
 static bool choose_backend(struct app *app)
 {
-    static const char *const names[] = {"raster: the projector's shaders", "compute",
-                                        "cpu: the reference"};
+    static const char *const names[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
     struct voxel_request *request = &app->voxel.request;
     int backend = voxel_tool_backend(app);
-    const bool changed =
-        ui_choose("by##backend", &backend, names, (int)(sizeof(names) / sizeof(names[0])));
+    const bool changed = ui_choose("by##backend", &backend, names, (int)(sizeof(names) / sizeof(names[0])));
     ui_hint("what draws windows and samples elements; compute has them drawn by raster");
-    if (changed) {
-        request->backend = voxel_backends[backend];
-    }
+    if (changed) request->backend = voxel_backends[backend];
     return changed;
 }
 
 static void choose_kind(struct app *app)
 {
     int kind = app->voxel.is_side_by_side ? SHEET_NUM_KINDS : (int)app->voxel.kind;
-    static const char *const names[] = {"crystals (false colours)", "weight of each line",
-                                        "sampled elements",         "exact elements",
-                                        "sampled - exact",          "the three side by side"};
+    static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
+                                        "exact elements",           "sampled - exact",     "the three side by side"};
     if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
         app->voxel.is_side_by_side = kind == SHEET_NUM_KINDS;
         app->voxel.kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : app->voxel.kind;
@@ -359,23 +317,19 @@ static bool find_touch(struct app *app, int sheet, const double at[2], struct vo
     const struct sheet *shown = &tool->sheets[sheet];
     const struct voxel_result *result = voxel_tool_result(app);
     int window, place[2];
-    if (result == NULL || !sheet_pixel(shown, at, &window, place) ||
-        place[0] >= result->windows[window].size[0] ||
-        place[1] >= result->windows[window].size[1]) {
+    if (result == NULL || !sheet_pixel(shown, at, &window, place) || place[0] >= result->windows[window].size[0] ||
+        place[1] >= result->windows[window].size[1])
         return false;
-    }
     sheet_corners(shown, window, (double[2]){place[0], place[1]}, touch->part.from);
     sheet_corners(shown, window, (double[2]){place[0] + 1.0, place[1] + 1.0}, touch->part.to);
     return voxel_at(tool->voxel, result->windows[window].module, place, &touch->pixel) == LR_OK;
 }
 
-static void describe_nothing(const struct app *app, const struct voxel_pixel *pixel,
-                             const struct ui_part *part)
+static void describe_nothing(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
 {
     const struct voxel_result *result = voxel_tool_result(app);
-    const struct voxel_gap gap = result->request.all_primaries
-                                     ? find_gap(app, pixel->module)
-                                     : (struct voxel_gap){0}; /* told above the picture */
+    const struct voxel_gap gap = result->request.all_primaries ? find_gap(app, pixel->module)
+                                                               : (struct voxel_gap){0}; /* told above the picture */
     if (gap.why[0] != '\0') {
         ui_tooltip(part, "%s", gap.why);
     } else {
@@ -386,8 +340,7 @@ static void describe_nothing(const struct app *app, const struct voxel_pixel *pi
     }
 }
 
-static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel,
-                           const struct ui_part *part)
+static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
 {
     const struct voxel_result *result = voxel_tool_result(app);
     char voxel[128] = "of the voxel: not there yet";
@@ -396,26 +349,23 @@ static void describe_pixel(const struct app *app, const struct voxel_pixel *pixe
         return;
     }
     if (!isnan(pixel->voxel_sampled)) {
-        snprintf(voxel, sizeof(voxel), "of the voxel: sampled %.7g, exact %.7g",
-                 pixel->voxel_sampled, pixel->voxel_exact);
+        snprintf(voxel, sizeof(voxel), "of the voxel: sampled %.7g, exact %.7g", pixel->voxel_sampled,
+                 pixel->voxel_exact);
     }
     ui_tooltip(part,
                "module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
                "weight of this line %.6g\nsolid angle of its part of the face %.6g sr\n"
                "distance between the hits %.3f mm\nelement at the point: sampled %.7g, exact %.7g\n"
                "%s\nline by backend %s, elements sampled by %s%s%s",
-               pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s,
-               (long long)pixel->lor, pixel->weight, pixel->solid_angle_sr, pixel->distance_mm,
-               pixel->point_sampled, pixel->point_exact, voxel, result->drawn_by,
-               result->sampled_by, result->exact_by != NULL ? ", exact by " : "",
+               pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s, (long long)pixel->lor,
+               pixel->weight, pixel->solid_angle_sr, pixel->distance_mm, pixel->point_sampled, pixel->point_exact,
+               voxel, result->drawn_by, result->sampled_by, result->exact_by != NULL ? ", exact by " : "",
                result->exact_by != NULL ? result->exact_by : "");
 }
 
 static void show_grid(const struct sheet *sheet, int rays, double pixels_per_texel)
 {
-    if (sheet->num_windows != 1 || rays * pixels_per_texel < 5.0) {
-        return;
-    }
+    if (sheet->num_windows != 1 || rays * pixels_per_texel < 5.0) return;
     for (int axis = 0; axis < 2; axis++) {
         for (int k = 0; k <= sheet->tile[axis]; k += rays) {
             double from[2] = {0.0, 0.0}, to[2], a[2], b[2];
@@ -434,8 +384,7 @@ static void show_sheet(struct app *app, int k, double width)
     struct voxel_tool *tool = &app->voxel;
     const struct sheet *sheet = &tool->sheets[k];
     const double scale = fmin(width / sheet->size[0], most_height / sheet->size[1]);
-    const struct ui_image image = {.texture = sheet->texture,
-                                   .size = {scale * sheet->size[0], scale * sheet->size[1]}};
+    const struct ui_image image = {.texture = sheet->texture, .size = {scale * sheet->size[0], scale * sheet->size[1]}};
     char label[32];
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
@@ -445,23 +394,19 @@ static void show_sheet(struct app *app, int k, double width)
         tool->has_touch = true;
         tool->touched = found.pixel;
         describe_pixel(app, &found.pixel, &found.part);
-        if (touch.is_pressed && found.pixel.lor >= 0) {
-            lor_tool_choose(app, found.pixel.lor);
-        }
+        if (touch.is_pressed && found.pixel.lor >= 0) lor_tool_choose(app, found.pixel.lor);
     }
 }
 
 /* "sampled by raster" */
-static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, char *text,
-                       size_t size)
+static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, char *text, size_t size)
 {
     const char *exact = result->exact_by != NULL ? result->exact_by : "none";
     const char *first = kind == SHEET_EXACT                                 ? exact
                         : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
                                                                             : result->drawn_by;
     const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
-    snprintf(text, size, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "",
-             has_two ? exact : "");
+    snprintf(text, size, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "", has_two ? exact : "");
 }
 
 /* What the false colours of a window say. */
@@ -470,9 +415,7 @@ static void show_crystal_legend(const struct app *app, const struct voxel_window
     const lr_scanner *scanner = voxel_study(app->voxel.voxel)->scanner;
     const lr_module *module = &scanner->modules[window->module];
     const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
-    if (!ui_table("legend", 2)) {
-        return;
-    }
+    if (!ui_table("legend", 2)) return;
     ui_cell();
     ui_square(corners, 54.0);
     ui_cell();
@@ -493,9 +436,8 @@ static void show_legend(const struct app *app, int k)
         return;
     }
     const double high = tool->sheets[k].high;
-    const struct ui_bar bar =
-        legend_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
-                   (double[2]){is_difference ? -high : 0.0, high}, legend_sheet_title(kind));
+    const struct ui_bar bar = legend_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
+                                         (double[2]){is_difference ? -high : 0.0, high}, legend_sheet_title(kind));
     ui_bar(&bar);
 }
 
@@ -513,14 +455,11 @@ static void show_gap(struct app *app)
 {
     const struct voxel_gap *gap = &app->voxel.gap;
     char label[48];
-    if (gap->why[0] == '\0') {
-        return;
-    }
+    if (gap->why[0] == '\0') return;
     ui_toned(UI_WARNING, "%s", gap->why);
     snprintf(label, sizeof(label), "show module %d##better", gap->better);
-    if (gap->better >= 0 && gap->better != app->voxel.request.primary && ui_button(label, true)) {
+    if (gap->better >= 0 && gap->better != app->voxel.request.primary && ui_button(label, true))
         show_module(app, gap->better);
-    }
 }
 
 static void show_sheets(struct app *app)
@@ -534,30 +473,23 @@ static void show_sheets(struct app *app)
             ui_toned(UI_DIM, "%s", name);
         }
         show_sheet(app, k, picture_width);
-        if (tool->gap.why[0] == '\0') {
-            show_legend(app, k);
-        }
+        if (tool->gap.why[0] == '\0') show_legend(app, k);
     }
 }
 
 /* --- the row --- */
 
-static void show_row(const char *what, const struct voxel_row *sampled,
-                     const struct voxel_row *exact)
+static void show_row(const char *what, const struct voxel_row *sampled, const struct voxel_row *exact)
 {
     ui_field(what, "%lld LORs,\nsum %.6g", (long long)sampled->count, sampled->sum);
     ui_cell();
-    if (exact->count > 0) {
-        ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
-    }
+    if (exact->count > 0) ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
 }
 
 /* Where not all LORs of the voxel were computed. */
 static void show_part(struct app *app, const struct voxel_result *result)
 {
-    if (!result->has_means || !result->is_part) {
-        return;
-    }
+    if (!result->has_means || !result->is_part) return;
     const double all = (double)best_row(result)->count * result->request.samples;
     if (result->num_pairs > 0) {
         ui_toned(UI_DIM,
@@ -565,12 +497,9 @@ static void show_part(struct app *app, const struct voxel_result *result)
                  "would be up to %.2g",
                  (long long)result->num_pairs, result->num_pairs == 1 ? "" : "s", all);
     } else {
-        ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g",
-                 all);
+        ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g", all);
     }
-    if (ui_button("all LORs of the voxel", app->voxel.report.state != JOB_RUNNING)) {
-        voxel_tool_ask_whole(app);
-    }
+    if (ui_button("all LORs of the voxel", app->voxel.report.state != JOB_RUNNING)) voxel_tool_ask_whole(app);
 }
 
 static void show_backend(const struct voxel_result *result)
@@ -590,15 +519,13 @@ static void show_result(struct app *app, const struct voxel_result *result)
         ui_cell();
         ui_text("exact");
         show_row("point", &result->point_sampled, &result->point_exact);
-        if (result->has_means && !(result->is_part && result->num_pairs == 0)) {
-            show_row(result->is_part ? "part" : "voxel", &result->voxel_sampled,
-                     &result->voxel_exact);
-        }
+        if (result->has_means && !(result->is_part && result->num_pairs == 0))
+            show_row(result->is_part ? "part" : "voxel", &result->voxel_sampled, &result->voxel_exact);
         ui_table_end();
     }
     show_part(app, result);
-    ui_toned(UI_DIM, "R = %d, N = %d x %d x %d, K = %d%s", result->request.rays, result->samples[0],
-             result->samples[1], result->samples[2], result->request.mu_steps,
+    ui_toned(UI_DIM, "R = %d, N = %d x %d x %d, K = %d%s", result->request.rays, result->samples[0], result->samples[1],
+             result->samples[2], result->request.mu_steps,
              result->voxel_row < 0 ? "; the point lies beside the grid" : "");
 }
 
@@ -609,14 +536,8 @@ void voxel_tool_panel(struct app *app)
     changed = choose_lines(app) || changed;
     changed = choose_backend(app) || changed;
     choose_kind(app);
-    if (changed) {
-        voxel_tool_ask(app);
-    }
+    if (changed) voxel_tool_ask(app);
     const struct voxel_result *result = voxel_tool_result(app);
-    if (report->state == JOB_RUNNING) {
-        ui_progress(report->share, report->doing);
-    }
-    if (result != NULL) {
-        show_result(app, result);
-    }
+    if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
+    if (result != NULL) show_result(app, result);
 }
