@@ -2,14 +2,205 @@
  * Copyright The LORaster authors */
 #include "base/parallel.h"
 
-#include "base/cgroup.h"
-#include "base/pool.h"
+#include "base/mem.h"
 
+#include <errno.h>
 #include <math.h>
-#include <stdatomic.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
+
+/* --- threads that wait --- */
+
+/* The C library keeps stacks for the next threads as long as they are 40 MB in all. Others are mapped and unmapped
+ * each time, which holds up all threads that touch new memory. */
+enum { STACK_BYTES = 1 << 20, WAITS_SECONDS = 1 };
+
+enum { IDLE = 0, ASKED, WORKING, TO_END };
+
+struct lr_pool_thread {
+    const struct lr_pool *pool; /* that started it */
+    atomic_int state;
+    struct lr_pool_task task;
+    sem_t asked; /* posts outlive tasks that were called off */
+    sem_t done;
+    pthread_t id;
+    bool is_waiting; /* guarded by the lock, as the next field */
+    struct lr_pool_thread *next;
+};
+
+static struct lr_pool_thread *start(const struct lr_pool_task *task);
+static void finish(struct lr_pool_thread *thread);
+static const struct lr_pool own_pool = {start, finish};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lr_pool_thread *waiting; /* free for the next task; guarded by the lock, as the next list */
+static struct lr_pool_thread *ended;   /* left their loop for good, and are to be joined */
+
+/* Takes a thread that nobody has asked for a long time out of the pool; false: a caller has just taken it. */
+static bool leave(struct lr_pool_thread *thread)
+{
+    pthread_mutex_lock(&lock);
+    const bool may_leave = thread->is_waiting;
+    if (may_leave) {
+        struct lr_pool_thread **at = &waiting;
+        while (*at != thread) at = &(*at)->next;
+        *at = thread->next;
+        thread->next = ended;
+        ended = thread;
+    }
+    pthread_mutex_unlock(&lock);
+    return may_leave;
+}
+
+/* The life of a thread: one task after the other, until it has waited for too long. */
+static void *live(void *user)
+{
+    struct lr_pool_thread *thread = user;
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += WAITS_SECONDS;
+        int result;
+        do {
+            result = sem_timedwait(&thread->asked, &until);
+        } while (result != 0 && errno == EINTR);
+        int expected = ASKED;
+        if (atomic_load(&thread->state) == TO_END) return NULL;
+        if (atomic_compare_exchange_strong(&thread->state, &expected, WORKING)) {
+            thread->task.body(thread->task.user, thread->task.worker);
+            sem_post(&thread->done);
+        } else if (result != 0 && leave(thread)) {
+            return NULL;
+        }
+    }
+}
+
+static void destroy(struct lr_pool_thread *thread)
+{
+    sem_destroy(&thread->asked);
+    sem_destroy(&thread->done);
+    free(thread);
+}
+
+/* Empties a list, after waiting for the end of its threads. */
+static void join_all(struct lr_pool_thread **list)
+{
+    pthread_mutex_lock(&lock);
+    struct lr_pool_thread *thread = *list;
+    *list = NULL;
+    for (struct lr_pool_thread *each = thread; each != NULL && list == &waiting; each = each->next) {
+        each->is_waiting = false;
+        atomic_store(&each->state, TO_END);
+        sem_post(&each->asked);
+    }
+    pthread_mutex_unlock(&lock);
+    while (thread != NULL) {
+        struct lr_pool_thread *const next = thread->next;
+        pthread_join(thread->id, NULL);
+        destroy(thread);
+        thread = next;
+    }
+}
+
+/* Runs when the process ends or the library is unloaded: the code of a running thread must stay. */
+__attribute__((destructor)) static void end_all(void)
+{
+    join_all(&waiting);
+    join_all(&ended);
+}
+
+/* A child of fork() has none of its parent's threads. */
+static void forget(void)
+{
+    waiting = NULL;
+    ended = NULL;
+    pthread_mutex_init(&lock, NULL);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, forget);
+}
+
+static struct lr_pool_thread *create(void)
+{
+    struct lr_pool_thread *thread = calloc(1, sizeof(*thread));
+    join_all(&ended);
+    if (thread == NULL) return NULL;
+    thread->pool = &own_pool;
+    atomic_init(&thread->state, IDLE);
+    (void)sem_init(&thread->asked, 0, 0); /* a semaphore of 0 cannot fail */
+    (void)sem_init(&thread->done, 0, 0);
+    pthread_attr_t attributes;
+    bool is_there = pthread_attr_init(&attributes) == 0;
+    if (is_there) {
+        (void)pthread_attr_setstacksize(&attributes, STACK_BYTES); /* else it has the usual stack */
+        is_there = pthread_create(&thread->id, &attributes, live, thread) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    if (!is_there) {
+        destroy(thread);
+        return NULL;
+    }
+    return thread;
+}
+
+static struct lr_pool_thread *start(const struct lr_pool_task *task)
+{
+    (void)pthread_once(&once, watch_forks);
+    pthread_mutex_lock(&lock);
+    struct lr_pool_thread *thread = waiting;
+    if (thread != NULL) {
+        waiting = thread->next;
+        thread->is_waiting = false;
+    }
+    pthread_mutex_unlock(&lock);
+    thread = thread != NULL ? thread : create();
+    if (thread != NULL) {
+        thread->task = *task;
+        atomic_store(&thread->state, ASKED);
+        sem_post(&thread->asked);
+    }
+    return thread;
+}
+
+static void finish(struct lr_pool_thread *thread)
+{
+    int expected = ASKED;
+    if (!atomic_compare_exchange_strong(&thread->state, &expected, IDLE)) {
+        while (sem_wait(&thread->done) != 0 && errno == EINTR) {
+        }
+        atomic_store(&thread->state, IDLE);
+    }
+    pthread_mutex_lock(&lock);
+    thread->is_waiting = true;
+    thread->next = waiting;
+    waiting = thread;
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- one pool a process --- */
+
+static _Atomic(const struct lr_pool *) other_pool; /* NULL: this copy uses its own */
+
+const struct lr_pool *lr_pool_in_use(void)
+{
+    const struct lr_pool *pool = atomic_load(&other_pool);
+    return pool != NULL ? pool : &own_pool;
+}
+
+void lr_pool_use(const struct lr_pool *pool)
+{
+    atomic_store(&other_pool, pool);
+}
+
+/* --- loops --- */
 
 static void work(void *user, int worker)
 {
@@ -31,9 +222,10 @@ void lr_parallel_begin(struct lr_parallel *loop)
     const int64_t useful = loop->num_shares < loop->threads ? loop->num_shares : loop->threads;
     loop->helpers = useful > 1 ? malloc(((size_t)useful - 1) * sizeof(struct lr_pool_thread *)) : NULL;
     loop->num_helpers = 0;
+    const struct lr_pool *pool = lr_pool_in_use();
     while (loop->helpers != NULL && loop->num_helpers < useful - 1) {
-        struct lr_pool_thread *helper = lr_pool_start(&(struct lr_pool_task){work, loop, loop->num_helpers + 1});
-        if (helper == NULL) break; /* those that there are do all */
+        struct lr_pool_thread *helper = pool->start(&(struct lr_pool_task){work, loop, loop->num_helpers + 1});
+        if (helper == NULL) break; /* the others do all */
         loop->helpers[loop->num_helpers++] = helper;
     }
 }
@@ -41,7 +233,7 @@ void lr_parallel_begin(struct lr_parallel *loop)
 void lr_parallel_end(struct lr_parallel *loop)
 {
     work(loop, 0);
-    for (int k = 0; k < loop->num_helpers; k++) lr_pool_finish(loop->helpers[k]);
+    for (int k = 0; k < loop->num_helpers; k++) loop->helpers[k]->pool->finish(loop->helpers[k]);
     free(loop->helpers);
     loop->helpers = NULL;
     loop->num_helpers = 0;
@@ -55,6 +247,8 @@ void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body
         lr_parallel_end(&loop);
     }
 }
+
+/* --- processors --- */
 
 /* Processors in the affinity mask, which Linux prints as hexadecimal words; 0 = not known. */
 static int count_allowed(void)
@@ -85,21 +279,16 @@ static void lower_to_quota(void *user, const char *folder)
     if (quota[0] > 0.0 && quota[1] > 0.0) *processors = fmin(*processors, ceil(quota[0] / quota[1]));
 }
 
-static int find_processors(void)
-{
-    double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
-    const int allowed = count_allowed();
-    if (allowed > 0) processors = fmin(processors, allowed);
-    lr_cgroup_visit("cpu", lower_to_quota, &processors);
-    return processors < 1.0 ? 1 : (int)processors;
-}
-
 int lr_num_processors(void)
 {
     static atomic_int known; /* looked up once: it takes reading several files */
     int processors = atomic_load(&known);
     if (processors == 0) {
-        processors = find_processors();
+        double least = (double)sysconf(_SC_NPROCESSORS_ONLN);
+        const int allowed = count_allowed();
+        if (allowed > 0) least = fmin(least, allowed);
+        lr_cgroup_visit("cpu", lower_to_quota, &least);
+        processors = least < 1.0 ? 1 : (int)least;
         atomic_store(&known, processors);
     }
     return processors;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Loops that several threads share. The threads wait in a pool from one loop to the next, as starting one takes
+ * longer than many a loop; a thread that has waited for a second ends. A child of fork() starts its own threads. */
 #ifndef LR_BASE_PARALLEL_H
 #define LR_BASE_PARALLEL_H
 
@@ -17,7 +20,7 @@ typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker
  * cannot be started, everything runs on the caller. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
 
-/* Lowers *least to a number that is less: of the first of something that several threads look for. */
+/* Lowers *least to a smaller number; several threads that look for the first of something share it. */
 static inline void lr_lower(atomic_llong *least, int64_t number)
 {
     long long known = atomic_load(least);
@@ -25,7 +28,9 @@ static inline void lr_lower(atomic_llong *least, int64_t number)
     }
 }
 
-/* A loop in two steps, between which the caller does something else while others work at it. Set the first
+struct lr_pool_thread;
+
+/* A loop in two steps, between which the caller does something else while other threads work at it. Set the first
  * five fields, zero the rest; it must not move in between. */
 struct lr_parallel {
     int threads;
@@ -43,5 +48,27 @@ void lr_parallel_begin(struct lr_parallel *loop);
 
 /* Does what nobody has begun yet, and waits for the rest. */
 void lr_parallel_end(struct lr_parallel *loop);
+
+/* One call that a thread of the pool makes. */
+struct lr_pool_task {
+    void (*body)(void *user, int worker);
+    void *user;
+    int worker;
+};
+
+/* A pool of threads. The library and each plugin have a copy of this file; plugins use the library's pool, so that
+ * a process has one. */
+struct lr_pool {
+    /* A thread that is about to do the task; NULL: none can be started. The caller has it until `finish`. */
+    struct lr_pool_thread *(*start)(const struct lr_pool_task *task);
+    /* Waits until the task is done, or calls it off if it has not begun. The caller has the thread no more. */
+    void (*finish)(struct lr_pool_thread *thread);
+};
+
+/* The pool that loops of this copy use; its own one unless lr_pool_use has named another. */
+const struct lr_pool *lr_pool_in_use(void);
+
+/* Lets loops that begin from now on use that pool. Any thread may call it, also while loops run. */
+void lr_pool_use(const struct lr_pool *pool);
 
 #endif

@@ -2,12 +2,13 @@
  * Copyright The LORaster authors */
 #include "plugin/plugin.h"
 
+#include "base/parallel.h"
 #include "direct/backend.h"
 #include "listmode/backend.h"
 #include "vector/kinds.h"
 
 const struct lr_cuda_plugin lr_cuda_plugin = {
-    .build = lr_plugin_build,
+    .plugin = {lr_plugin_build, lr_pool_use},
     .places = &lr_place_cuda_fns,
     .direct = lr_direct_cuda_create,
     .listmode = lr_listmode_cuda_create,

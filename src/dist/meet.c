@@ -5,9 +5,9 @@
  * vectors, numbers, and texts; moves.c has vectors. */
 #include "dist/comm.h"
 
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/watch.h"
 
 #include <math.h>
 #include <stdio.h>

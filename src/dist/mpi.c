@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -130,7 +131,7 @@ static const struct lr_comm_fns fns = {
 };
 
 const struct lr_mpi_plugin lr_mpi_plugin = {
-    .build = lr_plugin_build,
+    .plugin = {lr_plugin_build, lr_pool_use},
     .fns = &fns,
 #if defined(LR_HAS_LAPACKE)
     .eigen = lr_eigen_lapacke,

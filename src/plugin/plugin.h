@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What needs OpenGL, CUDA or MPI is in plugins, so that the library starts on machines without them. A
- * plugin hands out one table of functions. It is built with the library that it belongs to, of which it
- * has what it needs in itself: the two share structures, and no function but those of the table. */
+ * Code that needs OpenGL, CUDA or MPI is in plugins, so that the library starts on machines without them. A
+ * plugin hands out one table of functions. It is built together with its library and contains a copy of all that it
+ * uses of it: the two share structures and the functions of the table, no others.
+ *
+ * Plugins are looked for in the folder that LORASTER_PLUGINS names; if that is not set, beside the library or program
+ * that asks, in the folder loraster/ there, in that of the libraries that were installed with a program, and in the
+ * folder of the installation (base/helper.h). */
 #ifndef LR_PLUGIN_PLUGIN_H
 #define LR_PLUGIN_PLUGIN_H
 
@@ -19,6 +23,7 @@ struct lr_direct_backend_params;
 struct lr_listmode_backend_params;
 struct lr_listmode_events;
 struct lr_place_fns;
+struct lr_pool;
 
 typedef lr_status lr_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
@@ -30,12 +35,17 @@ typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_para
 typedef lr_status lr_listmode_events_arranger(struct lr_listmode_events *events,
                                               const struct lr_listmode_backend_params *params);
 
-/* The version, and what tells its builds apart: the first member of each table. A library takes no plugin
- * of another build. */
+/* The version, and a digest that tells its builds apart. */
 extern const char lr_plugin_build[];
 
+/* The first member of each table. */
+struct lr_plugin {
+    const char *build;                            /* a library takes no plugin of another build */
+    void (*use_pool)(const struct lr_pool *pool); /* lr_pool_use() of the plugin's copy of base/parallel.h */
+};
+
 struct lr_gl_plugin {
-    const char *build;
+    struct lr_plugin plugin;
     const struct lr_place_fns *places;
     lr_backend_create *raster, *compute;
     lr_direct_backend_create *direct;
@@ -45,7 +55,7 @@ struct lr_gl_plugin {
 };
 
 struct lr_cuda_plugin {
-    const char *build;
+    struct lr_plugin plugin;
     const struct lr_place_fns *places;
     lr_direct_backend_create *direct;
     lr_listmode_backend_create *listmode;
@@ -54,29 +64,40 @@ struct lr_cuda_plugin {
 
 struct lr_comm_fns;
 struct lr_mpi_plugin {
-    const char *build;
+    struct lr_plugin plugin;
     const struct lr_comm_fns *fns;
-    /* lr_eigen_fn of dist/eigen.h; NULL where there was no LAPACKE to build with. */
+    /* lr_eigen_fn of dist/eigen.h; NULL: built without LAPACKE. */
     lr_status (*eigen)(double *matrix, double *values, int size);
 };
 
 struct view_params;
 struct lr_viewer_plugin {
-    const char *build;
+    struct lr_plugin plugin;
     lr_status (*run)(const struct view_params *params); /* view_run() of viewer/view.h */
 };
 
-/* The plugin, loaded when first asked for, and for good. NULL, with a sentence of LR_NO_DEVICE, where it
- * cannot be: it is not there, or a library that it needs is not. Any thread may ask. */
+/* The plugin's table. The plugin is loaded by the first call and never unloaded, as drivers have threads of their own.
+ * It then uses the caller's pool of threads. NULL, with a sentence of LR_NO_DEVICE: the plugin or a library that it
+ * needs is missing, or it is of another build. Any thread may call. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log);
 const struct lr_mpi_plugin *lr_plugin_mpi(const lr_log *log);
 
-/* What plugins show, each its own. */
+/* The symbols that the plugins export, each its own. */
 extern const struct lr_gl_plugin lr_gl_plugin;
 extern const struct lr_cuda_plugin lr_cuda_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
 extern const struct lr_mpi_plugin lr_mpi_plugin;
+
+/* A plugin's file, and the words of the sentence about a missing one. */
+struct lr_plugin_name {
+    const char *file, *symbol;
+    const char *what;     /* "OpenGL" */
+    const char *packages; /* that may be missing */
+};
+
+/* Finds, loads and checks a plugin, and gives it the pool; the functions above call it. */
+const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log);
 
 #endif

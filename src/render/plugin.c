@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "plugin/plugin.h"
 
+#include "base/parallel.h"
 #include "direct/backend.h"
 #include "gl/context.h"
 #include "listmode/backend.h"
@@ -9,7 +10,7 @@
 #include "vector/kinds.h"
 
 const struct lr_gl_plugin lr_gl_plugin = {
-    .build = lr_plugin_build,
+    .plugin = {lr_plugin_build, lr_pool_use},
     .places = &lr_place_gl_fns,
     .raster = lr_raster_backend_create,
     .compute = lr_compute_backend_create,

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "plugin/plugin.h"
 
+#include "base/parallel.h"
 #include "viewer/view.h"
 
-const struct lr_viewer_plugin lr_viewer_plugin = {.build = lr_plugin_build, .run = view_run};
+const struct lr_viewer_plugin lr_viewer_plugin = {.plugin = {lr_plugin_build, lr_pool_use}, .run = view_run};

@@ -5,7 +5,10 @@
 #include "test.h"
 
 #include "base/parallel.h"
+#include "gather.h"
+#include "plugin/plugin.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,7 +18,7 @@
 
 enum { MOST = 100000, THREADS = 5 };
 
-/* How often each index was met, and by whom. */
+/* Counts of the visits to each index, and of the workers that are in the loop. */
 struct meeting {
     atomic_int *met; /* [count] */
     atomic_int workers[THREADS];
@@ -54,37 +57,22 @@ static bool shares_well(atomic_int *met, int64_t count, int64_t grain)
     return is_right(&meeting);
 }
 
-/* Nobody leaves before all are there, or for some seconds. */
-struct gathering {
-    atomic_int here;
-    atomic_bool is_late;
-};
-
-static void gather(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct gathering *gathering = user;
-    const struct timespec pause = {.tv_nsec = 1000000};
-    (void)begin;
-    (void)end;
-    (void)worker;
-    atomic_fetch_add(&gathering->here, 1);
-    for (int k = 0; atomic_load(&gathering->here) < THREADS; k++) {
-        if (k > 20000) {
-            atomic_store(&gathering->is_late, true);
-            return;
-        }
-        nanosleep(&pause, NULL);
-    }
-}
-
-/* Whether as many threads as are asked for work at the same time. */
+/* True if as many threads as are asked for work at the same time. */
 static bool all_come(void)
 {
-    struct gathering gathering;
-    atomic_init(&gathering.here, 0);
-    atomic_init(&gathering.is_late, false);
-    lr_parallel_for(THREADS, THREADS, 1, gather, &gathering);
-    return !atomic_load(&gathering.is_late);
+    return gather_threads(THREADS);
+}
+
+/* Threads of this process. */
+static int count_threads(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    int count = 0;
+    assert_non_null(folder);
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder))
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
 }
 
 static atomic_int *make_met(int64_t count)
@@ -174,9 +162,10 @@ static void loops_may_be_far_between(void **state)
     free(met);
 }
 
-/* It ends by exit, where threads that wait are joined: those of the parent are not there. */
+/* The child ends by exit, which joins waiting threads: it has none of its parent's. */
 static void a_child_has_its_own(void **state)
 {
+    atomic_int *met = make_met(1000);
     int status = 0;
     (void)state;
     assert_true(all_come());
@@ -184,11 +173,29 @@ static void a_child_has_its_own(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         alarm(60);
-        exit(all_come() ? 0 : 1);
+        const bool is_right = all_come() && shares_well(met, 1000, 7) && count_threads() == THREADS;
+        free(met);
+        exit(is_right ? 0 : 1);
     }
+    free(met);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     assert_true(all_come());
+}
+
+/* Loops of the library and of a plugin, which has a copy of their code, share the threads of one pool. */
+static void plugins_share_the_pool(void **state)
+{
+    double times = 3.0;
+    (void)state;
+    assert_int_equal(setenv("LORASTER_PLUGINS", LR_TEST_PLUGINS, 1), 0);
+    const struct lr_mpi_plugin *plugin = lr_plugin_mpi(NULL);
+    assert_non_null(plugin);
+    for (int k = 0; k < 3; k++) {
+        assert_true(all_come());
+        assert_int_equal(plugin->eigen(&times, NULL, THREADS), LR_OK);
+        assert_int_equal(count_threads(), THREADS);
+    }
 }
 
 int main(void)
@@ -197,7 +204,7 @@ int main(void)
         cmocka_unit_test(each_index_is_met_once),       cmocka_unit_test(all_threads_work),
         cmocka_unit_test(callers_may_work_in_between),  cmocka_unit_test(loops_may_be_in_loops),
         cmocka_unit_test(threads_have_loops_at_a_time), cmocka_unit_test(loops_may_be_far_between),
-        cmocka_unit_test(a_child_has_its_own),
+        cmocka_unit_test(a_child_has_its_own),          cmocka_unit_test(plugins_share_the_pool),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

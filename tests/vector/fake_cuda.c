@@ -3,6 +3,7 @@
 #include "fake_cuda.h"
 
 #include "base/log.h"
+#include "base/parallel.h"
 #include "cuda_interop/lend.h"
 #include "listmode/backend.h"
 #include "plugin/plugin.h"
@@ -516,7 +517,7 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
 }
 
 /* Of vectors, and of list mode where a test brings it: what else the plugin has would bring the device in. */
-const struct lr_cuda_plugin lr_cuda_plugin = {.build = lr_plugin_build,
+const struct lr_cuda_plugin lr_cuda_plugin = {.plugin = {lr_plugin_build, lr_pool_use},
                                               .places = &lr_place_cuda_fns,
 #ifdef LR_TEST_FAKE_LISTMODE
                                               .listmode = lr_listmode_cuda_create,
