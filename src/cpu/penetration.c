@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cpu/absorption.h"
-#include "model/scanner/penetration.h"
+#include "model/scanner/scanner.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef LR_DIRECT_FACTOR_TABLE_H
 #define LR_DIRECT_FACTOR_TABLE_H
 
-#include "model/lors/mu_lines.h"
+#include "model/lors/attenuation.h"
 #include "model/simulate/bundle.h"
 
 #include <lr/direct.h>

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/owned_row.h"
+#include "model/lors/elements.h"
 #include "model/lors/selection.h"
 
 #include <stdlib.h>

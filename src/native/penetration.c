@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "model/lors/elements.h"
 #include "model/scanner/coincidence.h"
-#include "model/scanner/penetration.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdio.h>

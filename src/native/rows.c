@@ -3,13 +3,12 @@
  *
  * Rows of the matrix: one voxel or point, one thread; a stretch of rows in parallel, then handed
  * over in ascending order. */
-#include "model/lors/owned_row.h"
+#include "model/lors/elements.h"
 #include "native/native.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "model/lors/elements.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

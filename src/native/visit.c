@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/angles.h"
+#include "model/lors/place.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
 #ifndef LR_OPERATOR_MATRIX_H
 #define LR_OPERATOR_MATRIX_H
 
-#include "model/lors/owned_row.h"
-#include "model/lors/row_block.h"
+#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 
 struct lr_matrix_chunk {
     int64_t first_row;

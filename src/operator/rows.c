@@ -8,8 +8,8 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/owned_row.h"
-#include "model/lors/row_block.h"
+#include "model/lors/elements.h"
+#include "model/lors/rows.h"
 #include "model/lors/selection.h"
 #include "operator/scaling.h"
 

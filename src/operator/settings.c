@@ -7,7 +7,7 @@
 #include "base/parallel.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
-#include "model/scanner/penetration.h"
+#include "model/scanner/scanner.h"
 #include "operator/coverage.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/scanner/arrangement.h"
-#include "model/scanner/penetration.h"
+#include "model/scanner/scanner.h"
 #include "render/method.h"
 #include "render/values.h"
 #include "vector/place.h"

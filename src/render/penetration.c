@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/scanner/penetration.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdlib.h>

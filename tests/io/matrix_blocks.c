@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "io/matrix/writer.h"
-#include "model/lors/row_block.h"
+#include "model/lors/rows.h"
 
 #include <sys/vfs.h>
 

@@ -6,7 +6,7 @@
  * batches there are. */
 #include "fixtures.h"
 
-#include "model/lors/row_block.h"
+#include "model/lors/rows.h"
 
 #include <time.h>
 

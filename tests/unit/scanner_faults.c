@@ -4,7 +4,7 @@
  * Scanners that are refused, and in which words. */
 #include "scanners.h"
 
-#include "model/scanner/scanner_check.h"
+#include "model/scanner/scanner.h"
 
 /* A valid pair of modules, to be spoilt. */
 struct pair {

@@ -4,7 +4,6 @@
  * Subsets of module pairs, and sums over fans. */
 #include "fixtures.h"
 
-#include "model/lors/fans.h"
 #include "model/scanner/coincidence.h"
 
 enum { NUM_WAVES = 3, NUM_DISTANCES = 3 };

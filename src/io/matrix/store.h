@@ -13,7 +13,7 @@
 
 #include "io/files/output.h"
 #include "io/files/write_behind.h"
-#include "model/lors/row_block.h"
+#include "model/lors/rows.h"
 
 enum {
     lr_store_head_bytes = 4096,

@@ -13,7 +13,7 @@
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/layers.h"
-#include "model/scanner/scanner_ring.h"
+#include "model/scanner/scanner.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "io/scanners/castor_order.h"
 #include "io/scanners/yaml_crystals.h"
 #include "model/scanner/layers.h"
-#include "model/scanner/scanner_ring.h"
+#include "model/scanner/scanner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

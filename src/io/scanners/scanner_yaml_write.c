@@ -6,7 +6,7 @@
 #include "io/files/output.h"
 #include "io/files/yaml_put.h"
 #include "io/scanners/scanner_formats.h"
-#include "model/scanner/scanner_ring.h"
+#include "model/scanner/scanner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

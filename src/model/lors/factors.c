@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Products of crystals' values, and products of sources. */
+ * Factors per LOR: products of crystals' values, products of sources, and expected randoms from the fan sums of
+ * delayed coincidences (docs/method/common.md, "Expected randoms"): randoms join two photons of different decays, so
+ * that a LOR's rate is the product of two singles rates. */
 #include <lr/factors.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "model/lors/fans.h"
+#include "model/lors/lor_check.h"
 #include "model/lors/place.h"
+#include "model/scanner/coincidence.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -17,46 +22,6 @@ enum {
     CHUNK = 1 << 20, /* LORs that a product of sources holds at a time */
     MAX_SOURCES = 8
 };
-
-/* --- data --- */
-
-/* The first entry of sparse data that is not before a LOR. */
-static int64_t find_entry(const lr_lor_data *data, int64_t lor)
-{
-    int64_t begin = 0, end = data->count;
-    while (begin < end) {
-        const int64_t middle = begin + (end - begin) / 2;
-        if (data->index[middle] < lor)
-            begin = middle + 1;
-        else
-            end = middle;
-    }
-    return begin;
-}
-
-static lr_status get_data(void *user, const lr_lor_span *span, float *values)
-{
-    const lr_lor_data *data = user;
-    int64_t entry = 0;
-    for (int64_t k = 0; k < span->count; k++) {
-        const int64_t lor = lr_span_lor(span, k);
-        if (data->index == NULL) {
-            if (lor < 0 || lor >= data->count) return LR_USAGE;
-            values[k] = data->values[lor];
-            continue;
-        }
-        entry = k == 0 ? find_entry(data, lor) : entry;
-        while (entry < data->count && data->index[entry] < lor) entry++;
-        const bool is_listed = entry < data->count && data->index[entry] == lor;
-        values[k] = is_listed ? data->values[entry] : 0.0f;
-    }
-    return LR_OK;
-}
-
-lr_lor_source lr_lor_data_source(lr_lor_data *data)
-{
-    return (lr_lor_source){get_data, data};
-}
 
 /* --- crystals --- */
 
@@ -159,4 +124,304 @@ static lr_status get_source_products(void *user, const lr_lor_span *span, float 
 lr_lor_source lr_source_product_source(lr_source_product *product)
 {
     return (lr_lor_source){get_source_products, product};
+}
+
+/* --- expected randoms --- */
+
+/* Ends of delayeds that the mean group of crystals shall have: its value is then good to 14 %. */
+#define MIN_ENDS 50.0
+/* Fan sums are met to this, relatively, or as well as this many rounds do. */
+#define FAN_TOLERANCE 1e-7
+enum { MAX_ROUNDS = 100 };
+
+/* What crystals that share a value have in common, from the finest to the coarsest. */
+enum pooling { POOL_NONE = 0, POOL_MODULES, POOL_RINGS, POOL_EVERYTHING, NUM_POOLINGS };
+
+struct estimate {
+    const lr_lors *lors;
+    const lr_log *log;
+    int64_t num_crystals;
+    double *ends;      /* [num_crystals] of delayeds */
+    double *rates;     /* [num_crystals] */
+    double *fans;      /* [num_crystals] */
+    int32_t *group_of; /* [num_crystals] */
+    int num_groups;
+    double *measured, *estimated; /* [num_groups] sums over crystals */
+    double delayeds;
+};
+
+static lr_status allocate(struct estimate *estimate)
+{
+    static const char *const what = "the estimate of randoms";
+    const int64_t num = estimate->num_crystals;
+    estimate->ends = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->rates = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->fans = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->group_of = lr_alloc(num, sizeof(int32_t), what, estimate->log);
+    estimate->measured = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->estimated = lr_alloc(num, sizeof(double), what, estimate->log);
+    return estimate->ends && estimate->rates && estimate->fans && estimate->group_of && estimate->measured &&
+                   estimate->estimated
+               ? LR_OK
+               : LR_FAILED;
+}
+
+static void finish(struct estimate *estimate)
+{
+    free(estimate->ends);
+    free(estimate->rates);
+    free(estimate->fans);
+    free(estimate->group_of);
+    free(estimate->measured);
+    free(estimate->estimated);
+}
+
+/* --- fan sums --- */
+
+static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds)
+{
+    struct lr_place place = {.lors = estimate->lors};
+    double skipped = 0.0;
+    for (int64_t k = 0; k < delayeds->count; k++) {
+        if (delayeds->values[k] == 0.0f) continue;
+        lr_place_seek(&place, delayeds->index != NULL ? delayeds->index[k] : k);
+        if (!lr_place_in_coincidence(&place)) {
+            skipped += delayeds->values[k];
+            continue;
+        }
+        estimate->ends[place.first_i + place.a] += delayeds->values[k];
+        estimate->ends[place.first_j + place.b] += delayeds->values[k];
+        estimate->delayeds += delayeds->values[k];
+    }
+    if (skipped > 0.0) lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out", skipped);
+    return LR_OK;
+}
+
+/* Ends that were counted elsewhere; each delayed has two. */
+static lr_status take_ends(struct estimate *estimate, const double *ends)
+{
+    double sum = 0.0;
+    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+        if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
+            return lr_error(estimate->log, LR_BAD_INPUT,
+                            "crystal %lld has %g ends of delayeds: counts are finite and not "
+                            "negative",
+                            (long long)c, ends[c]);
+        }
+        estimate->ends[c] = ends[c];
+        sum += ends[c];
+    }
+    estimate->delayeds = 0.5 * sum;
+    return LR_OK;
+}
+
+static lr_status check_delayeds(const struct estimate *estimate)
+{
+    return estimate->delayeds > 0.0 ? LR_OK
+                                    : lr_error(estimate->log, LR_BAD_INPUT,
+                                               "there are no delayed coincidences to estimate randoms from: "
+                                               "reconstruct without randoms, or give a file with delayeds");
+}
+
+/* --- pooling --- */
+
+/* Places among the modules of one ring position that begin with the same crystal ring: blocks side
+ * by side in a panel, layer by layer. In an explicit list, whose modules have no positions, the layer
+ * alone. */
+static int block_column(const lr_scanner *scanner, int m)
+{
+    const lr_module *module = &scanner->modules[m];
+    int column = 0;
+    for (int other = m - 1; other >= 0 && scanner->num_positions > 0; other--) {
+        const lr_module *before = &scanner->modules[other];
+        if (before->position != module->position || before->ring != module->ring)
+            break; /* the modules of a panel follow each other */
+        column += before->layer == module->layer && before->first_crystal_ring == module->first_crystal_ring;
+    }
+    return column * LR_MAX_LAYERS + module->layer;
+}
+
+/* What crystals of a group have in common; fields not looked at are 0. */
+struct place_key {
+    int width, column, p, ring;
+    int crystal;
+};
+
+static void fill_keys(const lr_scanner *scanner, enum pooling pooling, struct place_key *keys)
+{
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const int column = block_column(scanner, m);
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+            const int n = c - scanner->first_crystal[m];
+            keys[c] = (struct place_key){.crystal = c};
+            if (pooling != POOL_EVERYTHING) {
+                keys[c].width = module->crystals[0];
+                keys[c].column = column;
+                keys[c].p = n % module->crystals[0];
+            }
+            if (pooling == POOL_MODULES) keys[c].ring = module->first_crystal_ring + n / module->crystals[0];
+        }
+    }
+}
+
+static int compare_groups(const struct place_key *a, const struct place_key *b)
+{
+    const int differences[4] = {a->width - b->width, a->column - b->column, a->p - b->p, a->ring - b->ring};
+    for (int k = 0; k < 4; k++)
+        if (differences[k] != 0) return differences[k];
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct place_key *key_a = a, *key_b = b;
+    const int groups = compare_groups(key_a, key_b);
+    return groups != 0 ? groups : key_a->crystal - key_b->crystal;
+}
+
+static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
+{
+    const int64_t num = estimate->num_crystals;
+    struct place_key *keys = lr_alloc(num, sizeof(*keys), "groups of crystals", estimate->log);
+    if (keys == NULL) return LR_FAILED;
+    fill_keys(estimate->lors->scanner, pooling, keys);
+    if (pooling != POOL_NONE) qsort(keys, (size_t)num, sizeof(*keys), compare_keys);
+    estimate->num_groups = 0;
+    for (int64_t k = 0; k < num; k++) {
+        if (k == 0 || pooling == POOL_NONE || compare_groups(&keys[k - 1], &keys[k]) != 0) estimate->num_groups++;
+        estimate->group_of[keys[k].crystal] = estimate->num_groups - 1;
+    }
+    free(keys);
+    return LR_OK;
+}
+
+/* The finest groups that have enough delayeds, or all crystals in one. */
+static lr_status pool(struct estimate *estimate)
+{
+    for (int pooling = POOL_NONE; pooling < NUM_POOLINGS; pooling++) {
+        LR_TRY(make_groups(estimate, (enum pooling)pooling));
+        if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;
+    }
+    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
+    return LR_OK;
+}
+
+static lr_status largest_group(const struct estimate *estimate, int *largest)
+{
+    int *sizes = lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
+    if (sizes == NULL) return LR_FAILED;
+    *largest = 0;
+    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+        const int size = ++sizes[estimate->group_of[c]];
+        *largest = size > *largest ? size : *largest;
+    }
+    free(sizes);
+    return LR_OK;
+}
+
+/* --- rates --- */
+
+/* Sums what the rates give each group: v_i times the sum of v over the fan of i. */
+static lr_status estimate_fans(struct estimate *estimate)
+{
+    LR_TRY(lr_crystal_fans(estimate->lors, estimate->rates, estimate->fans, lr_num_processors(), estimate->log));
+    for (int g = 0; g < estimate->num_groups; g++) estimate->estimated[g] = 0.0;
+    for (int64_t c = 0; c < estimate->num_crystals; c++)
+        estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
+    return LR_OK;
+}
+
+/* Halfway, in the logarithm, to what would meet each group's fan sum if the others stayed: all
+ * change together, and whole steps would overshoot. Returns the largest relative miss. */
+static double improve(struct estimate *estimate)
+{
+    double worst = 0.0;
+    for (int g = 0; g < estimate->num_groups; g++) {
+        const double measured = estimate->measured[g], estimated = estimate->estimated[g];
+        if (measured > 0.0) worst = fmax(worst, fabs(estimated / measured - 1.0));
+        estimate->estimated[g] = estimated > 0.0 ? sqrt(measured / estimated) : 0.0;
+    }
+    for (int64_t c = 0; c < estimate->num_crystals; c++)
+        estimate->rates[c] *= estimate->estimated[estimate->group_of[c]];
+    return worst;
+}
+
+/* Begins with equal rates, so that the first round sees the fans' sizes. */
+static lr_status find_rates(struct estimate *estimate)
+{
+    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->rates[c] = 1.0;
+    double worst = INFINITY;
+    int round = 0;
+    while (worst > FAN_TOLERANCE && round++ < MAX_ROUNDS) {
+        LR_TRY(estimate_fans(estimate));
+        worst = improve(estimate);
+    }
+    lr_debug(estimate->log, "fan sums of %g delayeds are met to %.2g after %d rounds", estimate->delayeds, worst,
+             round);
+    return LR_OK;
+}
+
+static lr_status fill_result(struct estimate *estimate, lr_randoms *randoms)
+{
+    const int64_t num = estimate->num_crystals;
+    randoms->values = lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
+    if (randoms->values == NULL) return LR_FAILED;
+    double sum = 0.0;
+    for (int64_t c = 0; c < num; c++) sum += estimate->rates[c];
+    for (int64_t c = 0; c < num; c++) randoms->values[c] = (float)(estimate->rates[c] * (double)num / sum);
+    randoms->delayeds = estimate->delayeds;
+    randoms->product = (lr_crystal_product){estimate->lors, randoms->values, 1.0, estimate->log};
+    const double of_one = lr_crystal_product_sum(&randoms->product, 0);
+    if (!(of_one > 0.0)) return lr_error(estimate->log, LR_FAILED, "no memory for the sum of randoms");
+    randoms->product.scale = estimate->delayeds / of_one;
+    return largest_group(estimate, &randoms->pooled);
+}
+
+/* What randoms come from: one of the two. */
+struct measured {
+    const lr_lor_data *delayeds;
+    const double *ends;
+};
+
+static lr_status run(struct estimate *estimate, const struct measured *measured, lr_randoms *randoms)
+{
+    const lr_lor_data *delayeds = measured->delayeds;
+    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
+    LR_TRY(allocate(estimate));
+    LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
+    LR_TRY(check_delayeds(estimate));
+    LR_TRY(pool(estimate));
+    LR_TRY(find_rates(estimate));
+    return fill_result(estimate, randoms);
+}
+
+static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *measured, const lr_log *log)
+{
+    struct estimate estimate = {.lors = lors, .log = log, .num_crystals = lors->scanner->num_crystals};
+    lr_randoms *randoms = lr_alloc(1, sizeof(*randoms), "randoms", log);
+    if (randoms != NULL && run(&estimate, measured, randoms) != LR_OK) {
+        lr_randoms_destroy(randoms);
+        randoms = NULL;
+    }
+    finish(&estimate);
+    return randoms;
+}
+
+lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log)
+{
+    return estimate_from(lors, &(struct measured){.delayeds = delayeds}, log);
+}
+
+lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log)
+{
+    return estimate_from(lors, &(struct measured){.ends = ends}, log);
+}
+
+void lr_randoms_destroy(lr_randoms *randoms)
+{
+    if (randoms != NULL) {
+        free(randoms->values);
+        free(randoms);
+    }
 }

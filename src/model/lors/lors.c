@@ -1,13 +1,164 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Lists of LORs: module pairs in coincidence, the numbers of their LORs, and the angles that interleave them. */
+#include "model/lors/place.h"
+
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/angles.h"
-#include "model/lors/place.h"
+#include "base/vec.h"
+#include "model/lors/selection.h"
 #include "model/scanner/coincidence.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- the pair and the crystals of a LOR --- */
+
+int64_t lr_place_pair(const lr_lors *lors, int64_t lor)
+{
+    int64_t low = 0, high = lors->num_pairs;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (lors->offsets[middle] <= lor)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void enter_pair(struct lr_place *place, int64_t pair)
+{
+    const lr_scanner *scanner = place->lors->scanner;
+    const int i = place->lors->pairs[pair][0], j = place->lors->pairs[pair][1];
+    place->pair = pair;
+    place->first_i = scanner->first_crystal[i];
+    place->first_j = scanner->first_crystal[j];
+    place->crystals_j = scanner->first_crystal[j + 1] - place->first_j;
+    place->nu_j = scanner->modules[j].crystals[0];
+}
+
+void lr_place_seek_row(struct lr_place *place, int64_t lor)
+{
+    const lr_lors *lors = place->lors;
+    if (place->crystals_j == 0 || lor < lors->offsets[place->pair] || lor >= lors->offsets[place->pair + 1])
+        enter_pair(place, lr_place_pair(lors, lor));
+    const int64_t begin = lors->offsets[place->pair];
+    const int nu_i = lors->scanner->modules[lors->pairs[place->pair][0]].crystals[0];
+    place->a = (int)((lor - begin) / place->crystals_j);
+    place->row = begin + (int64_t)place->a * place->crystals_j;
+    place->p = place->a % nu_i;
+    place->q = place->a / nu_i;
+}
+
+bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
+{
+    if (span->count == 0) return true;
+    const int64_t first = lr_span_lor(span, 0), last = lr_span_lor(span, span->count - 1);
+    return span->count > 0 && first >= 0 && last >= first && last < lors->count;
+}
+
+/* --- angles --- */
+
+/* Azimuths that differ by less are the same, radian. */
+#define SAME_AZIMUTH 1e-6
+#define TWO_PI 6.28318530717958647692
+
+struct azimuth {
+    int64_t angle; /* of the module's centre, in SAME_AZIMUTH */
+    int module;
+};
+
+static int by_angle(const void *a, const void *b)
+{
+    const struct azimuth *one = a, *other = b;
+    const int order = (one->angle > other->angle) - (one->angle < other->angle);
+    return order != 0 ? order : one->module - other->module;
+}
+
+static int num_around(const lr_scanner *scanner, const struct lr_angles *angles, int module)
+{
+    return scanner->modules[module].crystals[angles->modules[module].is_v];
+}
+
+/* Which way a module's crystals follow each other around the axis. */
+static struct lr_module_places find_step(const lr_module *module)
+{
+    const double around[3] = {module->normal[1], -module->normal[0], 0.0};
+    const double u = vec_dot(module->u, around), v = vec_dot(module->v, around);
+    const bool is_v = fabs(v) > fabs(u);
+    return (struct lr_module_places){.is_v = is_v, .step = (is_v ? v : u) < 0.0 ? -1 : 1};
+}
+
+/* Modules of one azimuth share their places; those of the next one follow. */
+static void number(const lr_scanner *scanner, const struct azimuth *sorted, struct lr_angles *angles)
+{
+    for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
+        int most = 0;
+        for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
+            const int num = num_around(scanner, angles, sorted[end].module);
+            most = num > most ? num : most;
+        }
+        for (int k = begin; k < end; k++) {
+            const int num = num_around(scanner, angles, sorted[k].module);
+            struct lr_module_places *places = &angles->modules[sorted[k].module];
+            places->first = angles->count + (places->step < 0 ? num - 1 : 0);
+        }
+        angles->count += most;
+    }
+}
+
+struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
+{
+    static const char *const what = "places around the axis";
+    struct lr_angles *angles = lr_alloc(1, sizeof(*angles), what, log);
+    struct azimuth *sorted = lr_alloc(scanner->num_modules, sizeof(*sorted), what, log);
+    if (angles != NULL) angles->modules = lr_alloc(scanner->num_modules, sizeof(*angles->modules), what, log);
+    if (angles == NULL || sorted == NULL || angles->modules == NULL) {
+        free(sorted);
+        lr_angles_destroy(angles);
+        return NULL;
+    }
+    const int64_t turn = llround(TWO_PI / SAME_AZIMUTH);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *centre = scanner->modules[m].centre_mm;
+        const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
+        sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % turn, m};
+        angles->modules[m] = find_step(&scanner->modules[m]);
+    }
+    qsort(sorted, (size_t)scanner->num_modules, sizeof(*sorted), by_angle);
+    number(scanner, sorted, angles);
+    free(sorted);
+    return angles;
+}
+
+void lr_angles_destroy(struct lr_angles *angles)
+{
+    if (angles != NULL) {
+        free(angles->modules);
+        free(angles);
+    }
+}
+
+int lr_lors_num_angles(const lr_lors *lors)
+{
+    return lors->angles != NULL ? lors->angles->count : 0;
+}
+
+int lr_lors_angle(const lr_lors *lors, int64_t lor)
+{
+    struct lr_place place = {.lors = lors};
+    if (lors->angles == NULL || lor < 0 || lor >= lors->count) return -1;
+    lr_place_seek(&place, lor);
+    const int32_t *pair = lors->pairs[place.pair];
+    const struct lr_module_places *modules = lors->angles->modules;
+    return (lr_place_of_crystal(&modules[pair[0]], place.p, place.q) +
+            lr_place_of_crystal(&modules[pair[1]], place.b % place.nu_j, place.b / place.nu_j)) %
+           lors->angles->count;
+}
+
+/* --- the list of LORs --- */
 
 /* Crystal pairs that masks may be asked about until progress is reported again: some 0.1 s. */
 #define WORK_BETWEEN_REPORTS ((int64_t)1 << 22)
@@ -254,4 +405,80 @@ bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
     const int64_t pair = lr_place_pair(lors, lor);
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s);
+}
+
+/* --- lists of some module pairs --- */
+
+/* --- the layout --- */
+
+/* The same bits; which pair has which is all that differs. */
+static struct lr_coincidence_masks *copy_masks(const struct lr_coincidence_masks *all, const lr_selection *part,
+                                               const lr_log *log)
+{
+    static const char *const what = "the coincidence masks";
+    struct lr_coincidence_masks *masks = lr_alloc(1, sizeof(*masks), what, log);
+    if (masks == NULL) return NULL;
+    masks->pairs = lr_alloc(part->num_pairs, sizeof(*masks->pairs), what, log);
+    masks->words = lr_alloc(all->num_words + 1, sizeof(*masks->words), what, log);
+    if (masks->pairs == NULL || masks->words == NULL) {
+        lr_coincidence_masks_destroy(masks);
+        return NULL;
+    }
+    masks->num_pairs = part->num_pairs;
+    masks->num_words = all->num_words;
+    memcpy(masks->words, all->words, (size_t)all->num_words * sizeof(*masks->words));
+    for (int64_t k = 0; k < part->num_pairs; k++) masks->pairs[k] = all->pairs[part->pairs[k]];
+    return masks;
+}
+
+static void fill(const lr_lors *all, const lr_selection *part, int32_t (*pairs)[2], int64_t *offsets)
+{
+    offsets[0] = 0;
+    for (int64_t k = 0; k < part->num_pairs; k++) {
+        const int32_t pair = part->pairs[k];
+        memcpy(pairs[k], all->pairs[pair], sizeof(pairs[k]));
+        offsets[k + 1] = offsets[k] + all->offsets[pair + 1] - all->offsets[pair];
+    }
+}
+
+static void fill_first(const lr_lors *lors, int32_t *first_pair)
+{
+    int64_t pair = 0;
+    for (int i = 0; i <= lors->scanner->num_modules; i++) {
+        while (pair < lors->num_pairs && lors->pairs[pair][0] < i) pair++;
+        first_pair[i] = (int32_t)pair;
+    }
+}
+
+static lr_status check(const lr_lors *all, const lr_selection *part, const lr_log *log)
+{
+    if (all->scanner == NULL || part->pairs == NULL || part->num_pairs < 1)
+        return lr_error(log, LR_USAGE, "a part of a layout needs pairs of a scanner's modules");
+    return lr_selection_check(all, part, log);
+}
+
+lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const lr_log *log)
+{
+    static const char *const what = "the list of LORs";
+    if (check(all, part, log) != LR_OK) return NULL;
+    lr_lors *lors = lr_alloc(1, sizeof(*lors), what, log);
+    if (lors == NULL) return NULL;
+    int32_t(*pairs)[2] = lr_alloc(part->num_pairs, sizeof(*pairs), what, log);
+    int64_t *offsets = lr_alloc(part->num_pairs + 1, sizeof(*offsets), what, log);
+    int32_t *first = lr_alloc((int64_t)all->scanner->num_modules + 1, sizeof(*first), what, log);
+    *lors = (lr_lors){.scanner = all->scanner,
+                      .num_pairs = part->num_pairs,
+                      .pairs = (const int32_t(*)[2])pairs,
+                      .offsets = offsets,
+                      .first_pair = first,
+                      .masks = copy_masks(all->masks, part, log),
+                      .angles = lr_angles_create(all->scanner, log)};
+    if (pairs == NULL || offsets == NULL || first == NULL || lors->masks == NULL || lors->angles == NULL) {
+        lr_lors_destroy(lors);
+        return NULL;
+    }
+    fill(all, part, pairs, offsets);
+    lors->count = offsets[part->num_pairs];
+    fill_first(lors, first);
+    return lors;
 }

@@ -3,8 +3,8 @@
 #include "model/lors/selection.h"
 
 #include "base/log.h"
-#include "model/lors/angles.h"
 #include "model/lors/pair_window.h"
+#include "model/lors/place.h"
 
 int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
 {

@@ -71,4 +71,13 @@ struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *buil
 void lr_mask_builder_destroy(struct lr_mask_builder *builder);
 void lr_coincidence_masks_destroy(struct lr_coincidence_masks *masks);
 
+/* --- sums over the LORs in coincidence --- */
+
+/* LORs of a module pair that are in coincidence. */
+int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair);
+
+/* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals].
+ * Same bits whatever the number of threads. errors: LR_FAILED, no memory, logged. */
+lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads, const lr_log *log);
+
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "model/scanner/crystal_layers.h"
+#include "model/scanner/crystal_panels.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "model/scanner/module_index.h"
-#include "model/scanner/scanner_check.h"
+#include "model/scanner/scanner.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Whether blocks form rings: the same arrangement of them at equal angles around the axis. */
+ * Blocks that form rings: the same arrangement of them at equal angles around the axis. Rings whose panels are equal
+ * but for rounding or noise of the list become exactly so: blocks of a panel then share its plane, and panels stand at
+ * equal angles. */
 #include "model/scanner/crystal_panels.h"
 
 #include "base/mem.h"
@@ -207,4 +209,186 @@ lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tol
     }
     free(stands);
     return LR_OK;
+}
+
+/* --- ideal rings --- */
+
+/* The ideal ring may be off by this much more than each block for itself; where panels are single
+ * lines, within which the list's rounding does not show, by that of 3 decimals. */
+static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
+
+/* Numbers are rounded as long as crystals move by less than this, mm. */
+static const double most_snap_mm = 2e-5;
+
+/* What blocks at the same place of all panels have in common. */
+struct slot {
+    double radius_mm, across_mm, z_mm, pitch_mm[2];
+    int count;
+};
+
+struct ideal {
+    const struct lr_crystal_blocks *blocks;
+    int positions;
+    double snap_mm;
+    double first_deg;
+    struct slot *slots; /* [count], by the index of the block at the first place */
+    int *slot_of;       /* [count] */
+    lr_module *modules; /* [count] */
+};
+
+/* Blocks are sorted by ring, then place: finds the one at the first place like each block. */
+static void find_slots(struct ideal *ideal)
+{
+    const struct lr_crystal_block *items = ideal->blocks->items;
+    for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
+        while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;
+        for (int b = begin; b < end; b++) ideal->slot_of[b] = begin + (b - begin) % ((end - begin) / ideal->positions);
+    }
+}
+
+static void find_angle(struct ideal *ideal)
+{
+    const struct lr_crystal_block *items = ideal->blocks->items;
+    double first = 0, sum = 0, farthest = 1;
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        const lr_module *module = &items[b].module;
+        const double angle =
+            atan2(-module->normal[1], -module->normal[0]) / degree - module->position * 360.0 / ideal->positions;
+        first = b == 0 ? angle : first;
+        sum += remainder(angle - first, 360);
+        farthest = fmax(farthest, vec_length(module->centre_mm));
+    }
+    double mean = first + sum / ideal->blocks->count;
+    mean -= 360 * floor(mean / 360 + 1e-9);
+    ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
+}
+
+static void fill_slots(struct ideal *ideal)
+{
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        const lr_module *module = &ideal->blocks->items[b].module;
+        struct slot *slot = &ideal->slots[ideal->slot_of[b]];
+        slot->radius_mm -= vec_dot(module->normal, module->centre_mm) / ideal->positions;
+        slot->across_mm += vec_dot(module->u, module->centre_mm) / ideal->positions;
+        slot->z_mm += module->centre_mm[2] / ideal->positions;
+        slot->pitch_mm[0] += module->pitch_mm[0] / ideal->positions;
+        slot->pitch_mm[1] += module->pitch_mm[1] / ideal->positions;
+        slot->count++;
+    }
+}
+
+/* Slots that differ by no more than the list's noise share radius and pitches. */
+static void unite(struct ideal *ideal, size_t offset, double off)
+{
+    double sum = 0, low = INFINITY, high = -INFINITY;
+    int count = 0;
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        if (ideal->slots[b].count > 0) {
+            const double value = *(double *)(void *)((char *)&ideal->slots[b] + offset);
+            sum += value;
+            count++;
+            low = fmin(low, value);
+            high = fmax(high, value);
+        }
+    }
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        double *value = (double *)(void *)((char *)&ideal->slots[b] + offset);
+        *value = lr_shortest_decimal(high - low <= off ? sum / count : *value, off);
+    }
+}
+
+static void shape_module(struct ideal *ideal, int b)
+{
+    lr_module *module = &ideal->modules[b];
+    const struct slot *slot = &ideal->slots[ideal->slot_of[b]];
+    const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * degree;
+    const double across = lr_shortest_decimal(slot->across_mm, ideal->snap_mm);
+    const double u[3] = {-sin(angle), cos(angle), 0};
+    for (int k = 0; k < 3; k++) {
+        module->u[k] = u[k];
+        module->v[k] = k == 2;
+    }
+    module->normal[0] = -cos(angle);
+    module->normal[1] = -sin(angle);
+    module->normal[2] = 0;
+    module->centre_mm[0] = slot->radius_mm * cos(angle) + across * u[0];
+    module->centre_mm[1] = slot->radius_mm * sin(angle) + across * u[1];
+    module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, ideal->snap_mm);
+    for (int k = 0; k < 2; k++) {
+        module->pitch_mm[k] = slot->pitch_mm[k];
+        module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
+    }
+}
+
+static void shape(struct ideal *ideal)
+{
+    int most = 1;
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        const lr_module *module = &ideal->blocks->items[b].module;
+        most = module->crystals[0] > most ? module->crystals[0] : most;
+        most = module->crystals[1] > most ? module->crystals[1] : most;
+        ideal->modules[b] = *module;
+    }
+    find_slots(ideal);
+    find_angle(ideal);
+    fill_slots(ideal);
+    unite(ideal, offsetof(struct slot, radius_mm), ideal->snap_mm);
+    unite(ideal, offsetof(struct slot, pitch_mm), 2 * ideal->snap_mm / most);
+    unite(ideal, offsetof(struct slot, pitch_mm) + sizeof(double), 2 * ideal->snap_mm / most);
+    for (int b = 0; b < ideal->blocks->count; b++) shape_module(ideal, b);
+}
+
+/* The largest distance of a crystal from its place in the ideal modules. */
+static double measure(const struct ideal *ideal, const struct lr_crystal_growth *growth, const int *block_at)
+{
+    double most = 0;
+    for (int c = 0; c < growth->list->num_crystals; c++) {
+        const int b = block_at[growth->block[c]];
+        const int *first = ideal->blocks->items[b].first;
+        double centre[3];
+        lr_module_crystal_centre(&ideal->modules[b], growth->places[c][0] - first[0], growth->places[c][1] - first[1],
+                                 centre);
+        vec_sub(centre, growth->list->crystals[c].centre_mm, centre);
+        most = fmax(most, vec_length(centre));
+    }
+    return most;
+}
+
+static double room_of(const struct lr_crystal_blocks *blocks, const struct lr_crystal_bounds *bounds)
+{
+    double more = line_more;
+    for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
+    return fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm);
+}
+
+static void take(struct ideal *ideal, struct lr_crystal_blocks *blocks)
+{
+    for (int b = 0; b < blocks->count; b++) blocks->items[b].module = ideal->modules[b];
+}
+
+lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
+                                     const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds)
+{
+    const lr_log *log = growth->list->log;
+    struct ideal ideal = {
+        .blocks = blocks, .positions = num_positions, .snap_mm = fmin(2 * bounds->off_mm + 1e-9, most_snap_mm)};
+    int *block_at = lr_alloc(blocks->count, sizeof(*block_at), "modules", log);
+    ideal.slots = lr_alloc(blocks->count, sizeof(*ideal.slots), "modules", log);
+    ideal.slot_of = lr_alloc(blocks->count, sizeof(*ideal.slot_of), "modules", log);
+    ideal.modules = lr_alloc(blocks->count, sizeof(*ideal.modules), "modules", log);
+    const bool good = block_at != NULL && ideal.slots != NULL && ideal.slot_of != NULL && ideal.modules != NULL;
+    if (good) {
+        for (int b = 0; b < blocks->count; b++) block_at[blocks->items[b].appended] = b;
+        shape(&ideal);
+        const double off = measure(&ideal, growth, block_at);
+        if (off <= room_of(blocks, bounds)) {
+            take(&ideal, blocks);
+            bounds->off_mm = off;
+        }
+    }
+    free(block_at);
+    free(ideal.slots);
+    free(ideal.slot_of);
+    free(ideal.modules);
+    return good ? LR_OK : LR_FAILED;
 }

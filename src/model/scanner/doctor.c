@@ -1,16 +1,109 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * The geometry doctor: drafts of scanners, and what is found in them. */
 #include "model/scanner/doctor.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "model/scanner/scanner_check.h"
+#include "model/scanner/scanner.h"
 
+#include <lr/doctor.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- findings --- */
+
+static bool append(struct lr_examination *examination, const lr_finding *finding)
+{
+    lr_diagnosis *diagnosis = examination->diagnosis;
+    lr_finding *grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1, sizeof(*grown), "findings",
+                                  examination->log);
+    if (grown == NULL) return false;
+    diagnosis->findings = grown;
+    grown[diagnosis->num_findings++] = *finding;
+    diagnosis->num_suspects += finding->severity == LR_SUSPECT;
+    return true;
+}
+
+void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
+{
+    char sentence[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(sentence, sizeof(sentence), format, values);
+    va_end(values);
+    lr_finding finding = {head->severity,
+                          head->kind,
+                          {head->modules[0], head->modules[1]},
+                          lr_copy_string(sentence, examination->log),
+                          lr_copy_string(head->remedy, examination->log)};
+    if (finding.sentence == NULL || finding.remedy == NULL || !append(examination, &finding)) {
+        free(finding.sentence);
+        free(finding.remedy);
+        examination->failed = true;
+    }
+}
+
+void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head, int count)
+{
+    if (count > LR_FINDINGS_SPELLED) {
+        const struct lr_finding_head rest = {head->severity, head->kind, {-1, -1}, head->remedy};
+        lr_examination_add(examination, &rest, "%d more like these", count - LR_FINDINGS_SPELLED);
+    }
+}
+
+/* --- drafts --- */
+
+/* What a draft owns is const in lr_scanner_params. */
+static void release(const void *owned)
+{
+    free((void *)(uintptr_t)owned);
+}
+
+static bool copy(const lr_scanner *scanner, lr_scanner_draft *draft, const lr_log *log)
+{
+    lr_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "a scanner's modules", log);
+    draft->params = (lr_scanner_params){
+        .name = lr_copy_string(scanner->name, log),
+        .modules = modules,
+        .num_modules = scanner->num_modules,
+        .num_positions = scanner->num_positions,
+        .coincidence = scanner->coincidence,
+        .detection_depth_mm = scanner->detection_depth_mm,
+        .tof_resolution_ps = scanner->tof_resolution_ps,
+        .crystal_mu_per_mm = scanner->crystal_mu_per_mm,
+        .source = lr_copy_string(scanner->source, log),
+    };
+    if (modules == NULL || draft->params.name == NULL || (scanner->source != NULL && draft->params.source == NULL))
+        return false;
+    memcpy(modules, scanner->modules, (size_t)scanner->num_modules * sizeof(*modules));
+    return true;
+}
+
+lr_scanner_draft *lr_scanner_draft_create(const lr_scanner *scanner, const lr_log *log)
+{
+    lr_scanner_draft *draft = lr_alloc(1, sizeof(*draft), "a scanner", log);
+    if (draft != NULL && !copy(scanner, draft, log)) {
+        lr_scanner_draft_destroy(draft);
+        return NULL;
+    }
+    return draft;
+}
+
+void lr_scanner_draft_destroy(lr_scanner_draft *draft)
+{
+    if (draft == NULL) return;
+    release(draft->params.name);
+    release(draft->params.source);
+    release(draft->params.modules);
+    free(draft);
+}
+
+/* --- the examination --- */
 
 /* A belt is closed when its modules' normals nearly cancel (share of their number). */
 static const double closed_share = 0.3;

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "model/scanner/scanner_ring.h"
+ * Copyright The LORaster authors
+ *
+ * Rings as lists of modules, and back: the numbers of a ring are read off the first panel and checked by expanding them
+ * again. */
+#include "model/scanner/scanner.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
-#include "model/scanner/scanner_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The table of module pairs takes 4 bytes for each two of them. */
 #define MAX_MODULES 65536
@@ -262,4 +266,241 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
     lr_scanner *scanner = check_ring_rule(params, ring) == LR_OK ? lr_scanner_create(&expanded) : NULL;
     free(modules);
     return scanner;
+}
+
+/* --- the ring of a list of modules --- */
+
+static const double degree = 3.14159265358979323846 / 180;
+
+/* The shortest decimal that a value may stand for after rounding by a share of it. */
+static double shorten(double value, double share)
+{
+    double power = 1;
+    for (int decimals = 0; decimals < 15; decimals++, power *= 10) {
+        const double rounded = round(value * power) / power;
+        if (fabs(rounded - value) <= share * fmax(1, fabs(value))) return rounded;
+    }
+    return value;
+}
+
+/* A scanner that may be a ring. */
+struct candidate {
+    const lr_scanner *scanner;
+    lr_scanner fronts; /* its modules of layer 0 alone; the scanner itself where there are no more */
+    int layers;
+    int panel; /* modules of a panel, of layer 0 */
+};
+
+/* Modules of the first panel: those that share the first one's place and ring. */
+static int panel_size(const lr_scanner *scanner)
+{
+    const lr_module *first = &scanner->modules[0];
+    int count = 0;
+    while (count < scanner->num_modules && scanner->modules[count].position == first->position &&
+           scanner->modules[count].ring == first->ring)
+        count++;
+    return count;
+}
+
+/* Blocks along u of the first panel: those of its lowest row. */
+static int row_size(const lr_scanner *scanner, int panel)
+{
+    int count = 0;
+    while (count < panel && scanner->modules[count].first_crystal_ring == scanner->modules[0].first_crystal_ring)
+        count++;
+    return count;
+}
+
+static lr_status count_blocks(const lr_scanner *scanner, struct lr_ring_form *form, int panel, const lr_log *log)
+{
+    lr_ring *ring = &form->ring;
+    ring->blocks[0] = row_size(scanner, panel);
+    ring->blocks[1] = panel / ring->blocks[0];
+    for (int k = 0; k < 2; k++) {
+        form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
+        if (form->block_crystals[k] == NULL) return LR_FAILED;
+        for (int b = 0; b < ring->blocks[k]; b++) {
+            const lr_module *block = &scanner->modules[k == 0 ? b : b * ring->blocks[0]];
+            form->block_crystals[k][b] = block->crystals[k];
+        }
+        ring->block_crystals[k] = form->block_crystals[k];
+    }
+    return LR_OK;
+}
+
+/* What is added to the pitch between the first two blocks along an axis. */
+static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis)
+{
+    if (ring->blocks[axis] < 2) return 0;
+    const lr_module *a = &scanner->modules[0];
+    const lr_module *b = &scanner->modules[axis == 0 ? 1 : ring->blocks[0]];
+    double way[3];
+    vec_sub(b->centre_mm, a->centre_mm, way);
+    return vec_dot(way, axis == 0 ? a->u : a->v) - 0.5 * (a->crystals[axis] + b->crystals[axis]) * a->pitch_mm[axis];
+}
+
+/* Of a layer, from those of the first block. */
+static void read_layer(const struct candidate *candidate, int index, double share, lr_layer *layer)
+{
+    const lr_module *front = &candidate->scanner->modules[0];
+    const lr_module *module = &candidate->scanner->modules[index];
+    double way[3];
+    vec_sub(module->centre_mm, front->centre_mm, way);
+    layer->front_mm = shorten(-vec_dot(way, front->normal), share);
+    layer->depth_mm = module->depth_mm;
+    layer->mu_per_mm = module->mu_per_mm;
+    layer->offset_mm[0] = shorten(vec_dot(way, front->u), share);
+    layer->offset_mm[1] = shorten(vec_dot(way, front->v), share);
+    for (int k = 0; k < 2; k++) {
+        layer->pitch_mm[k] = module->pitch_mm[k];
+        layer->face_mm[k] = module->face_mm[k];
+    }
+}
+
+static void read_layers(const struct candidate *candidate, struct lr_ring_form *form, double share)
+{
+    form->ring.num_layers = candidate->layers > 1 ? candidate->layers : 0;
+    for (int k = 0; k < form->ring.num_layers; k++) {
+        read_layer(candidate, k, share, &form->layers[k]);
+        const double end = form->layers[k].front_mm + form->layers[k].depth_mm;
+        form->ring.depth_mm = fmax(form->ring.depth_mm, end);
+    }
+}
+
+static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel, double share)
+{
+    const lr_module *first = &scanner->modules[0];
+    ring->modules = scanner->num_positions;
+    ring->rings = scanner->num_modules / (scanner->num_positions * panel);
+    ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), share);
+    double angle = atan2(-first->normal[1], -first->normal[0]) / degree;
+    angle += angle < -1e-12 ? 360 : 0;
+    ring->first_angle_deg = shorten(angle, share);
+    if (ring->rings > 1) {
+        const lr_module *above = &scanner->modules[panel * scanner->num_positions];
+        ring->ring_pitch_mm = shorten(above->centre_mm[2] - first->centre_mm[2], share);
+    }
+    ring->depth_mm = first->depth_mm;
+    for (int k = 0; k < 2; k++) {
+        ring->pitch_mm[k] = first->pitch_mm[k];
+        ring->face_mm[k] = first->face_mm[k];
+        const double gap = block_gap(scanner, ring, k);
+        ring->block_gap_mm[k] = gap > 0 ? shorten(gap, share) : 0;
+    }
+}
+
+static bool is_near(const double *a, const double *b, int count, double off)
+{
+    for (int k = 0; k < count; k++)
+        if (!(fabs(a[k] - b[k]) <= off)) return false;
+    return true;
+}
+
+static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
+{
+    return is_near(a->centre_mm, b->centre_mm, 3, same_mm) && is_near(a->u, b->u, 3, fmax(1e-15, 1e-3 * same_mm)) &&
+           is_near(a->v, b->v, 3, fmax(1e-15, 1e-3 * same_mm)) && is_near(a->pitch_mm, b->pitch_mm, 2, 0) &&
+           is_near(a->face_mm, b->face_mm, 2, 0) && a->depth_mm == b->depth_mm && a->mu_per_mm == b->mu_per_mm &&
+           a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] && a->position == b->position &&
+           a->ring == b->ring && a->first_crystal_ring == b->first_crystal_ring && a->layer == b->layer &&
+           a->block == b->block;
+}
+
+static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring, double same_mm)
+{
+    int count = 0;
+    lr_module *modules = lr_ring_expand("", ring, &count, NULL);
+    bool same = modules != NULL && count == scanner->num_modules;
+    for (int m = 0; m < count && same; m++) same = is_same(&modules[m], &scanner->modules[m], same_mm);
+    free(modules);
+    return same;
+}
+
+/* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
+static bool try_numbers(const struct candidate *candidate, struct lr_ring_form *form)
+{
+    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    for (int k = 0; k < 4; k++) {
+        read_numbers(&candidate->fronts, &form->ring, candidate->panel, shares[k]);
+        read_layers(candidate, form, shares[k]);
+        if (is_the_scanner(candidate->scanner, &form->ring, k < 3 ? 1e-13 : 1e-6)) return true;
+    }
+    return false;
+}
+
+/* Counts crystals of the layers' blocks in the first panel. */
+static lr_status count_layers(const struct candidate *candidate, struct lr_ring_form *form, const lr_log *log)
+{
+    lr_ring *ring = &form->ring;
+    const int blocks = ring->blocks[0] + ring->blocks[1], layers = candidate->layers;
+    if (layers < 2) return LR_OK;
+    form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
+    form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
+    if (form->layers == NULL || form->layer_crystals == NULL) return LR_FAILED;
+    ring->layers = form->layers;
+    for (int layer = 0; layer < layers; layer++) {
+        for (int b = 0; b < blocks; b++) {
+            const int axis = b < ring->blocks[0] ? 0 : 1;
+            const int block = axis == 0 ? b : (b - ring->blocks[0]) * ring->blocks[0];
+            form->layer_crystals[layer * blocks + b] =
+                candidate->scanner->modules[block * layers + layer].crystals[axis];
+        }
+        form->layers[layer].block_crystals[0] = &form->layer_crystals[layer * blocks];
+        form->layers[layer].block_crystals[1] = &form->layer_crystals[layer * blocks + ring->blocks[0]];
+    }
+    return LR_OK;
+}
+
+/* Every so many modules are a block, and its front comes first. */
+static lr_status find_fronts(struct candidate *candidate, const lr_log *log)
+{
+    const lr_scanner *scanner = candidate->scanner;
+    candidate->layers = lr_scanner_num_layers(scanner);
+    candidate->fronts = *scanner;
+    if (candidate->layers == 1 || scanner->num_modules % candidate->layers != 0) return LR_OK;
+    const int count = scanner->num_modules / candidate->layers;
+    candidate->fronts.num_modules = count;
+    candidate->fronts.modules = lr_alloc(count, sizeof(*candidate->fronts.modules), "modules", log);
+    if (candidate->fronts.modules == NULL) return LR_FAILED;
+    for (int m = 0; m < count; m++) candidate->fronts.modules[m] = scanner->modules[m * candidate->layers];
+    return LR_OK;
+}
+
+static bool may_be_ring(struct candidate *candidate)
+{
+    const lr_scanner *fronts = &candidate->fronts;
+    candidate->panel = panel_size(fronts);
+    return candidate->scanner->num_modules % candidate->layers == 0 && fronts->num_positions >= 2 &&
+           candidate->panel >= 1 && fronts->num_modules % (fronts->num_positions * (int64_t)candidate->panel) == 0 &&
+           candidate->panel % row_size(fronts, candidate->panel) == 0;
+}
+
+static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
+{
+    LR_TRY(find_fronts(candidate, log));
+    if (!may_be_ring(candidate)) return LR_OK;
+    LR_TRY(count_blocks(&candidate->fronts, form, candidate->panel, log));
+    LR_TRY(count_layers(candidate, form, log));
+    *found = try_numbers(candidate, form);
+    return LR_OK;
+}
+
+lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log)
+{
+    struct candidate candidate = {.scanner = scanner};
+    *form = (struct lr_ring_form){0};
+    *found = false;
+    const lr_status status = find_form(&candidate, form, found, log);
+    if (candidate.fronts.modules != scanner->modules) free(candidate.fronts.modules);
+    if (!*found) lr_ring_form_finish(form);
+    return status;
+}
+
+void lr_ring_form_finish(struct lr_ring_form *form)
+{
+    free(form->block_crystals[0]);
+    free(form->block_crystals[1]);
+    free(form->layers);
+    free(form->layer_crystals);
+    *form = (struct lr_ring_form){0};
 }

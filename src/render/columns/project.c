@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "model/lors/angles.h"
+#include "model/lors/place.h"
 #include "render/columns/image.h"
 #include "render/columns/programs.h"
 #include "render/columns/scene.h"

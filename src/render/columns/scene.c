@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "model/lors/angles.h"
+#include "model/lors/place.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
 #include "render/columns/stacks.h"

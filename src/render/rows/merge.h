@@ -8,7 +8,7 @@
 #define LR_RENDER_MERGE_H
 
 #include "gl/pass.h"
-#include "model/lors/row_block.h"
+#include "model/lors/rows.h"
 
 enum lr_merge_program {
     LR_MERGE_COLLECT = 0,

@@ -5,7 +5,7 @@
 #ifndef LR_VIEWER_ROW_COPY_H
 #define LR_VIEWER_ROW_COPY_H
 
-#include "model/lors/owned_row.h"
+#include "model/lors/elements.h"
 
 /* A copy of one row; zero is an empty one. */
 struct row_copy {

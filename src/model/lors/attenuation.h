@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Exact integrals of an attenuation map along lines: mu is constant in each voxel and 0 outside. */
-#ifndef LR_MODEL_MU_LINES_H
-#define LR_MODEL_MU_LINES_H
+#ifndef LR_MODEL_ATTENUATION_H
+#define LR_MODEL_ATTENUATION_H
 
 #include <lr/grid.h>
 

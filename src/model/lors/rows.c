@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Rows of the system matrix: their elements while they are collected, rows that own them, blocks of many rows, and the
+ * errors of one row against another. */
+#include "model/lors/elements.h"
+
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lors/rows.h"
+
+#include <lr/compare.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- rows --- */
+
+lr_status lr_owned_row_reserve(struct lr_owned_row *row, int64_t room, const lr_log *log)
+{
+    static const char what[] = "a matrix row";
+    if (room <= row->room) return LR_OK;
+    int64_t both = row->room;
+    LR_TRY(lr_grow(&row->lor, &both, room, &(struct lr_items){sizeof(*row->lor), what, log}));
+    return lr_grow(&row->probability, &row->room, room, &(struct lr_items){sizeof(*row->probability), what, log});
+}
+
+lr_status lr_owned_row_copy(struct lr_owned_row *row, const lr_row *from, const lr_log *log)
+{
+    LR_TRY(lr_owned_row_reserve(row, from->count, log));
+    row->count = from->count;
+    if (row->count > 0) {
+        memcpy(row->lor, from->lor, (size_t)row->count * sizeof(*row->lor));
+        memcpy(row->probability, from->probability, (size_t)row->count * sizeof(*row->probability));
+    }
+    return LR_OK;
+}
+
+void lr_owned_row_finish(struct lr_owned_row *row)
+{
+    free(row->lor);
+    free(row->probability);
+    *row = (struct lr_owned_row){0};
+}
+
+/* --- elements of a row --- */
+
+#define DIGIT_BITS 11
+#define NUM_DIGITS (1 << DIGIT_BITS)
+
+void lr_elements_finish(struct lr_elements *elements)
+{
+    free(elements->list);
+    free(elements->spare);
+    *elements = (struct lr_elements){0};
+}
+
+/* Room for `needed` elements, what is there kept. */
+static lr_status reserve(struct lr_element **list, int64_t *capacity, int64_t needed, const lr_log *log)
+{
+    return lr_grow(list, capacity, needed, &(struct lr_items){sizeof(**list), "matrix elements", log});
+}
+
+lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value, const lr_log *log)
+{
+    LR_TRY(reserve(&elements->list, &elements->capacity, elements->count + 1, log));
+    elements->list[elements->count++] = (struct lr_element){lor, value};
+    return LR_OK;
+}
+
+/* One stable pass of a radix sort from list to spare, which then change places. */
+static void sort_by_digit(struct lr_elements *elements, int shift)
+{
+    int64_t places[NUM_DIGITS] = {0};
+    for (int64_t k = 0; k < elements->count; k++) places[(elements->list[k].lor >> shift) & (NUM_DIGITS - 1)]++;
+    int64_t sum = 0;
+    for (int digit = 0; digit < NUM_DIGITS; digit++) {
+        const int64_t count = places[digit];
+        places[digit] = sum;
+        sum += count;
+    }
+    for (int64_t k = 0; k < elements->count; k++) {
+        const int64_t digit = (elements->list[k].lor >> shift) & (NUM_DIGITS - 1);
+        elements->spare[places[digit]++] = elements->list[k];
+    }
+    struct lr_element *sorted = elements->spare;
+    elements->spare = elements->list;
+    elements->list = sorted;
+    const int64_t capacity = elements->spare_capacity;
+    elements->spare_capacity = elements->capacity;
+    elements->capacity = capacity;
+}
+
+lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log)
+{
+    LR_TRY(reserve(&elements->spare, &elements->spare_capacity, elements->count, log));
+    for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) sort_by_digit(elements, shift);
+    struct lr_element *list = elements->list;
+    int64_t num_out = 0;
+    for (int64_t k = 0; k < elements->count;) {
+        const int64_t lor = list[k].lor;
+        double sum = 0;
+        for (; k < elements->count && list[k].lor == lor; k++) sum += list[k].value;
+        list[num_out++] = (struct lr_element){lor, sum};
+    }
+    elements->count = num_out;
+    return LR_OK;
+}
+
+int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor)
+{
+    int64_t low = 0, high = elements->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (elements->list[middle].lor < lor)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from, double scale,
+                             const lr_log *log)
+{
+    LR_TRY(reserve(&elements->list, &elements->capacity, from->count, log));
+    elements->count = 0;
+    for (int64_t k = 0; k < from->count; k++) {
+        const double value = from->list[k].value * scale;
+        if (value > 0) elements->list[elements->count++] = (struct lr_element){from->list[k].lor, value};
+    }
+    return LR_OK;
+}
+
+lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row, const struct lr_elements *elements)
+{
+    struct lr_owned_row *out = &delivery->row;
+    LR_TRY(lr_owned_row_reserve(out, elements->count, delivery->log));
+    out->count = 0;
+    for (int64_t k = 0; k < elements->count; k++) lr_owned_row_put(out, elements->list[k].lor, elements->list[k].value);
+    const lr_row view = lr_owned_row_view(out, row);
+    return delivery->sink->take(delivery->sink->user, &view);
+}
+
+/* --- blocks of rows --- */
+
+static lr_status enter(void *user, const lr_row *row)
+{
+    const struct lr_row_entry *entry = user;
+    return entry->rows.take(entry->rows.user, row);
+}
+
+lr_row_sink lr_row_entry_sink(struct lr_row_entry *entry)
+{
+    return (lr_row_sink){enter, entry};
+}
+
+const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink)
+{
+    const struct lr_row_entry *entry = sink->take == enter ? sink->user : NULL;
+    return entry != NULL ? &entry->blocks : NULL;
+}
+
+lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log)
+{
+    struct lr_owned_row row = {0};
+    const struct lr_packed_element *from = block->elements;
+    lr_status status = LR_OK;
+    for (int64_t r = 0; r < block->num_rows && status == LR_OK; r++) {
+        const struct lr_row_extent *extent = &block->rows[r];
+        status = lr_owned_row_reserve(&row, extent->count, log);
+        if (status == LR_OK) {
+            row.count = 0;
+            for (int64_t k = 0; k < extent->count; k++) lr_owned_row_put(&row, from[k].lor, (double)from[k].value);
+            from += extent->count;
+            const lr_row view = lr_owned_row_view(&row, extent->row);
+            status = sink->take(sink->user, &view);
+        }
+    }
+    lr_owned_row_finish(&row);
+    return status;
+}
+
+/* --- errors of rows --- */
+
+/* Squares that become norms, beside the error itself. */
+struct sums {
+    lr_row_error error;
+    double difference2, reference2, row;
+};
+
+static void add_element(struct sums *sums, double value, double reference)
+{
+    lr_row_error *error = &sums->error;
+    const double difference = fabs(value - reference);
+    sums->difference2 += difference * difference;
+    sums->reference2 += reference * reference;
+    sums->row += value;
+    error->sum += reference;
+    error->largest = fmax(error->largest, reference);
+    error->largest_error = fmax(error->largest_error, difference);
+    error->num_elements += reference > 0.0;
+    error->num_unexpected += value > 0.0 && !(reference > 0.0);
+    if (reference > 0.0 && !(value > 0.0)) {
+        error->num_missed++;
+        error->missed_weight += reference;
+    }
+}
+
+lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference)
+{
+    struct sums sums = {0};
+    for (int64_t a = 0, b = 0; a < row->count || b < reference->count;) {
+        const int64_t lor_a = a < row->count ? row->lor[a] : INT64_MAX;
+        const int64_t lor_b = b < reference->count ? reference->lor[b] : INT64_MAX;
+        add_element(&sums, lor_a <= lor_b ? row->probability[a] : 0.0,
+                    lor_b <= lor_a ? reference->probability[b] : 0.0);
+        a += lor_a <= lor_b;
+        b += lor_b <= lor_a;
+    }
+    lr_row_error *error = &sums.error;
+    error->relative_l2 = sqrt(sums.difference2 / sums.reference2);
+    error->sum_error = (sums.row - error->sum) / error->sum;
+    error->largest_error /= error->largest;
+    error->missed_weight /= error->sum;
+    return *error;
+}
+
+static double distance2(const lr_scanner *scanner, int module, const double point_mm[3])
+{
+    double centre_mm[3], sum = 0.0;
+    lr_scanner_detection_centre(scanner, module, centre_mm);
+    for (int k = 0; k < 3; k++) sum += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
+    return sum;
+}
+
+int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3])
+{
+    const lr_lor pair = lr_lors_describe(lors, lor);
+    const double i = distance2(lors->scanner, pair.module_i, point_mm);
+    const double j = distance2(lors->scanner, pair.module_j, point_mm);
+    return j - i > 1e-9 * j ? pair.module_j : pair.module_i; /* on a tie the lower, i */
+}

@@ -1,0 +1,749 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The geometry doctor's checks: lengths around the axis and along it, their units, gaps, overlaps, normals, the sense
+ * of counting, coincidence rules, grids and sizes. */
+#include "model/scanner/doctor.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/scanner/coincidence.h"
+#include "model/scanner/scanner.h"
+
+#include <lr/lors.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double pi = 3.14159265358979323846;
+
+/* Rings are filled to 87 to 101 % in the scanners that were looked up. Wider gaps may be meant;
+ * more than is room for cannot. */
+static const double wide_gaps = 0.84, too_full = 1.15;
+
+/* A ring that passes is filled to more than half of too_full, so that its double does not. A radius
+ * that is too small by some factor fills it to that factor times (least_full, too_full]. */
+static const double least_full = 0.575;
+
+/* Below this, too many modules are as likely as half of the radius. */
+static const double surely_half = 1.3;
+
+/* Of 511 keV photons the crystals of all scanners stop more than this. */
+static const double least_stopped = 0.25;
+static const double lso_mu_per_mm = 0.087;
+
+/* Lengths in another unit come out by one of these factors. */
+static const struct unit {
+    double factor;
+    const char *name;
+} units[] = {{10, "cm"}, {25.4, "inch"}, {1000, "m"}};
+enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
+
+/* --- around --- */
+
+/* Whether a ring that would pass looks like this where its radius is too small by a factor. */
+static bool is_filled_by(double ratio, double factor)
+{
+    return ratio > least_full * factor && ratio <= too_full * factor;
+}
+
+static bool suspect_radius(struct lr_examination *examination, double ratio)
+{
+    const double radius = examination->belt.radius_mm;
+    const struct lr_finding_head head = {LR_SUSPECT,
+                                         LR_FINDING_RADIUS,
+                                         {-1, -1},
+                                         "check whether the radius is given from the axis to the "
+                                         "front faces"};
+    if (is_filled_by(ratio, 0.5)) {
+        lr_examination_add(examination, &head,
+                           "the crystals around come to %.6g mm, %.0f %% of the circumference at a "
+                           "radius of %.6g mm, about half of what is usual: the radius looks like "
+                           "the diameter; a ring of radius %.4g mm would just be filled, and half "
+                           "of the radius is %.4g mm",
+                           examination->belt.width_mm, 100 * ratio, radius, examination->belt.width_mm / (2 * pi),
+                           0.5 * radius);
+        return true;
+    }
+    if (ratio > surely_half && is_filled_by(ratio, 2)) {
+        lr_examination_add(examination, &head,
+                           "the crystals around come to %.6g mm, %.2f times the circumference at a "
+                           "radius of %.6g mm: the radius looks like half of itself, or the "
+                           "crystals are counted twice; a ring of radius %.4g mm would be filled",
+                           examination->belt.width_mm, ratio, radius, examination->belt.width_mm / (2 * pi));
+        return true;
+    }
+    return false;
+}
+
+static bool suspect_unit(struct lr_examination *examination, double ratio)
+{
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    for (int k = 0; k < NUM_UNITS; k++) {
+        if (is_filled_by(ratio, units[k].factor)) {
+            lr_examination_add(examination, &head,
+                               "the crystals around come to %.6g mm, %.3g times the circumference "
+                               "at a radius of %.6g mm: the radius looks like %s (%.6g mm)",
+                               examination->belt.width_mm, ratio, examination->belt.radius_mm, units[k].name,
+                               examination->belt.radius_mm * units[k].factor);
+            return true;
+        }
+        if (is_filled_by(ratio, 1 / units[k].factor)) {
+            lr_examination_add(examination, &head,
+                               "the crystals around come to %.6g mm, 1/%.3g of the circumference "
+                               "at a radius of %.6g mm: the crystal pitch around looks like %s",
+                               examination->belt.width_mm, 1 / ratio, examination->belt.radius_mm, units[k].name);
+            return true;
+        }
+    }
+    return false;
+}
+
+void lr_examine_arc(struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    if (!belt->closed) return;
+    const double ratio = belt->width_mm / (2 * pi * belt->radius_mm);
+    if ((ratio >= wide_gaps && ratio <= too_full) || suspect_radius(examination, ratio) ||
+        suspect_unit(examination, ratio))
+        return;
+    const bool suspected = ratio > too_full;
+    const struct lr_finding_head head = {
+        suspected ? LR_SUSPECT : LR_NOTE,
+        LR_FINDING_ARC,
+        {-1, -1},
+        "check the radius, the number of modules, the crystals in each and their pitch"};
+    lr_examination_add(examination, &head,
+                       "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
+                       "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
+                       "be filled",
+                       belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
+                       ratio > 1 ? "more than there is room for" : "while rings are usually filled to 85 % or more",
+                       belt->width_mm / (2 * pi));
+}
+
+/* --- units of single lengths --- */
+
+static double stopped_share(const lr_scanner_params *params, double depth_mm)
+{
+    const double mu = params->crystal_mu_per_mm;
+    return -expm1(-(mu > 0.015 && mu < 0.3 ? mu : lso_mu_per_mm) * depth_mm);
+}
+
+static void examine_depth(struct lr_examination *examination)
+{
+    const lr_scanner_params *params = &examination->draft->params;
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    const double depth = params->modules[0].depth_mm;
+    const double stopped = stopped_share(params, depth);
+    if (stopped < least_stopped) {
+        lr_examination_add(examination, &head,
+                           "crystals %.4g mm long stop %.0f %% of the photons%s: the depth, and "
+                           "perhaps every length, looks like cm (%.4g mm) or inch (%.4g mm)",
+                           depth, 100 * stopped, params->crystal_mu_per_mm > 0 ? "" : " (were they LSO)", depth * 10,
+                           depth * 25.4);
+    } else if (depth > 80) {
+        lr_examination_add(examination, &head,
+                           "crystals %.4g mm long are longer than any scanner's: the depth looks "
+                           "like tenths of a millimetre",
+                           depth);
+    }
+}
+
+static void examine_tof(struct lr_examination *examination)
+{
+    const double ps = examination->draft->params.tof_resolution_ps;
+    const struct lr_finding_head head = {LR_SUSPECT,
+                                         LR_FINDING_UNITS,
+                                         {-1, -1},
+                                         "give the time-of-flight resolution as FWHM in "
+                                         "picoseconds"};
+    if (ps > 0 && ps < 10) {
+        lr_examination_add(examination, &head,
+                           "a time-of-flight resolution of %.4g ps is beyond any scanner: it looks "
+                           "like ns (%.4g ps)",
+                           ps, ps * 1000);
+    } else if (ps > 5000) {
+        lr_examination_add(examination, &head,
+                           "a time-of-flight resolution of %.6g ps (%.3g m along the line) tells "
+                           "nothing within a bore: it looks like a coincidence window, or "
+                           "femtoseconds",
+                           ps, ps * 0.29979 / 2000);
+    }
+}
+
+static void examine_mu(struct lr_examination *examination)
+{
+    const double mu = examination->draft->params.crystal_mu_per_mm;
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give crystal_mu_per_mm in 1/mm"};
+    if (mu > 0.3) {
+        lr_examination_add(examination, &head,
+                           "crystals that attenuate with %.4g/mm stop more than lead (0.18/mm at "
+                           "511 keV): it looks like 1/cm (%.4g/mm)",
+                           mu, mu / 10);
+    } else if (mu > 0 && mu < 0.015) {
+        lr_examination_add(examination, &head,
+                           "crystals that attenuate with %.4g/mm stop hardly more than water "
+                           "(0.0096/mm at 511 keV): it looks like 1/10 mm, or a wrong energy",
+                           mu);
+    }
+}
+
+void lr_examine_units(struct lr_examination *examination)
+{
+    examine_depth(examination);
+    examine_tof(examination);
+    examine_mu(examination);
+}
+
+/* --- along the axis --- */
+
+static void name_length(double ratio, char text[128])
+{
+    static const struct {
+        double ratio;
+        const char *words;
+    } known[] = {
+        {0.5, "half of it: half of the rings seem to be missing"},
+        {2, "twice as much: the rings seem to be counted twice"},
+        {10, "ten times as much: one of the two looks like cm"},
+        {0.1, "a tenth of it: one of the two looks like cm"},
+        {25.4, "25.4 times as much: one of the two looks like inch"},
+        {1 / 25.4, "1/25.4 of it: one of the two looks like inch"},
+    };
+    snprintf(text, 128, "%.1f %% %s", 100 * fabs(ratio - 1), ratio > 1 ? "too much" : "too little");
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (fabs(ratio / known[k].ratio - 1) < 0.06) snprintf(text, 128, "%s", known[k].words);
+}
+
+void lr_examine_length(struct lr_examination *examination)
+{
+    const double said = examination->draft->axial_length_mm;
+    const double found = examination->high_mm - examination->low_mm;
+    const struct lr_finding_head head = {LR_SUSPECT,
+                                         LR_FINDING_LENGTH,
+                                         {-1, -1},
+                                         "check the crystals along the axis, their pitch, the gaps "
+                                         "between blocks and the ring pitch"};
+    if (said > 0 && fabs(found / said - 1) > 0.05) {
+        char words[128];
+        name_length(found / said, words);
+        lr_examination_add(examination, &head,
+                           "from edge to edge the modules are %.6g mm long, the axial length is "
+                           "given as %.6g mm: %s",
+                           found, said, words);
+    }
+    const double middle = 0.5 * (examination->high_mm + examination->low_mm);
+    if (fabs(middle) > 0.02 * found) {
+        const struct lr_finding_head off = {
+            LR_NOTE, LR_FINDING_LENGTH, {-1, -1}, "nothing, if grids are placed accordingly"};
+        lr_examination_add(examination, &off, "the middle of the scanner lies at z = %.4g mm, not at the origin",
+                           middle);
+    }
+}
+
+/* --- gaps --- */
+
+/* From the edge of one module to the nearest edge of the next, across u. */
+static double edge_gap(const lr_module *a, const lr_module *b)
+{
+    double least = INFINITY;
+    for (int k = 0; k < 4; k++) {
+        double from[3], to[3], way[3];
+        vec_add_scaled(a->centre_mm, (k & 1 ? 0.5 : -0.5) * a->crystals[0] * a->pitch_mm[0], a->u, from);
+        vec_add_scaled(b->centre_mm, (k & 2 ? 0.5 : -0.5) * b->crystals[0] * b->pitch_mm[0], b->u, to);
+        vec_sub(to, from, way);
+        least = fmin(least, hypot(way[0], way[1]));
+    }
+    return least;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static bool is_hole(const struct lr_examination *examination, int from, double gap, double usual)
+{
+    const lr_module *module = &examination->modules[from];
+    return gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual;
+}
+
+static double gap_after(const struct lr_examination *examination, int k)
+{
+    const struct lr_belt *belt = &examination->belt;
+    return edge_gap(&examination->modules[belt->modules[k]],
+                    &examination->modules[belt->modules[(k + 1) % belt->count]]);
+}
+
+static void name_holes(struct lr_examination *examination, double usual)
+{
+    const struct lr_belt *belt = &examination->belt;
+    int count = 0, first = -1;
+    for (int k = 0; k < belt->count; k++) {
+        if (is_hole(examination, belt->modules[k], gap_after(examination, k), usual)) {
+            first = first < 0 ? k : first;
+            count++;
+        }
+    }
+    if (count == 0 || 4 * count > belt->count) return; /* a scanner of that build */
+    const int from = belt->modules[first], to = belt->modules[(first + 1) % belt->count];
+    const struct lr_finding_head head = {LR_SUSPECT,
+                                         LR_FINDING_GAP,
+                                         {from, to},
+                                         "add the missing module, or check where the neighbours "
+                                         "stand"};
+    lr_examination_add(examination, &head,
+                       "between modules %d and %d there is a gap of %.4g mm around, while the usual "
+                       "one is %.3g mm: a module seems to be missing or to stand elsewhere%s",
+                       from, to, gap_after(examination, first), usual, count > 1 ? "; there are more such gaps" : "");
+}
+
+static void name_displaced(struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    int count = 0, first = -1;
+    double distance = 0;
+    for (int k = 0; k < belt->count; k++) {
+        const lr_module *module = &examination->modules[belt->modules[k]];
+        const double at = fabs(vec_dot(module->normal, module->centre_mm));
+        if (fabs(at / belt->radius_mm - 1) > 0.05) {
+            distance = first < 0 ? at : distance;
+            first = first < 0 ? belt->modules[k] : first;
+            count++;
+        }
+    }
+    if (count == 0 || 4 * count > belt->count) return;
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_GAP, {first, -1}, "check its centre and axes"};
+    lr_examination_add(examination, &head,
+                       "the front plane of module %d passes the axis at %.6g mm, those of the "
+                       "others at %.6g mm: it seems to be misplaced or turned%s",
+                       first, distance, belt->radius_mm, count > 1 ? "; there are more such" : "");
+}
+
+/* Panels that all stand beside the point of their plane that is nearest to the axis, to the same side: a file with
+ * another idea of where a panel's middle is. */
+static void name_pinwheel(struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    double beside_mm = 0, pitch_mm = 0;
+    for (int k = 0; k < belt->count; k++) {
+        const lr_module *module = &examination->modules[belt->modules[k]];
+        const double *n = module->normal, *c = module->centre_mm;
+        beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / belt->count;
+        pitch_mm += module->pitch_mm[0] / belt->count;
+    }
+    if (fabs(beside_mm) > 0.25 * pitch_mm) {
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
+        lr_examination_add(examination, &head,
+                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
+                           "from +z) of where "
+                           "their planes come nearest to the axis",
+                           fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
+    }
+}
+
+void lr_examine_gaps(struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    double *gaps = lr_alloc(belt->count, sizeof(*gaps), "an examination", examination->log);
+    if (gaps == NULL) {
+        examination->failed = true;
+        return;
+    }
+    for (int k = 0; k < belt->count; k++) gaps[k] = gap_after(examination, k);
+    qsort(gaps, (size_t)belt->count, sizeof(*gaps), compare_doubles);
+    if (belt->closed) {
+        name_holes(examination, gaps[belt->count / 2]);
+        name_displaced(examination);
+        name_pinwheel(examination);
+    }
+    free(gaps);
+}
+
+/* --- how modules stand --- */
+
+/* --- overlaps --- */
+
+static const char overlap_remedy[] = "reduce the pitch or the number of modules, or move them apart";
+
+/* So many are counted: a file may put all its modules in one place. */
+enum { MOST_OVERLAPS = 10000 };
+
+static int examine_module(struct lr_examination *examination, struct lr_module_index *index, int module, int overlaps)
+{
+    struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {module, -1}, overlap_remedy};
+    const int count = lr_module_index_meet(index, module);
+    for (int k = 0; k < count && overlaps < MOST_OVERLAPS; k++) {
+        const double overlap =
+            lr_module_overlap_mm(&examination->modules[module], &examination->modules[index->met[k]]);
+        if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
+            head.modules[1] = index->met[k];
+            lr_examination_add(examination, &head,
+                               "modules %d and %d overlap by %.3g mm: their crystals would fill "
+                               "the same space",
+                               module, index->met[k], overlap);
+        }
+    }
+    return overlaps;
+}
+
+void lr_examine_overlaps(struct lr_examination *examination)
+{
+    const int count = examination->draft->params.num_modules;
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, overlap_remedy};
+    struct lr_module_index index;
+    int overlaps = 0;
+    if (lr_module_index_init(&index, examination->modules, count, examination->log) != LR_OK) {
+        examination->failed = true;
+        return;
+    }
+    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++)
+        overlaps = examine_module(examination, &index, m, overlaps);
+    lr_module_index_finish(&index);
+    if (overlaps >= MOST_OVERLAPS)
+        lr_examination_add(examination, &head, "thousands more like these");
+    else
+        lr_examination_rest(examination, &head, overlaps);
+}
+
+/* --- normals --- */
+
+void lr_examine_normals(struct lr_examination *examination)
+{
+    const lr_scanner_params *params = &examination->draft->params;
+    struct lr_finding_head head = {LR_SUSPECT,
+                                   LR_FINDING_NORMAL,
+                                   {-1, -1},
+                                   "turn the normal round, or check on which side of the axis the "
+                                   "module stands; normals may also be left out"};
+    int outward = 0;
+    for (int m = 0; m < params->num_modules; m++) {
+        const double *said = params->modules[m].normal;
+        if (vec_dot(said, examination->modules[m].normal) < 0 && ++outward <= LR_FINDINGS_SPELLED) {
+            head.modules[0] = m;
+            lr_examination_add(examination, &head,
+                               "the normal of module %d, (%.3g, %.3g, %.3g), points away from the "
+                               "axis: its crystals would look outwards",
+                               m, said[0], said[1], said[2]);
+        }
+    }
+    lr_examination_rest(examination, &head, outward);
+}
+
+/* --- handedness --- */
+
+/* Whether u x v points inwards; in rings it points outwards. */
+static bool is_mirrored(const lr_module *module)
+{
+    double product[3];
+    vec_cross(module->u, module->v, product);
+    return vec_dot(product, module->normal) > 0;
+}
+
+static void examine_axes(struct lr_examination *examination)
+{
+    const int count = examination->draft->params.num_modules;
+    struct lr_finding_head head = {LR_SUSPECT,
+                                   LR_FINDING_HANDEDNESS,
+                                   {-1, -1},
+                                   "reverse its axis u or v, or check whether its crystals are "
+                                   "really numbered the other way round"};
+    int mirrored = 0;
+    for (int m = 0; m < count; m++) mirrored += is_mirrored(&examination->modules[m]);
+    const bool odd_ones = count >= 3 && mirrored > 0 && 4 * mirrored <= count;
+    const bool odd_rest = count >= 3 && mirrored < count && 4 * (count - mirrored) <= count;
+    if (!odd_ones && !odd_rest) return;
+    int found = 0;
+    for (int m = 0; m < count; m++) {
+        if (is_mirrored(&examination->modules[m]) == odd_ones && ++found <= LR_FINDINGS_SPELLED) {
+            head.modules[0] = m;
+            lr_examination_add(examination, &head,
+                               "u x v of module %d points %s, of %s: its crystals are counted in "
+                               "mirrored order",
+                               m, odd_ones ? "inwards" : "outwards",
+                               odd_ones ? "most others outwards" : "most others inwards");
+        }
+    }
+    lr_examination_rest(examination, &head, found);
+}
+
+/* Which way u runs around the axis at a module: > 0 with the angle. */
+static double turn_of(const double from[3], const double way[3])
+{
+    return from[0] * way[1] - from[1] * way[0];
+}
+
+/* Which way places are counted: the sum of turns from each place to the next. */
+static double turn_of_places(const struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    const int positions = examination->draft->params.num_positions;
+    double sum = 0;
+    for (int k = 0; k < belt->count; k++) {
+        const lr_module *here = &examination->modules[belt->modules[k]];
+        const lr_module *next = &examination->modules[belt->modules[(k + 1) % belt->count]];
+        const int step = (next->position - here->position + positions) % positions;
+        sum += step == 0 ? 0 : step <= positions / 2 ? 1 : -1;
+    }
+    return sum; /* the belt runs with the angle */
+}
+
+static void examine_places(struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    double along_u = 0;
+    for (int k = 0; k < belt->count; k++) {
+        const lr_module *module = &examination->modules[belt->modules[k]];
+        along_u += turn_of(module->centre_mm, module->u) > 0 ? 1 : -1;
+    }
+    const double places = turn_of_places(examination);
+    if (along_u * places < 0 && fabs(along_u) > 0.5 * belt->count &&
+        fabs(places) > 0.25 * examination->draft->params.num_positions) {
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_HANDEDNESS,
+                                             {-1, -1},
+                                             "count places and crystals the same way round; a "
+                                             "left-handed frame (CASToR's) must be mirrored as a "
+                                             "whole"};
+        lr_examination_add(examination, &head,
+                           "places around the ring are counted %s and the crystals in them %s "
+                           "(seen from +z): one of the two is mirrored",
+                           places > 0 ? "counterclockwise" : "clockwise",
+                           along_u > 0 ? "counterclockwise" : "clockwise");
+    }
+}
+
+void lr_examine_handedness(struct lr_examination *examination)
+{
+    examine_axes(examination);
+    if (examination->belt.closed && examination->draft->params.num_positions >= 3) examine_places(examination);
+}
+
+/* --- coincidence rules, grids and sizes --- */
+
+/* --- rules --- */
+
+static void examine_field(struct lr_examination *examination)
+{
+    const double field = examination->draft->params.coincidence.field_of_view_mm;
+    const double bore = 2 * examination->belt.radius_mm;
+    struct lr_finding_head head = {
+        LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "give field_of_view_mm as a diameter in millimetres"};
+    if (field > bore) {
+        lr_examination_add(examination, &head,
+                           "the field of view of %.6g mm is wider than the bore of %.6g mm: the "
+                           "rule leaves no LOR out",
+                           field, bore);
+    } else if (field > 0 && field < 0.15 * bore) {
+        const bool cm = 10 * field > 0.3 * bore && 10 * field < bore;
+        lr_examination_add(examination, &head, "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
+                           field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
+    }
+}
+
+/* The widest cylinder that lines between modules that far apart pass through: those between
+ * neighbouring edges. */
+static double field_of_difference(const struct lr_examination *examination, int difference)
+{
+    const int places = examination->draft->params.num_positions;
+    return 2 * examination->belt.radius_mm * cos(pi * (difference - 1) / places);
+}
+
+static void examine_difference(struct lr_examination *examination)
+{
+    const lr_scanner_params *params = &examination->draft->params;
+    const int difference = params->coincidence.min_module_difference;
+    const struct lr_finding_head head = {LR_SUSPECT,
+                                         LR_FINDING_COINCIDENCE,
+                                         {-1, -1},
+                                         "reduce min_module_difference: it counts places around "
+                                         "the ring, not crystals"};
+    if (params->num_positions < 3 || difference < 1 || difference > params->num_positions / 2)
+        return; /* lr_scanner_create has a sentence for too large ones */
+    const double wide = field_of_difference(examination, difference);
+    const double field = params->coincidence.field_of_view_mm;
+    if (field > 0 && wide < 0.9 * field) {
+        lr_examination_add(examination, &head,
+                           "lines between modules at least %d of %d places apart stay within "
+                           "%.4g mm of diameter, while field_of_view_mm says %.6g: the rules "
+                           "contradict each other",
+                           difference, params->num_positions, wide, field);
+    } else if (wide < 0.2 * 2 * examination->belt.radius_mm) {
+        lr_examination_add(examination, &head,
+                           "modules at least %d of %d places apart are nearly opposite: only "
+                           "%.4g mm of the bore of %.4g mm are seen",
+                           difference, params->num_positions, wide, 2 * examination->belt.radius_mm);
+    }
+}
+
+static void examine_ring_difference(struct lr_examination *examination)
+{
+    const lr_scanner_params *params = &examination->draft->params;
+    int rings = 0;
+    for (int m = 0; m < params->num_modules; m++) {
+        const int last = params->modules[m].first_crystal_ring + params->modules[m].crystals[1];
+        rings = last > rings ? last : rings;
+    }
+    if (!params->coincidence.limits_ring_difference || params->num_positions == 0) return;
+    const int most = params->coincidence.max_ring_difference;
+    const struct lr_finding_head head = {LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, ""};
+    if (most >= rings) {
+        lr_examination_add(examination, &head, "ring differences up to %d leave no LOR out: there are %d crystal rings",
+                           most, rings);
+    } else if (most == 0 && rings > 1) {
+        lr_examination_add(examination, &head,
+                           "a ring difference of 0 measures each of the %d crystal rings for "
+                           "itself, without oblique LORs",
+                           rings);
+    }
+}
+
+void lr_examine_rules(struct lr_examination *examination)
+{
+    if (examination->belt.closed) {
+        examine_field(examination);
+        examine_difference(examination);
+    }
+    examine_ring_difference(examination);
+}
+
+/* --- the grid --- */
+
+/* Half of the grid's extent along an axis, from the scanner's axis or middle. */
+static double reach_along(const lr_grid *grid, int axis)
+{
+    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
+    const double last = first + grid->size[axis] * grid->voxel_mm[axis];
+    return fmax(fabs(first), fabs(last));
+}
+
+static void examine_across(struct lr_examination *examination)
+{
+    const lr_grid *grid = examination->grid;
+    const lr_coincidence *rules = &examination->draft->params.coincidence;
+    const double reach = fmax(reach_along(grid, 0), reach_along(grid, 1));
+    const double radius = examination->belt.radius_mm;
+    double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 2 * radius;
+    if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)
+        field = fmin(field, field_of_difference(examination, rules->min_module_difference));
+    if (reach > radius) {
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_COINCIDENCE,
+                                             {-1, -1},
+                                             "make the grid smaller, or check its voxel size and "
+                                             "the unit of the radius"};
+        lr_examination_add(examination, &head,
+                           "the grid reaches %.4g mm from the axis, the detectors begin at %.4g "
+                           "mm: voxels would lie within the crystals",
+                           reach, radius);
+    } else if (2 * reach > 1.02 * field) {
+        const struct lr_finding_head head = {
+            LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, "make the grid smaller to save time"};
+        lr_examination_add(examination, &head,
+                           "the grid is %.4g mm wide, and LORs in coincidence pass within a "
+                           "diameter of %.4g mm: what lies beyond is not measured",
+                           2 * reach, field);
+    }
+}
+
+static void examine_along(struct lr_examination *examination)
+{
+    const lr_grid *grid = examination->grid;
+    const double low = grid->origin_mm[2] - 0.5 * grid->voxel_mm[2];
+    const double high = low + grid->size[2] * grid->voxel_mm[2];
+    if (high <= examination->low_mm || low >= examination->high_mm) {
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_COINCIDENCE,
+                                             {-1, -1},
+                                             "move the grid: --origin-mm is the centre of its "
+                                             "first voxel"};
+        lr_examination_add(examination, &head,
+                           "the grid lies at z = %.4g to %.4g mm, the scanner at %.4g to %.4g mm: "
+                           "they do not meet",
+                           low, high, examination->low_mm, examination->high_mm);
+    } else if (high - low > 1.1 * (examination->high_mm - examination->low_mm)) {
+        const struct lr_finding_head head = {
+            LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, "make the grid shorter to save time"};
+        lr_examination_add(examination, &head,
+                           "the grid is %.4g mm long, the scanner %.4g mm: hardly any LOR passes "
+                           "the planes beyond its ends",
+                           high - low, examination->high_mm - examination->low_mm);
+    }
+}
+
+void lr_examine_grid(struct lr_examination *examination)
+{
+    if (examination->grid == NULL) return;
+    if (examination->belt.closed) examine_across(examination);
+    examine_along(examination);
+}
+
+/* --- sizes --- */
+
+static const char *bytes_text(char text[32], double bytes)
+{
+    static const char *const names[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    int k = 0;
+    while (bytes >= 1024 && k < 4) {
+        bytes /= 1024;
+        k++;
+    }
+    snprintf(text, 32, k == 0 ? "%.0f %s" : "%.1f %s", bytes, names[k]);
+    return text;
+}
+
+static void tell_size(struct lr_examination *examination, const lr_lors_size *size)
+{
+    char dense[32], table[32];
+    const double modules = examination->draft->params.num_modules;
+    const double bytes = 4.0 * (double)size->num_lors;
+    const bool much = bytes > 0.5 * (double)lr_physical_memory();
+    const struct lr_finding_head head = {
+        LR_NOTE,
+        LR_FINDING_SIZE,
+        {-1, -1},
+        much ? "keep data sparse, or limit the coincidences: dense data would take more than half "
+               "of this machine's memory"
+             : ""};
+    lr_examination_add(examination, &head,
+                       "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
+                       "the table of pairs %s",
+                       (long long)size->num_lors, (long long)size->num_pairs, 0.5 * modules * (modules - 1),
+                       bytes_text(dense, bytes), bytes_text(table, LR_PAIR_BYTES * (double)size->num_pairs));
+}
+
+/* What is wrong with the scanner is found elsewhere; that there is no memory is nobody's fault. */
+static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_examination *examination = user;
+    if (level == LR_LOG_ERROR && status == LR_FAILED) {
+        examination->failed = true;
+        lr_error(examination->log, status, "%s", sentence);
+    }
+}
+
+void lr_examine_size(struct lr_examination *examination)
+{
+    const lr_log failures = {pass_failures, examination};
+    lr_scanner_params params = examination->draft->params;
+    params.log = &failures;
+    lr_scanner *scanner = lr_scanner_create(&params);
+    lr_lors_size size;
+    const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
+    if (scanner != NULL && !examination->failed) lr_examine_hiding(examination, scanner);
+    if (examination->failed) {
+        /* told */
+    } else if (status == LR_OK) {
+        tell_size(examination, &size);
+    } else if (status == LR_BAD_INPUT) {
+        const struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
+        lr_examination_add(examination, &head,
+                           "no pair of modules has a LOR in coincidence: the rules exclude "
+                           "everything");
+    }
+    lr_scanner_destroy(scanner);
+}
