@@ -5,7 +5,7 @@
 #ifndef LR_CUDA_LINK_H
 #define LR_CUDA_LINK_H
 
-#include "vector/link.h"
+#include "vector/kinds.h"
 
 extern const struct lr_link_fns lr_cuda_link_fns;
 

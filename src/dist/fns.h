@@ -5,7 +5,7 @@
 #ifndef LR_DIST_FNS_H
 #define LR_DIST_FNS_H
 
-#include "vector/link.h"
+#include "vector/kinds.h"
 
 #include <lr/comm.h>
 

@@ -6,9 +6,80 @@
 #ifndef LR_VECTOR_KINDS_H
 #define LR_VECTOR_KINDS_H
 
-#include "vector/link.h"
 #include "vector/place.h"
 #include "vector/vector.h"
+
+/* --- exchanges of processes out of a place's memory, for dist/: cuda_interop/ makes them by NCCL --- */
+
+/* Bytes to or from another rank; of each pair of ranks there is one message at a time. */
+struct lr_message {
+    int peer;
+    void *bytes;
+    int64_t count; /* below 2^31 */
+};
+
+struct lr_messages {
+    struct lr_message *sent, *received;
+    int num_sent, num_received;
+};
+
+enum { LR_LINK_KEY_BYTES = 128 };
+
+/* By what a link would be, and the place's device, by a name that no other of the machine has. */
+struct lr_link_facts {
+    char library[48]; /* "NCCL 2.21.5" */
+    char device[48];  /* "0000:3b:00.0" */
+};
+
+struct lr_link_params {
+    const char *key; /* [LR_LINK_KEY_BYTES] that one rank has made */
+    int rank, size;
+    const lr_log *log;
+};
+
+struct lr_link;
+
+struct lr_link_fns {
+    /* Whether there can be a link here. errors: LR_NO_DEVICE, logged: which library is missing, or what
+     * of it. The device alone is known without a library. */
+    lr_status (*find)(lr_place *place, struct lr_link_facts *facts, const lr_log *log);
+    lr_status (*make_key)(char key[LR_LINK_KEY_BYTES], const lr_log *log);
+
+    /* Begins to meet the others, of which each has a device of its own, and returns; `look` tells when
+     * all have met. *link is NULL where that fails. */
+    lr_status (*begin)(lr_place *place, const struct lr_link_params *params, struct lr_link **link);
+    lr_status (*look)(struct lr_link *link, bool *is_ready);
+
+    /* Memory of the place's device, in the order of its work: nothing has arrived when it returns. All
+     * ranks call it. The place may be another than at the beginning, of the same device. */
+    lr_status (*transfer)(struct lr_link *link, lr_place *place, const struct lr_messages *messages);
+
+    /* What transfers took by the device's clock, those that have ended; waits for ranks that come later are
+     * part of it. */
+    double (*seconds)(struct lr_link *link);
+
+    /* is_whole: all ranks come here; else what is under way is given up, so that nobody waits for it. */
+    void (*close)(struct lr_link *link, bool is_whole);
+
+    /* For exchanges by other means: whether an OpenGL place is on the same device; waits for the place's
+     * work; has the device reach memory of the host directly, which is then faster to copy. */
+    bool (*draws)(const lr_place *place, const lr_place *gl);
+    lr_status (*wait)(lr_place *place);
+    bool (*pin)(lr_place *place, void *memory, int64_t bytes);
+    void (*unpin)(lr_place *place, void *memory);
+};
+
+/* Sums of what ranks have: y becomes the sum of `num` terms in their order, taken in double and rounded
+ * once. Term `own` is y itself; term r is where pieces begin + r stride. At the host or a CUDA place. */
+struct lr_vector_terms {
+    lr_vector *y;
+    const lr_vector *pieces;
+    int64_t stride;
+    int own, num;
+};
+lr_status lr_vector_add_terms(const struct lr_vector_terms *terms);
+
+/* --- the table --- */
 
 struct lr_place_fns {
     /* Sets what the place has of the device, device and memory_bytes; place->log is ready. errors: as

@@ -8,9 +8,7 @@
 #include "base/mem.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
-#include "vector/link.h"
 #include "vector/place.h"
-#include "vector/sums.h"
 
 #include <math.h>
 #include <stdlib.h>

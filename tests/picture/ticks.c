@@ -4,7 +4,7 @@
  * Ticks are round, within their range, and their labels say their values. */
 #include "test.h"
 
-#include "picture/ticks.h"
+#include "picture/axes.h"
 
 /* Whether a step is 1, 2 or 5 times a power of ten. */
 static bool is_round(double step)

@@ -3,8 +3,8 @@
  *
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
 #include "test.h"
+#include "vector/kinds.h"
 #include "vector/later.h"
-#include "vector/link.h"
 
 #include "base/mem.h"
 #include "vector/place.h"
