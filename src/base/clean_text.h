@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How many bytes the UTF-8 character at `text` has; 0 where there is none (RFC 3629, section 4). */
+/* Bytes of the UTF-8 character at `text`; 0: there is none (RFC 3629, section 4). */
 static inline size_t lr_character_bytes(const unsigned char *text)
 {
     const size_t count = text[0] < 0x80                       ? 1
@@ -24,14 +24,14 @@ static inline size_t lr_character_bytes(const unsigned char *text)
     return too_long || no_character ? 0 : count;
 }
 
-/* U+0000 to U+001F, U+007F to U+009F: what terminals obey. */
+/* True for U+0000 to U+001F and U+007F to U+009F, which terminals obey. */
 static inline bool lr_is_control(const unsigned char *text)
 {
     return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
 }
 
-/* Control characters become blanks, and bytes that are no UTF-8, as of a character that was cut,
- * '?'. kept: control characters that stay, "\n" or "". In place. */
+/* Replaces control characters by blanks and bytes that are not UTF-8 (a character that was cut) by '?'. kept:
+ * control characters that stay, "\n" or "". In place. */
 static inline void lr_clean_text_but(char *text, const char *kept)
 {
     unsigned char *at = (unsigned char *)text;

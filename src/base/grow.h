@@ -8,7 +8,7 @@
 #include <lr/log.h>
 #include <stddef.h>
 
-/* What an array holds. */
+/* The items of an array. */
 struct lr_items {
     size_t size;      /* of one, in bytes */
     const char *what; /* for the sentence where memory is short: "events" */
@@ -22,7 +22,7 @@ struct lr_items {
  * errors: LR_FAILED without memory, logged; array and room are as before. */
 static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
-/* The same where there is no room yet. */
+/* lr_grow beyond the room that there is. */
 lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
 
 /* A text that grows. Set what and log, zero the rest; free chars with free(). */

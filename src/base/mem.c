@@ -26,7 +26,7 @@ static void complain(double bytes, const char *what, const lr_log *log)
     lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%.*f %s)", what, unit > 0, bytes, units[unit]);
 }
 
-/* Whether count things of that size can be addressed at all. */
+/* True if `count` things of that size can be addressed at all. */
 static bool fits(int64_t count, size_t size)
 {
     return count >= 0 && (size == 0 || (uint64_t)count <= PTRDIFF_MAX / size);
@@ -48,10 +48,10 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
     return bigger;
 }
 
-/* Taken back at a time: about a millisecond. */
+/* Bytes that the system takes back at a time, in about a millisecond. */
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
-/* Whole pages within the block, which nobody reads any more. */
+/* Gives back the whole pages within the block, then the block. */
 void lr_free_in_pieces(void *block, int64_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)block;
@@ -172,7 +172,7 @@ static double read_available(void)
     return 1024.0 * kib;
 }
 
-/* What the process may have yet; less than 0 = any amount. */
+/* Bytes that the process may still allocate; less than 0 = any number. */
 static double read_allowed(void)
 {
     struct rlimit limit;

@@ -42,7 +42,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lr_pool_thread *waiting; /* free for the next task; guarded by the lock, as the next list */
 static struct lr_pool_thread *ended;   /* left their loop for good, and are to be joined */
 
-/* Takes a thread that nobody has asked for a long time out of the pool; false: a caller has just taken it. */
+/* Takes a thread out of the pool that has had no task for a long time; false: a caller has just taken it. */
 static bool leave(struct lr_pool_thread *thread)
 {
     pthread_mutex_lock(&lock);

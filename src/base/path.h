@@ -7,10 +7,10 @@
 
 #include <lr/log.h>
 
-/* What follows the last '/'. */
+/* The part behind the last '/'. */
 const char *lr_path_name(const char *path);
 
-/* Whether the path ends so behind at least one other character, whatever the case. */
+/* True if the path has this ending behind at least one other character, in either case. */
 bool lr_path_ends(const char *path, const char *ending);
 /* The same for any of a list, NULL at its end. */
 bool lr_path_ends_in(const char *path, const char *const *endings);
@@ -24,7 +24,7 @@ const char *lr_path_stem(const char *path, char text[128]);
 /* `path` with its name's last ending replaced, or with one where it has none. */
 char *lr_path_with_ending(const char *path, const char *ending, const lr_log *log);
 
-/* Where `name` is, as seen from the folder that `path` is in. */
+/* The path of `name` beside `path`, in the same folder. */
 char *lr_path_beside(const char *path, const char *name, const lr_log *log);
 
 #endif

@@ -27,7 +27,7 @@ typedef struct lr_blobs {
 /* Fills in defaults. errors: LR_USAGE, logged, for numbers that are not positive and finite. */
 LR_API lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log);
 
-/* Of a complete lr_blobs: b(r), and its integral in mm along a line at that distance from its centre. */
+/* b(r) of a complete lr_blobs, and its integral in mm along a line at that distance from its centre. */
 LR_API double lr_blobs_value(const lr_blobs *blobs, double distance_mm);
 LR_API double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm);
 

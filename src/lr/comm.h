@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-/* Processes that work on one thing: ranks 0 .. size - 1, on one machine or many, by MPI; or one process
- * with the same functions. Every rank makes the same calls in the same order (all functions below but
- * lr_comm_get_info are collective). Each call begins with a look at how the others are: where one of
- * them has failed (lr_comm_fail), all calls of all ranks return its status from then on, so that none
- * waits for ever. A NULL lr_comm * is one process. One thread at a time.
+/* Processes that work together: ranks 0 .. size - 1, on one machine or many, by MPI; or one process with the same
+ * functions. Every rank makes the same calls in the same order (all functions below but lr_comm_get_info are
+ * collective). Each call first checks the other ranks: if one has failed (lr_comm_fail), all calls of all ranks
+ * return its status from then on, so that none waits for ever. A NULL lr_comm * is one process. One thread at a
+ * time.
  *
  * Vectors are on the host, or at a device; of devices they go directly, or pass through the host
  * (lr_exchange). Sums are taken in double in the order of the ranks, and rounded once: the same bits in
@@ -27,8 +27,8 @@ typedef enum lr_comm_kind {
     LR_COMM_MPI
 } lr_comm_kind;
 
-/* How vectors at devices get from rank to rank. It is chosen, by all together, when all first exchange
- * one, and again where none was at a device before. */
+/* The way of vectors at devices from rank to rank. All ranks choose it together at the first exchange of such a
+ * vector. */
 typedef enum lr_exchange {
     LR_EXCHANGE_AUTO = 0, /* the first that all ranks can, in this order */
     LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file that LORASTER_NCCL names or
@@ -43,15 +43,15 @@ typedef struct lr_comm_params {
     lr_exchange exchange; /* one that is asked for and cannot be is LR_NO_DEVICE in that exchange */
     const lr_log *log;    /* kept; outlives the communicator */
 
-    /* Where a rank fails whose device others wait for, they may not learn of it. If they have not met it
-     * after so long (0 = 20 s), it ends all at once, after `stranded`, which may say why; in a thread of its
-     * own. NULL = nothing is said. */
+    /* Patience of a rank that has failed while devices of other ranks may wait for its device, so that they cannot
+     * learn of the failure. If they have made no call after patience_s (0 = 20 s), it ends all ranks at once, after
+     * a call of `stranded` (NULL = none) from a thread of its own. */
     double patience_s;
     void (*stranded)(void *user);
     void *user;
 } lr_comm_params;
 
-/* What it turned out to be, and what it has done so far. Strings live as long as it does. */
+/* Facts about a communicator, and its work so far. Strings live as long as it does. */
 typedef struct lr_comm_info {
     int rank, size;
     int local_rank, local_size;  /* among the ranks of this machine */
@@ -68,11 +68,11 @@ typedef struct lr_comm_info {
     double waiting_s;  /* that it waited before them for slower ranks */
 } lr_comm_info;
 
-/* How many processes mpirun, or srun, has started with this one, as the environment tells, without MPI;
- * 1 = this one alone. *rank: of this one; may be NULL. */
+/* Number of processes that mpirun or srun has started with this one, from the environment, without MPI; 1 = this
+ * one alone. *rank: of this one; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
-/* What many processes could use here, without starting any. */
+/* Support for several processes here, found without starting any. */
 typedef struct lr_comm_support {
     char library[96];      /* "Open MPI v4.1.4" */
     bool is_cuda_aware;    /* it takes memory of CUDA */
@@ -98,11 +98,11 @@ LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
  * most a share of all there are; at least 1. */
 LR_API int lr_comm_threads(const lr_comm *comm);
 
-/* Tells the others, at their next call, that this rank has failed, and returns `status`, which is not
- * LR_OK. Where another has failed before, it does nothing. */
+/* Reports to the other ranks, at their next call, that this rank has failed, and returns `status`, which is not
+ * LR_OK. Does nothing if another rank has failed before. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
 
-/* Ends all ranks at once, with this exit code, where they cannot be told. Returns in one process. */
+/* Ends all ranks at once with this exit code, if they cannot be reached otherwise. Returns in one process. */
 LR_API void lr_comm_abort(lr_comm *comm, int code);
 
 LR_API lr_status lr_comm_barrier(lr_comm *comm);
@@ -112,29 +112,29 @@ LR_API lr_status lr_comm_barrier(lr_comm *comm);
 /* Numbers offsets[r] .. offsets[r + 1] - 1 of a vector are the share of rank r. Offsets: [size + 1]
  * from 0 to the vector's count. */
 
-/* Shares as equal as can be. */
+/* Shares that are as equal as possible. */
 LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets);
 
 /* vector: in, each rank's own; out, their sum, on all ranks. */
 LR_API lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector);
 
-/* The same, but this rank's share alone is the sum; the rest is undefined. */
+/* lr_comm_sum for this rank's share alone; the rest of the vector is undefined afterwards. */
 LR_API lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
 
 /* vector: in, this rank's share; out, all shares, on all ranks. */
 LR_API lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
 
-/* Rank `from` has what all have then. */
+/* Copies the vector of rank `from` to all ranks. */
 LR_API lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector);
 
 /* --- some numbers --- */
 
-/* Each of the numbers is replaced by that of all ranks together. */
+/* Replaces each number by the sum, the least or the largest over all ranks. */
 LR_API lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_least(lr_comm *comm, double *numbers, int count);
 LR_API lr_status lr_comm_most(lr_comm *comm, double *numbers, int count);
 
-/* *value: whether it is true of any rank. */
+/* *value: in, of this rank; out, true if it is true on any rank. */
 LR_API lr_status lr_comm_any(lr_comm *comm, bool *value);
 
 /* Checks that `text`, of which at most 255 bytes count, is the same on all ranks. errors: LR_BAD_INPUT,

@@ -9,10 +9,10 @@
 extern "C" {
 #endif
 
-/* How far one computation of a matrix row is from another, such as sampled from exact. Plain
- * functions of their arguments; any thread. */
+/* Differences between two computations of a matrix row, such as sampled and exact. Plain functions of their
+ * arguments; any thread. */
 
-/* What lr_row_compare finds. Ratios to a reference that is zero are NaN. */
+/* Result of lr_row_compare. Ratios to a reference that is zero are NaN. */
 typedef struct lr_row_error {
     int64_t num_elements;   /* non-zeros of the reference */
     double sum;             /* of the reference */
@@ -25,11 +25,11 @@ typedef struct lr_row_error {
     int64_t num_unexpected; /* non-zeros of the row that the reference lacks */
 } lr_row_error;
 
-/* Compares two rows of the same point or voxel; lr_row.row is not looked at. */
+/* Compares two rows of the same point or voxel; lr_row.row is ignored. */
 LR_API lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference);
 
-/* Which of a LOR's two modules is the primary for a point: the one whose centre on the detection
- * plane is farther (docs/method/correspondence.md, "Roles"). 0 <= lor < lors->count. */
+/* The primary of a LOR's two modules for a point: the one whose centre on the detection plane is farther
+ * (docs/method/correspondence.md, "Roles"). 0 <= lor < lors->count. */
 LR_API int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3]);
 
 #ifdef __cplusplus

@@ -61,8 +61,8 @@ typedef struct lr_crystal_list {
  *         the crystals that lie farthest off, and by how much. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
-/* How far crystals of a list are typically from their nearest neighbours, mm: the median over some
- * of them; 1 where there are none. */
+/* Typical distance of crystals of a list from their nearest neighbours, mm: the median over some of them; 1 if
+ * there are none. */
 LR_API double lr_crystals_spacing_mm(const lr_crystal_list *list);
 
 #ifdef __cplusplus

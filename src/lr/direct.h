@@ -46,11 +46,11 @@ typedef struct lr_view_set {
     double acceptance_deg; /* largest tilt of a line; 0 = 10 */
 } lr_view_set;
 
-/* The same with every default replaced. errors: LR_USAGE for negative numbers, an acceptance of 90
- * degrees or more, or more than 65,536 views. */
+/* Copies a set and fills in its defaults. errors: LR_USAGE for negative numbers, an acceptance of 90 degrees or
+ * more, or more than 65,536 views. */
 LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete, const lr_log *log);
 
-/* Of a complete set: how many views it has, and view 0 <= index < count. */
+/* Number of views of a complete set, and view 0 <= index < count. */
 LR_API int lr_view_set_count(const lr_view_set *set);
 LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
 
@@ -78,8 +78,8 @@ typedef enum lr_radial_model {
     LR_RADIAL_MEASURED       /* `measured` is the profile itself */
 } lr_radial_model;
 
-/* Profiles across the line of response, measured at some distances from the axis; in between they
- * are interpolated linearly, beyond the ends they stay. values need no norm. */
+/* Profiles across the line of response, measured at some distances from the axis, interpolated linearly in between
+ * and constant beyond the ends. They need not be normalised. */
 typedef struct lr_radial_profiles {
     int num_distances, num_offsets;
     double *distance_mm;    /* owned [num_distances], ascending from >= 0 */
@@ -120,7 +120,7 @@ LR_API double lr_resolution_radial_mm(const lr_resolution *resolution, double di
 
 /* --- look-up tables (paper 1, section 4.1) --- */
 
-/* What a kernel is cut to; zero fields are defaults. */
+/* Resolution and extent of a kernel; zero fields are defaults. */
 typedef struct lr_direct_kernel {
     lr_resolution resolution;
     double support;    /* k^2 of the ellipsoid sum of d^2 / sigma^2 <= k^2; 0 = 9. Paper 1 has "three
@@ -189,13 +189,13 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
  * single voxels. lr_recon keeps all that it works on there; without a fit it leaves whole updates to
  * the backend (lr_recon_params.without_fit). */
 
-/* Where compute and cuda keep images on the device. The same results. */
+/* Storage of images of compute and cuda on the device. Results are the same. */
 typedef enum lr_direct_storage {
     LR_DIRECT_BUFFERS = 0, /* storage buffers */
     LR_DIRECT_TEXTURES     /* 3-D textures, which are read slower, and which may be larger */
 } lr_direct_storage;
 
-/* How cuda projects. The same results. */
+/* Ways of cuda to project. Results are the same. */
 typedef enum lr_direct_variant {
     LR_DIRECT_FASTEST = 0,   /* bands on buffers; on textures shared memory, or the texture cache where a
                               kernel wants more shared memory than there is */
@@ -238,7 +238,7 @@ typedef struct lr_direct_params {
  * lr_operator_info.passed_over says why not cuda, which was asked for or would have come first. */
 LR_API lr_operator *lr_direct_create(const lr_direct_params *params);
 
-/* What operators of the family have beside lr_operator_info. */
+/* Facts about operators of the family, in addition to lr_operator_info. */
 typedef struct lr_direct_info {
     lr_grid grid;
     int num_views;
@@ -248,7 +248,7 @@ typedef struct lr_direct_info {
 /* Lives as long as the operator; NULL for those of other families. */
 LR_API const lr_direct_info *lr_direct_get_info(const lr_operator *op);
 
-/* Of a kernel of CUDA, as its driver tells. */
+/* Attributes of a CUDA kernel, from its driver. */
 typedef struct lr_direct_attributes {
     int registers;          /* of a thread */
     int threads;            /* of a block */
@@ -259,8 +259,8 @@ typedef struct lr_direct_attributes {
     double occupancy;       /* their threads over those that it can hold, 0 .. 1 */
 } lr_direct_attributes;
 
-/* What the last projection of a view ran on the device, or of several that followed each other the last
- * one's; where it takes kernels one after the other, the last. In the thread that projected.
+/* Attributes of the kernel that the last projection ran on the device; the last one if there were several. To be
+ * called in the thread that projected.
  * errors: LR_USAGE for another backend than cuda, and before the first projection; LR_FAILED. */
 LR_API lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes);
 
@@ -295,7 +295,7 @@ typedef struct lr_histo_sink {
  * lr_histo_images_read; what the sink returns. */
 LR_API lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log);
 
-/* Whether they are on that grid, to a thousandth of a voxel, and of these views, to 1e-6 degrees.
+/* Checks that histo-images have the operator's grid, to a thousandth of a voxel, and its views, to 1e-6 degrees.
  * errors: LR_BAD_INPUT with the first difference. */
 LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log);
 
@@ -321,7 +321,7 @@ typedef struct lr_deposit_params {
     const lr_log *log;
 } lr_deposit_params;
 
-/* What became of the events. */
+/* Counts of events by their fate. */
 typedef struct lr_deposit_counts {
     int64_t deposited;
     int64_t too_tilted;   /* beyond the acceptance */
@@ -345,10 +345,10 @@ LR_API lr_event_sink lr_deposit_sink(lr_deposit *deposit); /* give this to lr_ev
  * events may follow. errors: LR_FAILED for sums that are too large; LR_NO_DEVICE. */
 LR_API lr_status lr_deposit_finish(lr_deposit *deposit);
 
-/* As the last lr_deposit_finish left them. */
+/* Counts of the last lr_deposit_finish. */
 LR_API const lr_deposit_counts *lr_deposit_get_counts(const lr_deposit *deposit);
 
-/* Alike; they live as long as the deposition, and may be written to a file. */
+/* Histo-images of the last lr_deposit_finish; they live as long as the deposition, and may be written to a file. */
 LR_API const lr_histo_images *lr_deposit_get_images(const lr_deposit *deposit);
 LR_API const char *lr_deposit_get_backend(const lr_deposit *deposit); /* "cpu" or "compute" */
 LR_API void lr_deposit_destroy(lr_deposit *deposit);                  /* NULL is allowed */
@@ -389,14 +389,14 @@ typedef enum lr_direct_work {
     LR_DIRECT_WORK_READING      /* the image from the device to the host, whatever the views */
 } lr_direct_work;
 
-/* What a measurement found. */
+/* Result of a measurement. */
 typedef struct lr_direct_timing {
     double wall_s;       /* until the device was done */
     double device_s;     /* by its own clock; 0 = not measured */
     int64_t num_offsets; /* of the views, all together */
 } lr_direct_timing;
 
-/* What to time: work on some views in a row. */
+/* Work to be timed, on some views in a row. */
 typedef struct lr_direct_task {
     lr_direct_work work;
     const int *views; /* [num_views] */
@@ -406,9 +406,9 @@ typedef struct lr_direct_task {
                                since */
 } lr_direct_task;
 
-/* Times it, nothing copied to or from the host meanwhile but by LR_DIRECT_WORK_READING, results thrown
- * away. Projections find their tables built. errors: LR_USAGE for views that do not exist, the first task
- * without an image, or an operator of another family. */
+/* Times a task and discards its results. Only LR_DIRECT_WORK_READING copies to the host meanwhile. Projections find
+ * their tables built. errors: LR_USAGE for views that do not exist, the first task without an image, or an operator
+ * of another family. */
 LR_API lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing);
 
 #ifdef __cplusplus

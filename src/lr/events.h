@@ -30,9 +30,9 @@ typedef struct lr_event {
 typedef struct lr_event_sink {
     lr_status (*take)(void *user, const lr_event *events, int64_t count);
     void *user;
-    /* Where the next events may be put before they are taken, so that nobody copies them: an array of `count`, to
-     * which other threads write until `take` is called, and which lives until the next call of either; fewer may
-     * come, or others from elsewhere. NULL where there is no memory. The member itself may be NULL. */
+    /* Memory for the next events, so that nobody copies them: an array of `count`, to which other threads write
+     * until `take` is called, and which lives until the next call of either; fewer events may come, or others from
+     * elsewhere. Returns NULL without memory. The member itself may be NULL. */
     lr_event *(*room)(void *user, int64_t count);
     /* NULL, or called by a reader's threads of events that they have just made, before `take` is called of them: by
      * several threads at a time, and of some events that are not taken in the end. Not all readers call it. */
@@ -49,14 +49,13 @@ typedef enum lr_events_format {
     LR_EVENTS_TSV      /* tab-separated text; written only */
 } lr_events_format;
 
-/* What a list-mode file looks like, by its first bytes and its name; errors are left to the
- * readers. */
+/* Format of a list-mode file, from its first bytes and its name; errors are left to the readers. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
 /* "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"; "unknown". */
 LR_API const char *lr_events_format_name(lr_events_format format);
 
-/* What a list-mode file held. */
+/* Contents of a list-mode file, counted. */
 typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
     int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
@@ -94,7 +93,7 @@ typedef struct lr_event_kinds {
     double (*energy_kev)[2]; /* owned [count] window; 0, 0 = not known */
 } lr_event_kinds;
 
-/* What is known of a list-mode file; zero means not known. */
+/* Facts about a list-mode file; zero means not known. */
 typedef struct lr_events_info {
     lr_events_format format;
     char version[32];    /* "0.9.1", "list mode", "histogram" */
@@ -124,7 +123,7 @@ static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
     return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins) : info->tof_bin_mm;
 }
 
-/* Whether an event of two crystals has time of flight. Threads: may be shared. */
+/* True if an event of two crystals has time of flight. Threads: may be shared. */
 LR_API bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2]);
 
 /* A list-mode file and what belongs to it. Zero fields are defaults. */
@@ -165,32 +164,31 @@ typedef struct lr_event_list {
 
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 
-/* The same, and finds out by the way, where the format's reader allows it, whether all are in coincidence. */
+/* lr_event_list_read that also checks, if the format's reader allows it, that all events are in coincidence. */
 LR_API lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
 
-/* Frees the events, of which there are then none, while what is known of them stays; bit by bit, so that other threads
- * are not held up. */
+/* Frees the events and keeps the info; piece by piece, so that other threads are not held up. */
 LR_API void lr_event_list_drop(lr_event_list *list);
 
-/* Events in a row. */
+/* A sequence of events. */
 typedef struct lr_event_span {
     const lr_event *events; /* [count] */
     int64_t count;
     int threads; /* 0 = all processors */
 } lr_event_span;
 
-/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count]. Returns how many events
- * have a LOR. */
+/* Finds the LOR of each event, -1 if its crystals are not in coincidence. numbers: [count]. Returns the number of
+ * events with a LOR. */
 LR_API int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
 
-/* How many events have a LOR: quicker than finding out which LORs those are. */
+/* Number of events with a LOR; quicker than finding the LORs. */
 LR_API int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span);
 
-/* Of each event its weight. weights: [count]. */
+/* Copies the weight of each event. weights: [count]. */
 LR_API void lr_events_weights(const lr_event_span *span, float *weights);
 
-/* What is known of the events of a list beside the list. */
+/* Corrections of the events of a list. */
 typedef struct lr_event_corrections {
     int64_t count;     /* events, in the order of the list's file */
     float *factors;    /* owned [count] efficiency times attenuation of the event's LOR */
@@ -211,7 +209,7 @@ LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* 
  * errors: LR_FAILED without memory, LR_BAD_INPUT for a negative weight; the list is as before. */
 LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
-/* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
+/* Prompts and delayeds of an acquisition: sparse data, owned by the caller. On failure nothing is returned. */
 typedef struct lr_prompts_delayeds {
     lr_lor_data *prompts, *delayeds;
     lr_event_counts counts;
@@ -237,8 +235,8 @@ typedef struct lr_list_params {
  * errors: LR_BAD_INPUT for counts that are not whole or negative; what the sink returns. */
 LR_API lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink);
 
-/* How far detected lines are off those of the photons, beside what the crystals' size does: they
- * are shifted in parallel by Gaussians, and the crystals that the shifted line meets are reported. */
+/* Blur of detected lines in addition to that of the crystals' size: lines are shifted in parallel by Gaussians, and
+ * the crystals that the shifted line meets are reported. */
 typedef struct lr_photon_blur {
     double (*radial_mm)(const void *user, double distance_mm); /* FWHM in the transaxial plane, by
                                                                   the emission's distance from the
@@ -291,8 +289,8 @@ typedef struct lr_events_writer_params {
     const lr_log *log;
 } lr_events_writer_params;
 
-/* Where kinds of crystals differ, each pair of kinds keeps its bins, resolution and energies in
- * PETSIRD; info must then be of events numbered as the scanner's crystals.
+/* If kinds of crystals differ, each pair of kinds keeps its bins, resolution and energies in PETSIRD; info must
+ * then be of events numbered as the scanner's crystals.
  * errors: NULL; LR_USAGE for another format or schema, and where CASToR, which has one resolution,
  * cannot hold several; LR_BAD_INPUT for a module with crystals of two kinds; LR_FAILED where nothing
  * can be written. */
@@ -312,7 +310,7 @@ LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 /* Completes the file and puts it in place; frees the writer in any case. */
 LR_API lr_status lr_events_writer_finish(lr_events_writer *writer);
 
-/* Gives up: nothing is left behind. NULL is allowed. */
+/* Abandons the file and leaves nothing behind. NULL is allowed. */
 LR_API void lr_events_writer_abandon(lr_events_writer *writer);
 
 typedef struct lr_castor_histogram {

@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* Numbers per LOR that are computed when asked for: detection efficiencies, expected randoms,
- * attenuation. Each maker returns a lr_lor_source for lr_operator_params.factors or for the
- * additive term of a reconstruction. LORs out of coincidence have 0.
+/* Numbers per LOR that are computed on demand: detection efficiencies, expected randoms, attenuation. Each maker
+ * returns a lr_lor_source for lr_operator_params.factors or for the additive term of a reconstruction. LORs out of
+ * coincidence have 0.
  *
  * errors of `get`: LR_USAGE for numbers that are not LORs of the list; LR_FAILED without memory. */
 
@@ -35,7 +35,7 @@ LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int thre
  * source. */
 LR_API lr_lor_source lr_lor_data_source(lr_lor_data *data);
 
-/* What the numbers of an attenuation map mean. */
+/* Units of an attenuation map. */
 typedef enum lr_mu_unit {
     LR_MU_BY_VALUE = 0, /* 1/cm where the largest is above 0.05, else 1/mm */
     LR_MU_PER_MM,

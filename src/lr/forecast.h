@@ -9,9 +9,8 @@
 extern "C" {
 #endif
 
-/* What work with an operator is going to take, from rates that are measured on this machine: to the
- * nearest tenth or so where rows are much alike, to a factor of two where other programs run. Zero
- * where a number does not apply. */
+/* Expected size and time of work with an operator, from rates measured on this machine: to about a tenth for
+ * similar rows, to a factor of two if other programs run. Zero if a number does not apply. */
 typedef struct lr_forecast {
     double rows;          /* that there are going to be */
     double elements;      /* of them all */
@@ -21,8 +20,8 @@ typedef struct lr_forecast {
     bool is_most; /* they may be far fewer: one point took so long that no more were tried */
 } lr_forecast;
 
-/* Which rows: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of
- * choice->part, as lr_operator_lor_rows does. */
+/* Rows of a work: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of choice->part, as
+ * lr_operator_lor_rows does. */
 typedef struct lr_rows_work {
     lr_row_choice choice;
     bool by_lor;
@@ -56,12 +55,11 @@ typedef struct lr_rows_share {
     const lr_log *log;
 } lr_rows_share;
 
-/* Where that part begins and ends (range[1] is not in it). Of voxels: places among the rows of the
- * choice, counted from 0. Of LORs: entries of the list of the selection, LORs or module pairs, or of
- * all pairs where it has none. Each part has a row at least, follows the one before, and takes about
- * the same work: rows of voxels are weighed by how many LORs pass through a few points of the grid, by
- * lines in double precision, rows of LORs by how long their lines run through it. Nothing is timed:
- * the parts are the same in every run of the program, whatever the backend.
+/* Begin and end of that part (range[1] is not in it). For voxels: places among the rows of the choice, counted from
+ * 0. For LORs: entries of the list of the selection, LORs or module pairs, or of all pairs if it has none. Each
+ * part has a row at least, follows the one before, and takes about the same work: rows of voxels are weighed by how
+ * many LORs pass through a few points of the grid, by lines in double precision, rows of LORs by how long their
+ * lines run through it. Nothing is timed: the parts are the same in every run of the program, whatever the backend.
  * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
  * no memory. */
 LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,

@@ -89,8 +89,8 @@ LR_API lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *
 /* Reads the grid only. */
 LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);
 
-/* Of a header and its voxels neither appears unless both are on the disk. Values must be finite;
- * NIfTI has at most 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
+/* Writes an image; a header and its voxels appear together or not at all. Values must be finite; NIfTI has at most
+ * 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
 /* --- text --- */
@@ -120,7 +120,7 @@ typedef struct lr_lor_data_sink {
     void *user;
 } lr_lor_data_sink;
 
-/* The same file for who needs a part of it: holds at most 2^18 numbers at a time, but of .hs all of them.
+/* Reads the same file piece by piece: holds at most 2^18 numbers at a time, but of .hs all of them.
  * errors: as lr_lor_data_read; what the sink returns. */
 LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink,
                                   const lr_log *log);
@@ -201,8 +201,8 @@ typedef struct lr_matrix_writer_params {
     const lr_log *log;
 } lr_matrix_writer_params;
 
-/* What a file with so many rows and elements takes, roughly: to the nearest tenth of binary formats,
- * to the nearest fifth of text and of deflated HDF5. */
+/* Rough size of a file with a number of rows and elements: to a tenth for binary formats, to a fifth for text and
+ * deflated HDF5. */
 typedef struct lr_matrix_size {
     double file_bytes; /* in the end */
     double disk_bytes; /* at most at a time: most formats are made of what is gathered beside them */
@@ -211,7 +211,7 @@ typedef struct lr_matrix_size {
 /* params: path, description and log may be NULL. */
 LR_API lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows, double elements);
 
-/* What a writer has taken so far, in this run and those it went on with. */
+/* Rows and elements that a writer has taken so far, in this run and those that it continues. */
 typedef struct lr_matrix_written {
     int64_t rows, elements, empty_rows;
     double sum;               /* of the elements kept */
@@ -233,9 +233,9 @@ LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
  * have been written down are kept as by lr_matrix_writer_abandon. */
 LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
 
-/* Gives up, after a failure: rows that have been written down, which happens every 15 seconds, are
- * kept beside the file for a writer that resumes, and a warning says so; where there are none,
- * nothing is left behind. NULL is allowed. */
+/* Abandons the file after a failure: rows that have been written down, which happens every 15 seconds, are kept
+ * beside the file for a writer that resumes, and a warning says so; where there are none, nothing is left behind.
+ * NULL is allowed. */
 LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 
 /* Stops for now: what has come is kept beside the file, for a writer that resumes. Frees the writer.
@@ -248,8 +248,8 @@ LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
  * element, and of what the file lists about itself, at most its own bytes. One thread at a time. */
 typedef struct lr_matrix_file lr_matrix_file;
 
-/* What the file says of itself. Arrays and strings live as long as the file. Of npz only the numbers
- * of rows, columns and elements are known. */
+/* Description of a matrix file by itself. Arrays and strings live as long as the file. Of npz only the numbers of
+ * rows, columns and elements are known. */
 typedef struct lr_matrix_file_info {
     int64_t num_rows, num_columns, num_elements;
     bool is_described;            /* the fields below are known */
@@ -273,8 +273,8 @@ LR_API lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log);
 LR_API const lr_matrix_file_info *lr_matrix_file_get_info(const lr_matrix_file *file);
 LR_API void lr_matrix_file_close(lr_matrix_file *file); /* NULL is allowed */
 
-/* Whether the file is of this scanner, and what it says of rows and columns fits it. npz: whether it
- * has as many columns as the scanner has LORs. errors: LR_BAD_INPUT with the first difference. */
+/* Checks that the file is of this scanner, and that its rows and columns fit it; npz: that it has as many columns
+ * as the scanner has LORs. errors: LR_BAD_INPUT with the first difference. */
 LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors *lors);
 
 /* Hands all rows to the sink, lr_row.row counted from 0, elements as they stand in the file.

@@ -63,7 +63,7 @@ typedef struct lr_listmode_tube {
                             deviations */
 } lr_listmode_tube;
 
-/* How cuda projects: the fastest way, or the paper's steps, each with those before it. The same results
+/* Ways of cuda to project: the fastest way, or the paper's steps, each with those before it. Results are the same
  * but for rounding. Steps hold all events on the device: LR_USAGE where they do not fit. */
 typedef enum lr_listmode_variant {
     LR_LISTMODE_FASTEST = 0,
@@ -142,7 +142,7 @@ typedef struct lr_listmode_params {
  * coincidence, where there are factors. */
 LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
 
-/* What operators of the family have beside lr_operator_info. */
+/* Facts about operators of the family, in addition to lr_operator_info. */
 typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* defaults filled in */

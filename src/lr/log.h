@@ -19,8 +19,8 @@
 extern "C" {
 #endif
 
-/* What every function that is not a constructor returns. Constructors return a pointer or NULL.
- * In both cases the sentence that a person reads has already gone to the log. */
+/* Result of every function that is not a constructor. Constructors return a pointer or NULL. In both cases the
+ * sentence for the reader has already gone to the log. */
 typedef enum lr_status {
     LR_OK = 0,
     LR_FAILED,    /* the work could not be done: disk full, out of memory, not convergent */
@@ -32,7 +32,7 @@ typedef enum lr_status {
 
 typedef enum lr_log_level { LR_LOG_DEBUG = 0, LR_LOG_INFO, LR_LOG_WARNING, LR_LOG_ERROR } lr_log_level;
 
-/* Where sentences go.
+/* Receiver of sentences.
  *
  * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for
  *        errors, where it is the status that the failing function is about to report (a
@@ -44,7 +44,7 @@ typedef struct lr_log {
     void *user;
 } lr_log;
 
-/* How long work reports itself, and is stopped.
+/* Receiver of reports of long work, which can stop it.
  *
  * report: called from the thread that started the work, with what is being done (lower case, no
  *         full stop: "rendering the matrix") and how far it is, 0 <= done <= total. Returning

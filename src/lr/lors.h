@@ -42,14 +42,12 @@ typedef struct lr_lor { /* one LOR, spelled out */
     int module_j, r, s;
 } lr_lor;
 
-/* Which LORs a projection concerns, and in which order their values stand. All zero: every LOR.
- * lors != NULL:  these LORs, ascending and without repeats.
- * pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
- *                after the other. At most one of the two is set; arrays are the caller's.
- * interleave > 1: of these pairs the LORs alone whose angle (lr_lors_angle), modulo that, is
- *                interleave_turn. The others keep their place among the values: a forward projection
- *                leaves a finite number there as it is, or puts another one, and a back-projection
- *                wants 0 (lr_selection_blank). */
+/* The LORs of a projection, and the order of their values. All zero: every LOR. lors != NULL: these LORs, ascending
+ * and without repeats. pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one
+ * pair after the other. At most one of the two is set; arrays are the caller's. interleave > 1: of these pairs the
+ * LORs alone whose angle (lr_lors_angle), modulo that, is interleave_turn. The others keep their place among the
+ * values: a forward projection leaves a finite number there as it is, or puts another one, and a back-projection
+ * wants 0 (lr_selection_blank). */
 typedef struct lr_selection {
     const int64_t *lors;
     int64_t num_lors;
@@ -61,7 +59,7 @@ typedef struct lr_selection {
 /* errors: NULL when no pair of modules is in coincidence, or when the pairs' tables would take more
  * than a quarter of the machine's memory, which lr_lors_count tells without them. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
-/* As before, for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
+/* lr_lors_create for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
 LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress, const lr_log *log);
 /* Some module pairs of a layout alone, as a layout of its own: LORs of other pairs are not in coincidence
  * there. part->pairs names them; the scanner must outlive it, `all` need not. Not for histo-images.
@@ -70,7 +68,7 @@ LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part
 /* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
 
-/* How many pairs of modules and LORs lr_lors_create would list; takes no memory for them.
+/* Number of pairs of modules and LORs that lr_lors_create would list; takes no memory for them.
  * errors: LR_BAD_INPUT when no pair of modules is in coincidence, or there are more than 2^31. */
 typedef struct lr_lors_size {
     int64_t num_pairs, num_lors;
@@ -85,13 +83,13 @@ LR_API int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b);
  * the same or have no LOR in coincidence. The LOR itself may still be out of coincidence. */
 LR_API int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b);
 
-/* The other way round: 0 <= lor < count. Histo-images: -1 in every field but module_i, the view. */
+/* Modules and crystals of a LOR, 0 <= lor < count. Histo-images: -1 in every field but module_i, the view. */
 LR_API lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor);
 
-/* Its crystals, numbered over the whole scanner, of the lower module first. Not for histo-images. */
+/* Crystals of a LOR, numbered over the whole scanner, that of the lower module first. Not for histo-images. */
 LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2]);
 
-/* Whether the coincidence rules let this LOR count. */
+/* True if this LOR is in coincidence. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 
 /* The angle of a LOR, 0 .. lr_lors_num_angles - 1: the places of its two crystals around the axis, counted
@@ -128,23 +126,23 @@ LR_API lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all
 /* Destroying NULL is allowed. */
 LR_API void lr_lor_data_destroy(lr_lor_data *data);
 
-/* LORs that something is asked about: numbers[0 .. count-1], ascending; or, where numbers is NULL,
- * first .. first + count - 1. */
+/* LORs whose values are wanted: numbers[0 .. count-1], ascending; or, where numbers is NULL, first .. first + count
+ * - 1. */
 typedef struct lr_lor_span {
     const int64_t *numbers;
     int64_t first, count;
 } lr_lor_span;
 
-/* One number per LOR, computed when it is asked for, so that nothing needs to hold one for each of
- * some 10^8 LORs. `get` fills values[span->count]; it may be called from the thread that owns the
- * operator only, and may use threads of its own. Makers: lr/factors.h. */
+/* One number per LOR, computed on demand, so that nothing needs to hold one for each of some 10^8 LORs. `get` fills
+ * values[span->count]; it may be called from the thread that owns the operator only, and may use threads of its
+ * own. Makers: lr/factors.h. */
 typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
     void *user; /* get == NULL: no source */
 } lr_lor_source;
 
-/* How many values a selection has: those of its LORs, and of what is interleaved with them. selection
- * NULL: all. */
+/* Number of values of a selection: those of its LORs, and of LORs that are interleaved with them. selection NULL:
+ * all. */
 LR_API int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection);
 
 /* Sets to 0 what `values`, [lr_selection_count] in the selection's order, have of LORs that are only

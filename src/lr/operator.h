@@ -81,7 +81,7 @@ typedef struct lr_operator_params {
     const lr_progress *progress;
 } lr_operator_params;
 
-/* What an operator turned out to be. Strings live as long as the operator. */
+/* Facts about an operator. Strings live as long as the operator. */
 typedef struct lr_operator_info {
     const char *backend;     /* "cpu", "raster", "compute" or "native" */
     const char *device;      /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
@@ -115,7 +115,7 @@ LR_API lr_operator *lr_operator_create(const lr_operator_params *params);
 /* Destroying NULL is allowed. */
 LR_API void lr_operator_destroy(lr_operator *op);
 
-/* What it turned out to be; lives as long as the operator. */
+/* Facts about the operator; they live as long as it does. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
 /* Starts building the programs of projections forward and back and of a sensitivity, side by side: the
@@ -185,11 +185,11 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
  * errors: LR_USAGE for widths that are negative, not finite or that reach over more than 127 voxels. */
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
-/* Where the operator computes: vectors that are made there need not be copied. It lives as long as
- * the operator, or whoever else keeps it; NULL = the host. Backend raster has a place of its own, and compute
- * where it goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
- * "Tilted pairs"): no mu-map, no module in front of another, not with
- * `deterministic`. Neither with a stored matrix. So have compute and cuda of the family direct. */
+/* The place where the operator computes: vectors that are made there need not be copied. It lives as long as the
+ * operator, or whoever else keeps it; NULL = the host. Backend raster has a place of its own, and compute where it
+ * goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"): no mu-map,
+ * no module in front of another, not with `deterministic`. Neither with a stored matrix. So have compute and cuda
+ * of the family direct. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;
@@ -197,15 +197,15 @@ LR_API lr_place *lr_operator_place(const lr_operator *op);
  * way when lr_operator_forward and lr_operator_back return. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
-/* What one kind of pass took of them. */
+/* Seconds of one kind of pass. */
 typedef struct lr_device_pass {
     const char *name; /* "scatter to LORs"; lives as long as the program */
     double seconds;
 } lr_device_pass;
 enum { LR_MOST_DEVICE_PASSES = 4 };
 
-/* The kinds of passes of the last projection. passes: [LR_MOST_DEVICE_PASSES]. Returns how many were
- * written: 0 where they are not told apart, which backend raster alone does. */
+/* The kinds of passes of the last projection. passes: [LR_MOST_DEVICE_PASSES]. Returns how many were written; 0
+ * except for backend raster, which alone measures them. */
 LR_API int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes);
 
 /* One row of the matrix: what one voxel, or one point, gives to each LOR.

@@ -19,11 +19,10 @@ extern "C" {
  *
  * Images count emissions per voxel during the acquisition. */
 
-/* What one iteration did. With one subset, all sums are over all LORs and the log-likelihood
- * sum y ln(yhat + b) - (yhat + b) is that of the image before its update. With more, each subset
- * adds its LORs' part, estimated from the image before that subset's update: the log-likelihood
- * then belongs to the images that the iteration went through, not to any one of them (one more
- * iteration of lr_mlem from an image tells its own). */
+/* Result of one iteration. With one subset, all sums are over all LORs and the log-likelihood sum y ln(yhat + b) -
+ * (yhat + b) is that of the image before its update. With more, each subset adds its LORs' part, estimated from the
+ * image before that subset's update: the log-likelihood then belongs to the images that the iteration went through,
+ * not to any one of them (one more iteration of lr_mlem from an image tells its own). */
 typedef struct lr_iteration {
     int number;   /* from iterations_before + 1 */
     bool has_fit; /* whether what follows, down to sensitive_counts, is known; else it is 0 */
@@ -49,8 +48,8 @@ typedef struct lr_iteration {
                                at the operator's place or on the host; lives during the call */
 } lr_iteration;
 
-/* How an image is updated by a subset of the LORs i, which have s_j = sum_i a_ij and
- * r_j = sum_i a_ij y_i / (A x + b)_i. */
+/* Updates of an image by a subset of the LORs i, which have s_j = sum_i a_ij and r_j = sum_i a_ij y_i / (A x +
+ * b)_i. */
 typedef enum lr_recon_algorithm {
     LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994), and
                               with one subset ML-EM */
@@ -156,9 +155,9 @@ typedef struct lr_recon_params {
  * a prior likewise. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
 
-/* What RAMLA's relaxation is by default: 1 with one subset, else 10 / (9 + subsets). However many there
- * are, a pass over all of them goes about as far as ten iterations of ML-EM, and takes no more than a
- * factor of exp(-10) from a voxel. docs/method/common.md, "Block RAMLA". */
+/* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). With any number of subsets, a pass over
+ * all of them then goes about as far as ten iterations of ML-EM, and takes no more than a factor of exp(-10) from a
+ * voxel. docs/method/common.md, "Block RAMLA". */
 LR_API double lr_ramla_relaxation(int subsets);
 
 /* Several ranks (lr_recon_params.comm): each has an operator, data, factors and additive term of LORs, views
@@ -189,8 +188,8 @@ typedef struct lr_composition {
     const float *guesses;               /* [count][num_voxels] each of them, likewise */
 } lr_composition;
 
-/* What ranks go on from: the guess of each; where they have just been composed, the composed image, and
- * their own guess where that is 0. */
+/* Guesses from which ranks can continue: that of each; just after a composition the composed image, with the own
+ * guess in voxels that are 0. */
 typedef struct lr_guesses {
     int iterations;       /* those before included */
     int guess_iterations; /* of them, since guesses were composed last; 0 = they have just been */
@@ -228,7 +227,7 @@ typedef struct lr_compose_params {
  * several guesses of one process with ranks; LR_NO_DEVICE without LAPACKE. */
 LR_API lr_status lr_compose(const lr_compose_params *params, lr_vector *image);
 
-/* What distributed ML-EM goes on from: alike on all ranks. */
+/* State from which distributed ML-EM can continue: the same on all ranks. */
 typedef struct lr_distributed_state {
     int iterations;                 /* those before included */
     int local_iterations;           /* of the next exchange, at most */
@@ -271,9 +270,9 @@ typedef struct lr_mlem_params {
 /* lr_osem with one subset. */
 LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 
-/* How many times LORs must be interleaved by their angle (lr_lors_angle) for so many subsets to see the
- * object evenly: a divisor of their number; 1 where whole module pairs do. Lines through points between the
- * modules tell, which is said in the log. docs/method/common.md, "Subsets". Histo-images: 1.
+/* Number of times that LORs must be interleaved by their angle (lr_lors_angle) so that subsets see the object
+ * evenly: a divisor of the number of subsets; 1 if whole module pairs suffice. It is found by lines through points
+ * between the modules, and logged. docs/method/common.md, "Subsets". Histo-images: 1.
  * errors, logged: LR_USAGE where some subset would have no LOR; LR_FAILED without memory. */
 LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log);
 

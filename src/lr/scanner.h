@@ -57,8 +57,8 @@ typedef struct lr_layer {
     double mu_per_mm;    /* of its crystals */
 } lr_layer;
 
-/* Which LORs are measured at all. Zero (or false) turns a rule off. A LOR is in coincidence when
- * every rule that is on holds; see lr_lors. */
+/* Rules for LORs that are measured. Zero (or false) turns a rule off. A LOR is in coincidence when every rule that
+ * is on holds; see lr_lors. */
 typedef struct lr_coincidence {
     double field_of_view_mm;     /* the line through the crystal centres passes within half of
                                      this of the z axis */
@@ -107,7 +107,7 @@ typedef struct lr_scanner_params {
  * database for X-ray spectroscopic calculations, Radiat. Phys. Chem. 63 (2002) 121, times density. */
 LR_API double lr_crystal_material_mu_per_mm(const char *material);
 
-/* Their names, as a sentence lists them: "LSO, LYSO, BGO, GSO or LaBr3". */
+/* Names of these materials, as a sentence lists them: "LSO, LYSO, BGO, GSO or LaBr3". */
 LR_API const char *lr_crystal_materials(void);
 
 /* One ring-shaped scanner. A panel's centre stands at first_angle_deg + k * 360 / modules, counted
@@ -133,7 +133,7 @@ typedef struct lr_ring {
  * errors: NULL; the log says which modules are wrong, by how much, and the remedy. */
 LR_API lr_scanner *lr_scanner_create(const lr_scanner_params *params);
 
-/* As above; params->modules and num_positions are ignored and made from the ring. */
+/* Builds a ring scanner; params->modules and num_positions are ignored and made from the ring. */
 LR_API lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring);
 
 /* Destroying NULL is allowed. */
@@ -147,7 +147,7 @@ LR_API int lr_scanner_module_of(const lr_scanner *scanner, int crystal);
  * other programs list, and what the coincidence rules use. */
 LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3]);
 
-/* The same, of a crystal given by its number over the whole scanner. */
+/* Centre of the volume of a crystal given by its number over the whole scanner. */
 LR_API void lr_scanner_crystal_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
 
 /* Centre of a crystal on the detection plane, where hits in it are read; the crystal is given by its

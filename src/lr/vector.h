@@ -11,8 +11,8 @@
 extern "C" {
 #endif
 
-/* Vectors: numbers that know where they live. Images, LOR values and histo-images are vectors, and
- * what reconstruction does with them between two projections is done where they are. */
+/* Vectors: numbers with the place where they are stored. Images, LOR values and histo-images are vectors, and what
+ * reconstruction does with them between two projections is done where they are. */
 
 /* --- places --- */
 
@@ -50,7 +50,7 @@ typedef struct lr_traffic {
     int64_t to_device, to_host;
 } lr_traffic;
 
-/* What a place turned out to be. Strings live as long as the place. */
+/* Facts about a place. Strings live as long as the place. */
 typedef struct lr_place_info {
     lr_place_kind kind;
     const char *device;   /* "CPU, 2 threads"; "NVIDIA H200/PCIe/SSE2"; "NVIDIA H200" */
@@ -64,21 +64,21 @@ typedef struct lr_place_info {
  * for a place that has none; LR_FAILED without memory. */
 LR_API lr_place *lr_place_open(const lr_place_params *params);
 
-/* One holder more; whoever keeps a place closes it. Returns it; NULL gives NULL. */
+/* Adds a holder; whoever keeps a place closes it. Returns it; NULL gives NULL. */
 LR_API lr_place *lr_place_keep(lr_place *place);
 
-/* One holder less; the last one ends the place. NULL is allowed. */
+/* Removes a holder; the last one ends the place. NULL is allowed. */
 LR_API void lr_place_close(lr_place *place);
 
-/* Keeps the place's device at hand for the calling thread, until it has released it as often. Around many
- * projections and operations in a row: without it each of them takes an OpenGL context and gives it back,
- * which waits for the device and takes some 50 us. Other threads do not work at the place meanwhile. The
- * host and NULL have nothing to hold.
+/* Holds the place's device for the calling thread, until it has released it as often. Useful around many
+ * projections and operations in a row: without it each of them takes an OpenGL context and returns it, which waits
+ * for the device and takes some 50 us. Other threads do not work at the place meanwhile. The host and NULL have
+ * nothing to hold.
  * errors: LR_NO_DEVICE where the context cannot be had, LR_FAILED. */
 LR_API lr_status lr_place_hold(lr_place *place);
 LR_API void lr_place_release(lr_place *place);
 
-/* What the place is, and what has been copied so far. NULL: the host with all processors. */
+/* Facts about a place, and the bytes copied so far. NULL: the host with all processors. */
 LR_API lr_place_info lr_place_get_info(const lr_place *place);
 
 /* --- vectors --- */
@@ -181,7 +181,7 @@ LR_API lr_status lr_vector_copy(const lr_vector *from, lr_vector *to);
 
 LR_API lr_status lr_vector_fill(lr_vector *vector, double value);
 
-/* Element by element, in double, rounded once to the vectors' precision. */
+/* Works element by element in double and rounds once to the vectors' precision. */
 LR_API lr_status lr_vector_multiply(lr_vector *y, const lr_vector *x); /* y = y x */
 
 /* y = y / x where x > 0, else `otherwise`. */
@@ -219,9 +219,8 @@ LR_API lr_status lr_vector_update_bsrem(const lr_bsrem_update *update);
 
 /* --- neighbours --- */
 
-/* What is found of each number j of a three-dimensional row and its up to 26 neighbours k, with
- * d = x_j - x_k, n = x_j + x_k + gamma |d| + epsilon and v = weight kappa_j kappa_k. Terms with n = 0
- * are 0. */
+/* Functions of each number j of a three-dimensional row and its up to 26 neighbours k, with d = x_j - x_k, n = x_j
+ * + x_k + gamma |d| + epsilon and v = weight kappa_j kappa_k. Terms with n = 0 are 0. */
 typedef enum lr_differences {
     LR_DIFFERENCES_VALUE = 0, /* y_j = 1/2 sum_k v d^2 / n; R = sum_j y_j */
     LR_DIFFERENCES_GRADIENT,  /* y_j = y_j + scale sum_k v d (gamma |d| + x_j + 3 x_k + 2 epsilon)
@@ -244,7 +243,7 @@ typedef struct lr_relative_differences {
     lr_vector *y;           /* neither x nor kappa */
 } lr_relative_differences;
 
-/* In double, rounded once. errors: also LR_USAGE for sizes that do not give the vectors' count, and at
+/* Computes in double and rounds once. errors: also LR_USAGE for sizes that do not give the vectors' count, and at
  * OpenGL places for rows of which three layers do not fit one storage block. */
 LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *differences);
 
@@ -260,7 +259,7 @@ typedef struct lr_convolution {
     lr_vector *y; /* not x */
 } lr_convolution;
 
-/* In double, rounded once. errors: as lr_vector_relative_differences has them. */
+/* Computes in double and rounds once. errors: as for lr_vector_relative_differences. */
 LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
 
 /* Sums in double, in an order that depends on the count and the kind of place alone: the same bits in
@@ -308,7 +307,7 @@ LR_API lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poiss
 
 /* --- pictures on the same device --- */
 
-/* Where an image is copied to, on the device: texel (x, y, z) is that voxel. */
+/* A texture that an image is copied to on the device: texel (x, y, z) is that voxel. */
 typedef struct lr_vector_texture {
     unsigned texture; /* of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable
                          storage of this size: */

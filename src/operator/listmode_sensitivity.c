@@ -88,7 +88,7 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
     struct lines *lines = user;
     struct sum *sum = lines->sum;
     const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
-    struct lr_place place = {.lors = sum->lors};
+    struct lr_lor_place place = {.lors = sum->lors};
     int64_t at = begin;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {

@@ -27,11 +27,6 @@ static double round_step(double value)
     return power * (digit <= 1.0 ? 1.0 : digit <= 2.0 ? 2.0 : digit <= 5.0 ? 5.0 : 10.0);
 }
 
-static double smaller_step(double step)
-{
-    return round_step(0.4 * step);
-}
-
 static double count_ticks(double low, double high, double step)
 {
     return floor(high / step + tolerance) - ceil(low / step - tolerance) + 1.0;
@@ -53,7 +48,7 @@ static int digits_behind_point(double step)
     return digits < 0.0 ? 0 : digits > most_decimals ? most_decimals : (int)digits;
 }
 
-/* As many as tell ticks apart, or as give a single one two digits and more. */
+/* Decimals that distinguish ticks, or give a single one at least two digits. */
 static int decimals_of(const struct lr_ticks *ticks)
 {
     const double finest = ticks->step > 0.0 ? ticks->step : fabs(ticks->first) / 100.0;
@@ -61,20 +56,18 @@ static int decimals_of(const struct lr_ticks *ticks)
     return scaled > 0.0 && isfinite(scaled) ? digits_behind_point(scaled) : 0;
 }
 
-static struct lr_ticks single_tick(double value)
-{
-    struct lr_ticks ticks = {.first = value, .count = 1, .power = common_power(value, value)};
-    ticks.decimals = decimals_of(&ticks);
-    return ticks;
-}
-
 struct lr_ticks lr_ticks_choose(double low, double high, int most)
 {
     const double span = high - low;
-    if (!(span > 0.0) || !isfinite(span) || !(span > 1e-12 * fmax(fabs(low), fabs(high)))) return single_tick(low);
+    if (!(span > 0.0) || !isfinite(span) || !(span > 1e-12 * fmax(fabs(low), fabs(high)))) {
+        struct lr_ticks ticks = {.first = low, .count = 1, .power = common_power(low, low)};
+        ticks.decimals = decimals_of(&ticks);
+        return ticks;
+    }
+
     double step = round_step(span / (most > 1 ? most : 1));
     while (count_ticks(low, high, step) > fmax(most, 2)) step = round_step(2.0 * step);
-    while (count_ticks(low, high, step) < 2.0) step = smaller_step(step);
+    while (count_ticks(low, high, step) < 2.0) step = round_step(0.4 * step);
     struct lr_ticks ticks = {
         .first = step * ceil(low / step - tolerance), .step = step, .count = (int)count_ticks(low, high, step)};
     ticks.power = common_power(ticks.first, lr_tick_value(&ticks, ticks.count - 1));
@@ -115,7 +108,7 @@ static void add(struct lr_tick_unit *unit, const char *text)
     snprintf(unit->text + used, sizeof(unit->text) - used, "%s", text);
 }
 
-/* As a power of ten, or as computers write it where the font has no raised digits. */
+/* Adds a power of ten; without raised digits in the font, as "1e5". */
 static void add_power(struct lr_tick_unit *unit, int power)
 {
     static const char *const raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
@@ -175,7 +168,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
     return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
 }
 
-/* As many as have room beside each other. */
+/* As many ticks across as their labels have room for. */
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;
@@ -187,7 +180,7 @@ static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_st
     return ticks;
 }
 
-/* The middle alone where two labels would lie over each other. */
+/* Ticks along the upright axis; the middle alone if two labels would overlap. */
 static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
 {
     const struct lr_axis *axis = &axes->up;
@@ -245,24 +238,6 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
 
 /* --- drawing --- */
 
-static void draw_across(lr_picture *picture, const struct lr_axes *axes)
-{
-    const lr_text_style style = style_of(axes);
-    const struct lr_ticks ticks = ticks_across(axes, &style);
-    const int bottom = axes->corner[1] + axes->size[1];
-    int free_from = INT32_MIN;
-    for (int n = 0; n < ticks.count; n++) {
-        const int x = lr_axes_x(axes, lr_tick_value(&ticks, n));
-        lr_picture_fill(picture, (int[2]){x, bottom}, (int[2]){1, 1 + tick_length}, axes->ink);
-        const struct lr_tick_label label = lr_tick_label(&ticks, n);
-        const int width = lr_picture_text_width(label.text, &style);
-        if (x - width / 2 >= free_from) {
-            lr_picture_text(picture, (int[2]){x - width / 2, bottom + 1 + tick_length}, label.text, &style);
-            free_from = x + width / 2 + space;
-        }
-    }
-}
-
 static void draw_up(lr_picture *picture, const struct lr_axes *axes)
 {
     const lr_text_style style = style_of(axes);
@@ -282,7 +257,7 @@ static void draw_up(lr_picture *picture, const struct lr_axes *axes)
     }
 }
 
-/* Where a name begins: in the middle of its axis, but within the margins. */
+/* Begin of a name: centred on its axis, but within the margins. */
 static int begin_name(int corner, int size, int width, const int margins[2])
 {
     const int middle = corner + (size - width) / 2;
@@ -315,7 +290,21 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 {
     lr_picture_frame(picture, (int[2]){axes->corner[0] - 1, axes->corner[1] - 1},
                      (int[2]){axes->size[0] + 2, axes->size[1] + 2}, axes->ink);
-    draw_across(picture, axes);
+    const lr_text_style style = style_of(axes);
+    const struct lr_ticks ticks = ticks_across(axes, &style);
+    const int bottom = axes->corner[1] + axes->size[1];
+    int free_from = INT32_MIN;
+    for (int n = 0; n < ticks.count; n++) {
+        const int x = lr_axes_x(axes, lr_tick_value(&ticks, n));
+        lr_picture_fill(picture, (int[2]){x, bottom}, (int[2]){1, 1 + tick_length}, axes->ink);
+        const struct lr_tick_label label = lr_tick_label(&ticks, n);
+        const int width = lr_picture_text_width(label.text, &style);
+        if (x - width / 2 >= free_from) {
+            lr_picture_text(picture, (int[2]){x - width / 2, bottom + 1 + tick_length}, label.text, &style);
+            free_from = x + width / 2 + space;
+        }
+    }
+
     draw_up(picture, axes);
     write_names(picture, axes);
 }

@@ -18,7 +18,7 @@ struct lr_ticks {
  * is empty or not finite has one, at `low`. */
 struct lr_ticks lr_ticks_choose(double low, double high, int most);
 
-/* The same ticks with labels that are whole values, where a power of ten has no place. */
+/* The same ticks with labels that are whole values, for places without a power of ten. */
 struct lr_ticks lr_ticks_unscaled(const struct lr_ticks *ticks);
 
 double lr_tick_value(const struct lr_ticks *ticks, int n);
@@ -28,8 +28,8 @@ struct lr_tick_label {
 };
 struct lr_tick_label lr_tick_label(const struct lr_ticks *ticks, int n);
 
-/* What the labels are in: the unit (NULL or "": none) with its power of ten, as "10^-5 %" with the
- * power raised; "" where neither is there. */
+/* The unit of the labels: the unit (NULL or "": none) with its power of ten, as "10^-5 %" with the power raised; ""
+ * where neither is there. */
 struct lr_tick_unit {
     char text[128];
 };

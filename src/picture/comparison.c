@@ -38,8 +38,8 @@ enum { chart_text_px = 16, space = 6, marker_radius = 5, line_length = 36 };
 static const lr_text_style chart_style = {.colour = {38, 38, 38}, .size_px = chart_text_px};
 static const lr_colour chart_ink = {38, 38, 38}, rule = {222, 222, 222}, law_grey = {120, 120, 120};
 
-/* What a curve shows, in colours that the colour-blind tell apart, each with a marker of its own.
- */
+/* Curves, in colours that the colour-blind can distinguish, each with a marker of its own.
+ * */
 enum curve { CURVE_L2, CURVE_SUM, CURVE_MISSED, NUM_CURVES };
 static const lr_colour curve_colours[NUM_CURVES] = {{0, 90, 160}, {204, 85, 0}, {0, 140, 105}};
 static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|", "weight missed"};
@@ -74,11 +74,6 @@ static int y_of(const struct chart_axes *axes, double value)
     return axes->corner[1] + (int)lround(t * (axes->size[1] - 1));
 }
 
-static bool is_shown(const struct chart_axes *axes, double value)
-{
-    return value >= pow(10.0, axes->lowest) && value <= pow(10.0, axes->highest);
-}
-
 /* --- room for text --- */
 
 struct percent {
@@ -108,32 +103,6 @@ static int legend_room(void)
     return 3 * space + line_length + widest;
 }
 
-/* From the decade of the least error, at most five below 100 %, to the decade above the largest. */
-static struct chart_axes make_axes(lr_picture *picture, const int corner[2], const struct error_chart *chart)
-{
-    double least = 0.1, most = 1.0;
-    for (int n = 0; n < chart->count; n++) {
-        for (int curve = 0; curve < NUM_CURVES; curve++) {
-            const double value = value_of(&chart->errors[n], (enum curve)curve);
-            least = value > 0.0 ? fmin(least, value) : least;
-            most = isfinite(value) ? fmax(most, value) : most;
-        }
-    }
-    struct chart_axes axes = {
-        .picture = picture,
-        .corner = {corner[0], corner[1] + lr_picture_text_height(&chart_style) / 2},
-        .first = log2(chart->rays[0]) - 0.25,
-        .last = log2(chart->rays[chart->count - 1]) + 0.25,
-        .lowest = (int)floor(log10(fmax(least, 1e-5))),
-        .highest = (int)ceil(log10(most)),
-    };
-    const int left = left_room(&axes), line = lr_picture_text_height(&chart_style);
-    axes.corner[0] += left;
-    axes.size[0] = chart->size[0] - left - legend_room();
-    axes.size[1] = chart->size[1] - line / 2 - 2 * (line + space);
-    return axes;
-}
-
 static void draw_decades(const struct chart_axes *axes)
 {
     const int right = axes->corner[0] + axes->size[0] - 1;
@@ -144,23 +113,6 @@ static void draw_decades(const struct chart_axes *axes)
         const int width = lr_picture_text_width(percent.text, &chart_style);
         const int above = y - lr_picture_text_height(&chart_style) / 2;
         lr_picture_text(axes->picture, (int[2]){axes->corner[0] - width - space, above}, percent.text, &chart_style);
-    }
-}
-
-static void draw_rays(const struct chart_axes *axes, const struct error_chart *chart)
-{
-    const int bottom = axes->corner[1] + axes->size[1] - 1;
-    int free_from = 0;
-    for (int n = 0; n < chart->count; n++) {
-        const int x = x_of(axes, chart->rays[n]);
-        lr_picture_line(axes->picture, (int[2]){x, axes->corner[1]}, (int[2]){x, bottom}, rule);
-        char text[16];
-        snprintf(text, sizeof(text), "%d", chart->rays[n]);
-        const int width = lr_picture_text_width(text, &chart_style);
-        if (x - width / 2 >= free_from) {
-            lr_picture_text(axes->picture, (int[2]){x - width / 2, bottom + space}, text, &chart_style);
-            free_from = x + width / 2 + 2 * space;
-        }
     }
 }
 
@@ -236,7 +188,7 @@ static void draw_curve(const struct chart_axes *axes, const struct error_chart *
     bool joined = false;
     for (int n = 0; n < chart->count; n++) {
         const double value = value_of(&chart->errors[n], curve);
-        const bool shown = is_shown(axes, value);
+        const bool shown = value >= pow(10.0, axes->lowest) && value <= pow(10.0, axes->highest);
         if (shown) {
             const int at[2] = {x_of(axes, chart->rays[n]), y_of(axes, value)};
             if (joined) draw_thick(axes->picture, before, at, curve_colours[curve]);
@@ -269,9 +221,43 @@ static void draw_legend(const struct chart_axes *axes)
 
 static void draw_error_chart(lr_picture *picture, const int corner[2], const struct error_chart *chart)
 {
-    const struct chart_axes axes = make_axes(picture, corner, chart);
+    /* The axes run from the decade of the least error, at most five below 100 %, to the decade above the largest. */
+    double least = 0.1, most = 1.0;
+    for (int n = 0; n < chart->count; n++) {
+        for (int curve = 0; curve < NUM_CURVES; curve++) {
+            const double value = value_of(&chart->errors[n], (enum curve)curve);
+            least = value > 0.0 ? fmin(least, value) : least;
+            most = isfinite(value) ? fmax(most, value) : most;
+        }
+    }
+    struct chart_axes axes = {
+        .picture = picture,
+        .corner = {corner[0], corner[1] + lr_picture_text_height(&chart_style) / 2},
+        .first = log2(chart->rays[0]) - 0.25,
+        .last = log2(chart->rays[chart->count - 1]) + 0.25,
+        .lowest = (int)floor(log10(fmax(least, 1e-5))),
+        .highest = (int)ceil(log10(most)),
+    };
+    const int left = left_room(&axes), line = lr_picture_text_height(&chart_style);
+    axes.corner[0] += left;
+    axes.size[0] = chart->size[0] - left - legend_room();
+    axes.size[1] = chart->size[1] - line / 2 - 2 * (line + space);
+
     draw_decades(&axes);
-    draw_rays(&axes, chart);
+    const int bottom = axes.corner[1] + axes.size[1] - 1;
+    int free_from = 0;
+    for (int n = 0; n < chart->count; n++) {
+        const int x = x_of(&axes, chart->rays[n]);
+        lr_picture_line(axes.picture, (int[2]){x, axes.corner[1]}, (int[2]){x, bottom}, rule);
+        char text[16];
+        snprintf(text, sizeof(text), "%d", chart->rays[n]);
+        const int width = lr_picture_text_width(text, &chart_style);
+        if (x - width / 2 >= free_from) {
+            lr_picture_text(axes.picture, (int[2]){x - width / 2, bottom + space}, text, &chart_style);
+            free_from = x + width / 2 + 2 * space;
+        }
+    }
+
     write_chart_names(&axes);
     lr_picture_frame(picture, axes.corner, axes.size, chart_ink);
     draw_law(&axes, chart);
@@ -356,25 +342,6 @@ static double round_up(double value)
     return steps[n] * power;
 }
 
-static void find_lors(struct page *page)
-{
-    const lr_comparison_params *params = page->params;
-    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays, params->pixels};
-    for (int64_t n = 0; n < page->num_pixels; n++)
-        page->lors[n] = lr_pixel_lor(&window, (int)(n % page->panel[0]), (int)(n / page->panel[0]));
-}
-
-static void find_scales(struct page *page)
-{
-    const lr_comparison_params *params = page->params;
-    double largest = largest_of(params->exact);
-    for (int k = 0; k < params->num_sampled; k++) {
-        page->errors[k] = lr_row_compare(&params->sampled[k], params->exact);
-        largest = fmax(largest, largest_of(&params->sampled[k]));
-    }
-    page->high = round_up(largest);
-}
-
 /* --- text --- */
 
 static void write_text(const struct page *page, const int corner[2], const char *text, const lr_text_style *style)
@@ -432,42 +399,7 @@ static int break_subtitle(const struct page *page, const lr_picture *picture, in
     return lines;
 }
 
-static void write_header(const struct page *page)
-{
-    const lr_comparison_params *params = page->params;
-    int y = margin;
-    if (params->title != NULL) {
-        write_text(page, (int[2]){margin, y}, params->title, &large);
-        y += title_height;
-    }
-    break_subtitle(page, page->picture, y);
-    for (int c = 0; c < NUM_COLUMNS; c++) {
-        const int above = page->header - page->margins.top - 2 * line_height;
-        write_text(page, (int[2]){page->x[c], above}, headings[c][0], &plain);
-        write_text(page, (int[2]){page->x[c], above + line_height}, headings[c][1], &soft);
-    }
-}
-
-static void write_footer(const struct page *page)
-{
-    int y = page->size[1] - margin - num_notes * line_height;
-    for (int n = 0; n < num_notes; n++) {
-        write_text(page, (int[2]){margin, y}, notes[n], &soft);
-        y += line_height;
-    }
-}
-
 /* --- panels --- */
-
-/* Lines of the page's colour between the primary's crystals. */
-static void cut_crystals(const struct page *page, const int corner[2])
-{
-    const int step = page->params->pixel_rays;
-    for (int x = step; x < page->panel[0] && step >= 6; x += step)
-        lr_picture_fill(page->picture, (int[2]){corner[0] + x, corner[1]}, (int[2]){1, page->panel[1]}, white);
-    for (int y = step; y < page->panel[1] && step >= 6; y += step)
-        lr_picture_fill(page->picture, (int[2]){corner[0], corner[1] + y}, (int[2]){page->panel[0], 1}, white);
-}
 
 static void draw_panel(const struct page *page, const int corner[2], lr_colour_map colours, const double range[2])
 {
@@ -478,7 +410,13 @@ static void draw_panel(const struct page *page, const int corner[2], lr_colour_m
                                     .high = range[1],
                                     .colours = colours,
                                     .not_a_number = nothing});
-    cut_crystals(page, corner);
+    /* Lines of the page's colour between the primary's crystals. */
+    const int step = page->params->pixel_rays;
+    for (int x = step; x < page->panel[0] && step >= 6; x += step)
+        lr_picture_fill(page->picture, (int[2]){corner[0] + x, corner[1]}, (int[2]){1, page->panel[1]}, white);
+    for (int y = step; y < page->panel[1] && step >= 6; y += step)
+        lr_picture_fill(page->picture, (int[2]){corner[0], corner[1] + y}, (int[2]){page->panel[0], 1}, white);
+
     struct lr_axes axes = page->axes;
     axes.corner[0] = corner[0];
     axes.corner[1] = corner[1];
@@ -513,29 +451,6 @@ static void draw_weights(const struct page *page, int top, const lr_row *row, en
     if (column == COLUMN_EXACT) draw_bar(page, corner, column, page->high);
 }
 
-static double highest_difference(const struct page *page, int k)
-{
-    return round_up(100.0 * page->errors[k].largest_error);
-}
-
-static void draw_difference(const struct page *page, int top, int k)
-{
-    const lr_comparison_params *params = page->params;
-    const int corner[2] = {page->x[COLUMN_DIFFERENCE], top};
-    const double percent = page->errors[k].largest > 0.0 ? 100.0 / page->errors[k].largest : 0.0;
-    const double most = highest_difference(page, k);
-    for (int64_t n = 0; n < page->num_pixels; n++) {
-        const int64_t lor = page->lors[n];
-        page->values[n] =
-            lor < 0
-                ? NAN
-                : (float)(percent * (lr_row_element(&params->sampled[k], lor) - lr_row_element(params->exact, lor)));
-    }
-    const double range[2] = {-most, most};
-    draw_panel(page, corner, LR_COLOURS_DIVERGING, range);
-    draw_bar(page, corner, COLUMN_DIFFERENCE, most);
-}
-
 /* --- the page --- */
 
 /* Width of a text (NULL: none), but for what is above `most`. */
@@ -545,8 +460,20 @@ static int width_within(const char *text, const lr_text_style *style, int most)
     return width < most ? width : most;
 }
 
-static void arrange_axes(struct page *page)
+/* The widest bar of a column; scales are not known yet, but labels have few digits. */
+static int room_of_bar(const struct page *page, enum column column)
 {
+    if (column == COLUMN_SAMPLED) return gap;
+    const lr_bar_params widest = bar_of(page, column, column == COLUMN_EXACT ? 1e-4 : 1.2);
+    return gap + lr_picture_bar_width(&widest) + gap;
+}
+
+static void arrange(struct page *page)
+{
+    const lr_comparison_params *params = page->params;
+    const int *crystals = params->lors->scanner->modules[params->module].crystals;
+    for (int k = 0; k < 2; k++) page->panel[k] = crystals[k] * params->pixel_rays;
+    page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
     const lr_module *module = &page->params->lors->scanner->modules[page->params->module];
     const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
     const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
@@ -558,18 +485,7 @@ static void arrange_axes(struct page *page)
     page->margins = lr_axes_margins(&page->axes);
     page->card_width =
         lr_picture_text_width("largest error", &soft) + gap + lr_picture_text_width("10000 of 10000", &plain);
-}
 
-/* The widest bar of a column; scales are not known yet, but labels have few digits. */
-static int room_of_bar(const struct page *page, enum column column)
-{
-    if (column == COLUMN_SAMPLED) return gap;
-    const lr_bar_params widest = bar_of(page, column, column == COLUMN_EXACT ? 1e-4 : 1.2);
-    return gap + lr_picture_bar_width(&widest) + gap;
-}
-
-static void arrange_columns(struct page *page)
-{
     int x = margin + page->card_width + 2 * gap;
     for (int c = 0; c < NUM_COLUMNS; c++) {
         page->x[c] = x + page->margins.left;
@@ -582,16 +498,7 @@ static void arrange_columns(struct page *page)
     page->size[0] = x + margin;
     for (int n = 0; n < num_notes; n++)
         page->size[0] = larger(page->size[0], lr_picture_text_width(notes[n], &soft) + 2 * margin);
-}
 
-static void arrange(struct page *page)
-{
-    const lr_comparison_params *params = page->params;
-    const int *crystals = params->lors->scanner->modules[params->module].crystals;
-    for (int k = 0; k < 2; k++) page->panel[k] = crystals[k] * params->pixel_rays;
-    page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
-    arrange_axes(page);
-    arrange_columns(page);
     page->size[0] = larger(page->size[0], width_within(params->title, &large, widest_line) + 2 * margin);
     page->size[0] = larger(page->size[0], width_within(params->subtitle, &soft, widest_line) + 2 * margin);
     const int panel = page->panel[1] + page->margins.bottom;
@@ -612,8 +519,18 @@ static lr_status prepare(struct page *page)
     page->values = lr_alloc(page->num_pixels, sizeof(*page->values), "a comparison", log);
     page->errors = lr_alloc(page->params->num_sampled, sizeof(*page->errors), "a comparison", log);
     if (page->lors == NULL || page->values == NULL || page->errors == NULL) return LR_FAILED;
-    find_lors(page);
-    find_scales(page);
+    const lr_comparison_params *params = page->params;
+    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays, params->pixels};
+    for (int64_t n = 0; n < page->num_pixels; n++)
+        page->lors[n] = lr_pixel_lor(&window, (int)(n % page->panel[0]), (int)(n / page->panel[0]));
+
+    double largest = largest_of(params->exact);
+    for (int k = 0; k < params->num_sampled; k++) {
+        page->errors[k] = lr_row_compare(&params->sampled[k], params->exact);
+        largest = fmax(largest, largest_of(&params->sampled[k]));
+    }
+    page->high = round_up(largest);
+
     return LR_OK;
 }
 
@@ -622,12 +539,35 @@ static void draw_page(const struct page *page)
     const lr_comparison_params *params = page->params;
     int y = page->header;
     lr_picture_fill(page->picture, (int[2]){0, 0}, page->size, white);
-    write_header(page);
+    int top = margin;
+    if (params->title != NULL) {
+        write_text(page, (int[2]){margin, top}, params->title, &large);
+        top += title_height;
+    }
+    break_subtitle(page, page->picture, top);
+    for (int c = 0; c < NUM_COLUMNS; c++) {
+        const int above = page->header - page->margins.top - 2 * line_height;
+        write_text(page, (int[2]){page->x[c], above}, headings[c][0], &plain);
+        write_text(page, (int[2]){page->x[c], above + line_height}, headings[c][1], &soft);
+    }
+
     for (int k = 0; k < params->num_sampled; k++) {
         write_card(page, y, k);
         draw_weights(page, y, &params->sampled[k], COLUMN_SAMPLED);
         draw_weights(page, y, params->exact, COLUMN_EXACT);
-        draw_difference(page, y, k);
+        const int corner[2] = {page->x[COLUMN_DIFFERENCE], y};
+        const double percent = page->errors[k].largest > 0.0 ? 100.0 / page->errors[k].largest : 0.0;
+        const double most = round_up(100.0 * page->errors[k].largest_error);
+        for (int64_t n = 0; n < page->num_pixels; n++) {
+            const int64_t lor = page->lors[n];
+            page->values[n] = lor < 0 ? NAN
+                                      : (float)(percent * (lr_row_element(&params->sampled[k], lor) -
+                                                           lr_row_element(params->exact, lor)));
+        }
+        const double range[2] = {-most, most};
+        draw_panel(page, corner, LR_COLOURS_DIVERGING, range);
+        draw_bar(page, corner, COLUMN_DIFFERENCE, most);
+
         y += page->row_height;
     }
     if (params->num_sampled > 1) {
@@ -640,7 +580,12 @@ static void draw_page(const struct page *page)
         };
         draw_error_chart(page->picture, (int[2]){margin, y + gap}, &chart);
     }
-    write_footer(page);
+    int below = page->size[1] - margin - num_notes * line_height;
+    for (int n = 0; n < num_notes; n++) {
+        write_text(page, (int[2]){margin, below}, notes[n], &soft);
+        below += line_height;
+    }
+
     lr_font_tell(params->log);
 }
 

@@ -98,33 +98,6 @@ struct image {
     double high;
 };
 
-static struct image make_image(const lr_correspondence_params *params)
-{
-    const int *crystals = params->scanner->modules[params->module].crystals;
-    struct image image = {
-        .params = params, .crystals = crystals, .size = {params->rays * crystals[0], params->rays * crystals[1]}};
-    image.zoom = zoom_of(params, image.size);
-    image.high =
-        params->high > 0.0 ? params->high : largest_weight(params->pixels, (int64_t)image.size[0] * image.size[1]);
-    return image;
-}
-
-static void draw_pixels(lr_picture *picture, const struct image *image)
-{
-    const lr_correspondence_params *params = image->params;
-    const int *size = image->size, zoom = image->zoom;
-    for (int row = 0; row < size[1]; row++) {
-        for (int column = 0; column < size[0]; column++) {
-            const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
-            const lr_colour colour = params->view == LR_VIEW_WEIGHTS ? weight_colour(pixel, image->high)
-                                                                     : crystal_colour(params->scanner, pixel);
-            lr_picture_fill(picture,
-                            (int[2]){image->corner[0] + column * zoom, image->corner[1] + (size[1] - 1 - row) * zoom},
-                            (int[2]){zoom, zoom}, colour);
-        }
-    }
-}
-
 static void draw_grid(lr_picture *picture, const struct image *image)
 {
     const lr_colour grey = {96, 96, 96};
@@ -153,19 +126,6 @@ struct layout {
 
 static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
 
-static void arrange_axes(struct layout *layout, const struct image *image)
-{
-    const lr_module *module = &image->params->scanner->modules[image->params->module];
-    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
-    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
-    layout->axes = (struct lr_axes){
-        .size = {image->size[0] * image->zoom, image->size[1] * image->zoom},
-        .across = {-half_u, half_u, "u (mm)", false},
-        .up = {-half_v, half_v, "v (mm)", false},
-        .ink = black,
-    };
-}
-
 /* Indices of crystals, or shares of their number where modules have unlike numbers. */
 static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
 {
@@ -177,39 +137,44 @@ static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
                  : (struct lr_axis){0.0, 1.0, names[1][axis], false};
 }
 
-/* Size of the legend: a line of text, the colours, and a line for black. */
-static void arrange_legend(struct layout *layout, const struct image *image, int size[2])
-{
-    const int line = lr_picture_text_height(&plain), words = swatch + 4 + lr_picture_text_width("none", &plain);
-    if (image->params->view == LR_VIEW_WEIGHTS) {
-        const int height = layout->axes.size[1] - line - 8;
-        layout->bar = (lr_bar_params){.size = {0, height > least_bar ? height : least_bar},
-                                      .high = image->high,
-                                      .colours = LR_COLOURS_PERCEPTUAL,
-                                      .unit = "probability per line"};
-        size[0] = lr_picture_bar_width(&layout->bar);
-        size[1] = layout->bar.size[1] + line + 8;
-    } else {
-        layout->key = (struct lr_axes){.size = {patch, patch},
-                                       .across = key_axis(image->params->scanner, 0),
-                                       .up = key_axis(image->params->scanner, 1),
-                                       .ink = black};
-        const struct lr_margins margins = lr_axes_margins(&layout->key);
-        const int title = lr_picture_text_width("crystal met", &plain);
-        size[0] = margins.left + patch + margins.right;
-        size[0] = title > size[0] ? title : size[0];
-        size[1] = line + margins.top + patch + margins.bottom + line + 8;
-    }
-    size[0] = words > size[0] ? words : size[0];
-}
-
 static struct layout arrange(struct image *image)
 {
     struct layout layout = {.size = {image->size[0] * image->zoom, image->size[1] * image->zoom}};
     if (image->params->labelled) {
         int legend[2];
-        arrange_axes(&layout, image);
-        arrange_legend(&layout, image, legend);
+        const lr_module *module = &image->params->scanner->modules[image->params->module];
+        const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
+        const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
+        layout.axes = (struct lr_axes){
+            .size = {image->size[0] * image->zoom, image->size[1] * image->zoom},
+            .across = {-half_u, half_u, "u (mm)", false},
+            .up = {-half_v, half_v, "v (mm)", false},
+            .ink = black,
+        };
+
+        /* Size of the legend: a line of text, the colours, and a line for black. */
+        const int line = lr_picture_text_height(&plain), words = swatch + 4 + lr_picture_text_width("none", &plain);
+        if (image->params->view == LR_VIEW_WEIGHTS) {
+            const int height = layout.axes.size[1] - line - 8;
+            layout.bar = (lr_bar_params){.size = {0, height > least_bar ? height : least_bar},
+                                         .high = image->high,
+                                         .colours = LR_COLOURS_PERCEPTUAL,
+                                         .unit = "probability per line"};
+            legend[0] = lr_picture_bar_width(&layout.bar);
+            legend[1] = layout.bar.size[1] + line + 8;
+        } else {
+            layout.key = (struct lr_axes){.size = {patch, patch},
+                                          .across = key_axis(image->params->scanner, 0),
+                                          .up = key_axis(image->params->scanner, 1),
+                                          .ink = black};
+            const struct lr_margins margins = lr_axes_margins(&layout.key);
+            const int title = lr_picture_text_width("crystal met", &plain);
+            legend[0] = margins.left + patch + margins.right;
+            legend[0] = title > legend[0] ? title : legend[0];
+            legend[1] = line + margins.top + patch + margins.bottom + line + 8;
+        }
+        legend[0] = words > legend[0] ? words : legend[0];
+
         const struct lr_margins margins = lr_axes_margins(&layout.axes);
         image->corner[0] = layout.axes.corner[0] = margins.left;
         image->corner[1] = layout.axes.corner[1] = margins.top;
@@ -239,7 +204,7 @@ static void draw_key(lr_picture *picture, struct lr_axes *key)
     lr_axes_draw(picture, key);
 }
 
-/* What black is. */
+/* Explains black in the legend. */
 static void draw_none(lr_picture *picture, int x, int y)
 {
     const int line = lr_picture_text_height(&plain);
@@ -247,34 +212,49 @@ static void draw_none(lr_picture *picture, int x, int y)
     lr_picture_text(picture, (int[2]){x + swatch + 4, y}, "none", &plain);
 }
 
-static void draw_labels(lr_picture *picture, const struct image *image, struct layout *layout)
-{
-    const int line = lr_picture_text_height(&plain), *corner = layout->legend;
-    lr_axes_draw(picture, &layout->axes);
-    if (image->params->view == LR_VIEW_WEIGHTS) {
-        lr_picture_bar(picture, corner, &layout->bar);
-        draw_none(picture, corner[0], corner[1] + layout->bar.size[1] + 8);
-    } else {
-        const struct lr_margins margins = lr_axes_margins(&layout->key);
-        layout->key.corner[0] = corner[0] + margins.left;
-        layout->key.corner[1] = corner[1] + line + margins.top;
-        lr_picture_text(picture, corner, "crystal met", &plain);
-        draw_key(picture, &layout->key);
-        draw_none(picture, corner[0], layout->key.corner[1] + patch + margins.bottom + 8);
-    }
-}
-
 lr_picture *lr_picture_correspondence(const lr_correspondence_params *params)
 {
     if (check_params(params) != LR_OK) return NULL;
-    struct image image = make_image(params);
+    const int *crystals = params->scanner->modules[params->module].crystals;
+    struct image image = {
+        .params = params, .crystals = crystals, .size = {params->rays * crystals[0], params->rays * crystals[1]}};
+    image.zoom = zoom_of(params, image.size);
+    image.high =
+        params->high > 0.0 ? params->high : largest_weight(params->pixels, (int64_t)image.size[0] * image.size[1]);
+
     struct layout layout = arrange(&image);
     lr_picture *picture = lr_picture_create(layout.size, params->log);
     if (picture == NULL) return NULL;
     lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
-    draw_pixels(picture, &image);
+    const int *size = image.size, zoom = image.zoom;
+    for (int row = 0; row < size[1]; row++) {
+        for (int column = 0; column < size[0]; column++) {
+            const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
+            const lr_colour colour = params->view == LR_VIEW_WEIGHTS ? weight_colour(pixel, image.high)
+                                                                     : crystal_colour(params->scanner, pixel);
+            lr_picture_fill(picture,
+                            (int[2]){image.corner[0] + column * zoom, image.corner[1] + (size[1] - 1 - row) * zoom},
+                            (int[2]){zoom, zoom}, colour);
+        }
+    }
+
     draw_grid(picture, &image);
-    if (params->labelled) draw_labels(picture, &image, &layout);
+    if (params->labelled) {
+        const int line = lr_picture_text_height(&plain), *corner = layout.legend;
+        lr_axes_draw(picture, &layout.axes);
+        if (image.params->view == LR_VIEW_WEIGHTS) {
+            lr_picture_bar(picture, corner, &layout.bar);
+            draw_none(picture, corner[0], corner[1] + layout.bar.size[1] + 8);
+        } else {
+            const struct lr_margins margins = lr_axes_margins(&layout.key);
+            layout.key.corner[0] = corner[0] + margins.left;
+            layout.key.corner[1] = corner[1] + line + margins.top;
+            lr_picture_text(picture, corner, "crystal met", &plain);
+            draw_key(picture, &layout.key);
+            draw_none(picture, corner[0], layout.key.corner[1] + patch + margins.bottom + 8);
+        }
+    }
+
     lr_font_tell(params->log);
     return picture;
 }

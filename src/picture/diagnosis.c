@@ -123,28 +123,26 @@ static void draw_box(const struct view *view, const lr_module *module, lr_colour
     }
 }
 
-static void number_module(const struct view *view, const lr_module *module, int number)
-{
-    const lr_text_style style = {.colour = red, .size_px = lr_font_small};
-    double at[3], outward[3];
-    char text[16];
-    int corner[2];
-    outward_of(module, outward);
-    vec_add_scaled(module->centre_mm, -18 / view->scale, outward, at);
-    place(view, at, corner);
-    snprintf(text, sizeof(text), "%d", number);
-    corner[0] -= lr_picture_text_width(text, &style) / 2;
-    corner[1] -= lr_picture_text_height(&style) / 2;
-    lr_picture_text(view->picture, corner, text, &style);
-}
-
 static void draw_modules(const struct sheet *sheet, const struct view *view)
 {
     const lr_scanner_params *params = &sheet->params->draft->params;
     for (int pass = 0; pass < 2; pass++) { /* suspected ones on top */
         for (int m = 0; m < params->num_modules; m++) {
             if (sheet->suspected[m] == (pass == 1)) draw_box(view, &params->modules[m], pass ? red : grey);
-            if (pass == 1 && sheet->suspected[m]) number_module(view, &params->modules[m], m);
+            if (pass == 1 && sheet->suspected[m]) {
+                const lr_module *module = &params->modules[m];
+                const lr_text_style style = {.colour = red, .size_px = lr_font_small};
+                double at[3], outward[3];
+                char text[16];
+                int corner[2];
+                outward_of(module, outward);
+                vec_add_scaled(module->centre_mm, -18 / view->scale, outward, at);
+                place(view, at, corner);
+                snprintf(text, sizeof(text), "%d", m);
+                corner[0] -= lr_picture_text_width(text, &style) / 2;
+                corner[1] -= lr_picture_text_height(&style) / 2;
+                lr_picture_text(view->picture, corner, text, &style);
+            }
         }
     }
 }
@@ -177,7 +175,7 @@ static void write_over(const struct view *view, const int middle[2], const char 
     lr_picture_text(view->picture, (int[2]){corner[0] + 2, corner[1]}, text, &style);
 }
 
-/* With its diameter, above it, or in the middle of a view that it leaves. */
+/* Draws the field of view and its diameter, above it, or in the middle of a view that it leaves. */
 static void draw_field(const struct sheet *sheet, const struct view *view)
 {
     const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
@@ -200,58 +198,50 @@ static void draw_field(const struct sheet *sheet, const struct view *view)
     }
 }
 
-static void label_grid(const struct sheet *sheet, const struct view *view)
+static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
 {
-    const lr_grid *grid = sheet->params->grid;
-    if (grid != NULL) {
-        char text[96];
-        int at[2];
-        double below[3] = {0};
-        const int right = view->axes[0], up = view->axes[1];
-        below[right] = grid->origin_mm[right] + 0.5 * (grid->size[right] - 1) * grid->voxel_mm[right];
-        below[up] = grid->origin_mm[up] - 0.5 * grid->voxel_mm[up];
-        place(view, below, at);
-        at[1] += lr_font_small;
-        snprintf(text, sizeof(text), "grid, %.4g x %.4g mm", grid->size[right] * grid->voxel_mm[right],
-                 grid->size[up] * grid->voxel_mm[up]);
-        write_over(view, at, text, green);
-    }
-}
-
-/* Both axes on one scale, so wide that the scanner has air around it. */
-static void arrange_view(const struct sheet *sheet, int column, struct view *view)
-{
+    struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
+    /* Both axes on one scale, so wide that the scanner has air around it. */
     static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
-    struct lr_axes *frame = &view->frame;
+    struct lr_axes *frame = &view.frame;
     struct lr_axis *drawn[2] = {&frame->across, &frame->up};
     double widest = 0, middle[2];
     for (int k = 0; k < 2; k++) {
-        const int axis = view->axes[k];
+        const int axis = view.axes[k];
         middle[k] = 0.5 * (sheet->low[axis] + sheet->high[axis]);
         widest = fmax(widest, sheet->high[axis] - sheet->low[axis]);
     }
     widest = widest > 0 ? widest : 1;
-    view->scale = (SIDE - 2 * AIR) / widest;
+    view.scale = (SIDE - 2 * AIR) / widest;
     for (int k = 0; k < 2; k++) {
-        const double half = 0.5 * SIDE / view->scale;
-        *drawn[k] = (struct lr_axis){middle[k] - half, middle[k] + half, names[view->axes[k]], false};
+        const double half = 0.5 * SIDE / view.scale;
+        *drawn[k] = (struct lr_axis){middle[k] - half, middle[k] + half, names[view.axes[k]], false};
         frame->size[k] = SIDE;
     }
     frame->ink = grey;
     frame->corner[0] = column * VIEW + MARGIN + lr_axes_margins(frame).left;
     frame->corner[1] = CAPTION;
-}
 
-static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
-{
-    struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
-    arrange_view(sheet, column, &view);
     const int corner[2] = {view.frame.corner[0], CAPTION - 24};
     lr_picture_text(sheet->picture, corner, caption, &plain);
     lr_axes_draw(sheet->picture, &view.frame);
     draw_grid(sheet, &view);
     draw_modules(sheet, &view);
-    label_grid(sheet, &view);
+    const lr_grid *grid = sheet->params->grid;
+    if (grid != NULL) {
+        char text[96];
+        int at[2];
+        double below[3] = {0};
+        const int right = view.axes[0], up = view.axes[1];
+        below[right] = grid->origin_mm[right] + 0.5 * (grid->size[right] - 1) * grid->voxel_mm[right];
+        below[up] = grid->origin_mm[up] - 0.5 * grid->voxel_mm[up];
+        place(&view, below, at);
+        at[1] += lr_font_small;
+        snprintf(text, sizeof(text), "grid, %.4g x %.4g mm", grid->size[right] * grid->voxel_mm[right],
+                 grid->size[up] * grid->voxel_mm[up]);
+        write_over(&view, at, text, green);
+    }
+
     if (!side) draw_field(sheet, &view);
 }
 
@@ -277,18 +267,6 @@ static int write_entry(lr_picture *picture, int x, const char *text, lr_colour c
     lr_picture_fill(picture, (int[2]){x, y + line / 2}, (int[2]){22, 2}, colour);
     lr_picture_text(picture, (int[2]){x + 28, y}, text, &small);
     return x + 28 + lr_picture_text_width(text, &small) + 24;
-}
-
-static void write_legend(const struct sheet *sheet)
-{
-    int x = MARGIN;
-    bool any = false;
-    for (int m = 0; m < sheet->params->draft->params.num_modules; m++) any = any || sheet->suspected[m];
-    x = write_entry(sheet->picture, x, "modules", grey);
-    if (any) x = write_entry(sheet->picture, x, "modules that look wrong, by number", red);
-    if (sheet->params->draft->params.coincidence.field_of_view_mm > 0)
-        x = write_entry(sheet->picture, x, "field of view", blue);
-    if (sheet->params->grid != NULL) (void)write_entry(sheet->picture, x, "grid", green);
 }
 
 /* --- findings --- */
@@ -331,17 +309,6 @@ static int findings_height(const lr_diagnosis *diagnosis)
 
 /* --- all of it --- */
 
-static void mark_suspected(struct sheet *sheet)
-{
-    const lr_diagnosis *diagnosis = sheet->params->diagnosis;
-    const int count = sheet->params->draft->params.num_modules;
-    for (int k = 0; k < diagnosis->num_findings; k++) {
-        const lr_finding *finding = &diagnosis->findings[k];
-        for (int n = 0; n < 2 && finding->severity == LR_SUSPECT; n++)
-            if (finding->modules[n] >= 0 && finding->modules[n] < count) sheet->suspected[finding->modules[n]] = true;
-    }
-}
-
 lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
 {
     struct sheet sheet = {.params = params};
@@ -351,12 +318,28 @@ lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
     sheet.picture = sheet.suspected != NULL ? lr_picture_create(size, params->log) : NULL;
     if (sheet.picture != NULL) {
         lr_picture_fill(sheet.picture, top_left, size, white);
-        mark_suspected(&sheet);
+        const lr_diagnosis *diagnosis = sheet.params->diagnosis;
+        const int count = sheet.params->draft->params.num_modules;
+        for (int k = 0; k < diagnosis->num_findings; k++) {
+            const lr_finding *finding = &diagnosis->findings[k];
+            for (int n = 0; n < 2 && finding->severity == LR_SUSPECT; n++)
+                if (finding->modules[n] >= 0 && finding->modules[n] < count)
+                    sheet.suspected[finding->modules[n]] = true;
+        }
+
         find_extent(&sheet);
         write_title(&sheet);
         draw_view(&sheet, 0, "seen from +z", false);
         draw_view(&sheet, 1, "seen from the side", true);
-        write_legend(&sheet);
+        int x = MARGIN;
+        bool any = false;
+        for (int m = 0; m < sheet.params->draft->params.num_modules; m++) any = any || sheet.suspected[m];
+        x = write_entry(sheet.picture, x, "modules", grey);
+        if (any) x = write_entry(sheet.picture, x, "modules that look wrong, by number", red);
+        if (sheet.params->draft->params.coincidence.field_of_view_mm > 0)
+            x = write_entry(sheet.picture, x, "field of view", blue);
+        if (sheet.params->grid != NULL) (void)write_entry(sheet.picture, x, "grid", green);
+
         write_findings(sheet.picture, params->diagnosis);
         lr_font_tell(params->log);
     }

@@ -21,7 +21,7 @@ struct sheet {
     int num_tiles;
 };
 
-/* What a tile shows. */
+/* The content of a tile. */
 struct panel {
     const float *values; /* [size[1]][size[0]] */
     int size[2];
@@ -83,38 +83,18 @@ static char *next_caption(struct sheet *sheet)
     return sheet->captions[sheet->num_tiles];
 }
 
-/* From edge to edge of the voxels along an axis of a grid. */
+/* The axis from edge to edge of the voxels along an axis of a grid. */
 static struct lr_axis grid_axis(const lr_grid *grid, int axis, const char *name)
 {
     const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
     return (struct lr_axis){first, first + grid->size[axis] * grid->voxel_mm[axis], name, false};
 }
 
-/* The same of offsets, on both sides of 0. */
+/* The axis of offsets, on both sides of 0. */
 static struct lr_axis offset_axis(const lr_direct_tables_info *info, int axis, const char *name)
 {
     const double half_mm = (info->half[axis] + 0.5) * info->grid.voxel_mm[axis];
     return (struct lr_axis){-half_mm, half_mm, name, false};
-}
-
-static bool add_lor_map(struct sheet *sheet)
-{
-    const lr_grid *grid = &sheet->info->grid;
-    const int *size = grid->size;
-    const int64_t count = (int64_t)size[0] * size[1];
-    float *values = lr_alloc(count, sizeof(*values), "a picture", sheet->log);
-    for (int64_t k = 0; values != NULL && k < count; k++) values[k] = (float)lr_direct_tables_map(sheet->tables)[k];
-    snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", sheet->info->num_kernels,
-             sheet->info->epsilon_mm);
-    const struct panel panel = {.values = values,
-                                .size = {size[0], size[1]},
-                                .across = grid_axis(grid, 0, "x (mm)"),
-                                .up = grid_axis(grid, 1, "y (mm)"),
-                                .colours = LR_COLOURS_PERCEPTUAL,
-                                .unit = "number of the kernel"};
-    const bool done = values != NULL && add_map(sheet, &panel);
-    free(values);
-    return done;
 }
 
 /* Sums of the offsets over the axis that is not shown: ones, or a kernel's values in slice z = 0. */
@@ -153,7 +133,23 @@ static bool add_all(struct sheet *sheet)
 {
     const lr_direct_tables_info *info = sheet->info;
     const int last = info->num_identifiers - 1;
-    if (!add_lor_map(sheet)) return false;
+    const lr_grid *grid = &sheet->info->grid;
+    const int *size = grid->size;
+    const int64_t count = (int64_t)size[0] * size[1];
+    float *values = lr_alloc(count, sizeof(*values), "a picture", sheet->log);
+    for (int64_t k = 0; values != NULL && k < count; k++) values[k] = (float)lr_direct_tables_map(sheet->tables)[k];
+    snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", sheet->info->num_kernels,
+             sheet->info->epsilon_mm);
+    const struct panel panel = {.values = values,
+                                .size = {size[0], size[1]},
+                                .across = grid_axis(grid, 0, "x (mm)"),
+                                .up = grid_axis(grid, 1, "y (mm)"),
+                                .colours = LR_COLOURS_PERCEPTUAL,
+                                .unit = "number of the kernel"};
+    const bool done = values != NULL && add_map(sheet, &panel);
+    free(values);
+
+    if (!done) return false;
     snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets", (long long)info->num_offsets);
     if (!add_offsets(sheet, 1, NULL)) return false;
     snprintf(next_caption(sheet), 96, "mSR seen along y");

@@ -76,9 +76,9 @@ static bool has_letters(cairo_scaled_font_t *font, const char *text)
     return complete;
 }
 
-/* Where the family is missing, fontconfig names another one, which may hold nothing but symbols;
- * where there is no font at all, cairo takes its strokes by itself. Never NULL; without memory it
- * has an error of cairo's, and draws nothing. */
+/* If the family is missing, fontconfig names another one, which may hold nothing but symbols; where there is no
+ * font at all, cairo takes its strokes by itself. Never NULL; without memory it has an error of cairo's, and draws
+ * nothing. */
 static cairo_scaled_font_t *open_font(const lr_text_style *style)
 {
     cairo_scaled_font_t *font = open_family(family, style);
@@ -108,7 +108,7 @@ static void find_extents(cairo_scaled_font_t *font, int *above, int *below)
     *below = (int)ceil(extents.descent);
 }
 
-/* Where the next letter would stand. */
+/* Advance of a text: the x of the next letter. */
 static int width_of(cairo_scaled_font_t *font, const char *text)
 {
     cairo_text_extents_t extents = {0};
@@ -221,32 +221,6 @@ static void blend(uint8_t *channel, uint8_t colour, int share)
     *channel = (uint8_t)((changed + 127) / 255);
 }
 
-static void cover_pixel(lr_picture *picture, const int64_t at[2], lr_colour colour, int share)
-{
-    if (at[0] >= 0 && at[1] >= 0 && at[0] < picture->size[0] && at[1] < picture->size[1]) {
-        uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
-        blend(&rgb[0], colour.r, share);
-        blend(&rgb[1], colour.g, share);
-        blend(&rgb[2], colour.b, share);
-    }
-}
-
-static void apply_mask(lr_picture *picture, const int corner[2], const struct mask *mask, const lr_text_style *style)
-{
-    const unsigned char *rows = cairo_image_surface_get_data(mask->surface);
-    const int stride = cairo_image_surface_get_stride(mask->surface);
-    for (int y = 0; y < mask->size[1] && mask->size[0] > 0; y++) {
-        for (int x = 0; x < mask->size[0]; x++) {
-            const int share = rows[(size_t)y * (size_t)stride + (size_t)x];
-            const int along = x - mask->border, down = y - mask->border;
-            const int length = mask->size[0] - 2 * mask->border;
-            const int64_t at[2] = {(int64_t)corner[0] + (style->upwards ? down : along),
-                                   (int64_t)corner[1] + (style->upwards ? length - 1 - along : down)};
-            if (share > 0) cover_pixel(picture, at, style->colour, share);
-        }
-    }
-}
-
 /* Pixels that a text may take. */
 static int room_of(const lr_picture *picture, const int corner[2], const lr_text_style *style)
 {
@@ -265,7 +239,27 @@ void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
     shorten(font, &line, room_of(picture, corner, style));
     if (line.text[0] != '\0') {
         draw_mask(font, line.text, &mask);
-        apply_mask(picture, corner, &mask, style);
+        const unsigned char *rows = cairo_image_surface_get_data(mask.surface);
+        const int stride = cairo_image_surface_get_stride(mask.surface);
+        for (int y = 0; y < mask.size[1] && mask.size[0] > 0; y++) {
+            for (int x = 0; x < mask.size[0]; x++) {
+                const int share = rows[(size_t)y * (size_t)stride + (size_t)x];
+                const int along = x - mask.border, down = y - mask.border;
+                const int length = mask.size[0] - 2 * mask.border;
+                const int64_t at[2] = {(int64_t)corner[0] + (style->upwards ? down : along),
+                                       (int64_t)corner[1] + (style->upwards ? length - 1 - along : down)};
+                if (share > 0) {
+                    const lr_colour colour = style->colour;
+                    if (at[0] >= 0 && at[1] >= 0 && at[0] < picture->size[0] && at[1] < picture->size[1]) {
+                        uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
+                        blend(&rgb[0], colour.r, share);
+                        blend(&rgb[1], colour.g, share);
+                        blend(&rgb[2], colour.b, share);
+                    }
+                }
+            }
+        }
+
         cairo_surface_destroy(mask.surface);
     }
     cairo_scaled_font_destroy(font);

@@ -9,14 +9,14 @@
 #include <lr/picture.h>
 #include <stddef.h>
 
-/* Sizes in pixels: of what stands in a picture, of usual text, and of a panel's title. */
+/* Sizes of letters in pixels: within a picture, usual text, and a panel's title. */
 enum { lr_font_small = 12, lr_font_usual = 13, lr_font_title = 19 };
 
 /* Warns, once in a process, where some text was written without a font or not at all for lack of
  * memory. Every function that makes a whole picture calls this last. */
 void lr_font_tell(const lr_log *log);
 
-/* Whether there are letters for all of a text. */
+/* True if the font has letters for all of a text. */
 bool lr_font_shows(const char *text);
 
 /* A line of clean UTF-8: no control characters, nothing that is not UTF-8. */

@@ -15,8 +15,8 @@ static const lr_colour white = {255, 255, 255};
 static const lr_text_style title_style = {.size_px = lr_font_title, .bold = true},
                            subtitle_style = {.size_px = lr_font_small}, caption_style = {0};
 
-/* Where tiles go: each column as wide as its widest picture or caption, each row as high as its
- * highest picture. */
+/* The arrangement of tiles: each column as wide as its widest picture or caption, each row as high as its highest
+ * picture. */
 struct arrangement {
     int columns, rows, gap;
     int caption_height, title_height, line_height;
@@ -78,15 +78,6 @@ static int heading_height(const struct arrangement *arrangement, const lr_mosaic
            (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
 }
 
-static int64_t page_width(const struct arrangement *arrangement, const lr_mosaic_params *params)
-{
-    const int64_t titled = width_within(params->title, &title_style, widest_title);
-    const int64_t noted = width_within(params->subtitle, &subtitle_style, narrowest_subtitle);
-    const int64_t headed = 2 * (int64_t)arrangement->gap + (titled > noted ? titled : noted);
-    const int64_t tiled = arrangement->x[arrangement->columns];
-    return headed > tiled ? headed : tiled;
-}
-
 /* --- tiles --- */
 
 static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
@@ -114,7 +105,12 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
         }
     }
     sum_up(arrangement->x, columns, arrangement->gap, arrangement->gap);
-    arrangement->width = page_width(arrangement, params);
+    const int64_t titled = width_within(params->title, &title_style, widest_title);
+    const int64_t noted = width_within(params->subtitle, &subtitle_style, narrowest_subtitle);
+    const int64_t headed = 2 * (int64_t)arrangement->gap + (titled > noted ? titled : noted);
+    const int64_t tiled = arrangement->x[arrangement->columns];
+    arrangement->width = headed > tiled ? headed : tiled;
+
     sum_up(arrangement->y, arrangement->rows,
            arrangement->gap + arrangement->caption_height + heading_height(arrangement, params),
            arrangement->gap + arrangement->caption_height);
@@ -134,27 +130,6 @@ static void draw_tile(lr_picture *picture, const struct arrangement *arrangement
     }
 }
 
-static lr_picture *create_page(const struct arrangement *arrangement, const lr_mosaic_params *params)
-{
-    const int64_t width = arrangement->width;
-    const int64_t height = arrangement->y[arrangement->rows] - arrangement->caption_height;
-    const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX), (int)(height < INT32_MAX ? height : INT32_MAX)};
-    lr_picture *page = lr_picture_create(size, params->log);
-    if (page != NULL) lr_picture_fill(page, (int[2]){0, 0}, size, white);
-    return page;
-}
-
-static void draw_heading(lr_picture *page, const struct arrangement *arrangement, const lr_mosaic_params *params)
-{
-    const int top = arrangement->gap;
-    if (params->title != NULL) {
-        lr_text_style style = title_style;
-        style.most_px = (int)arrangement->width - 2 * arrangement->gap;
-        lr_picture_text(page, (int[2]){arrangement->gap, top}, params->title, &style);
-    }
-    break_subtitle(page, arrangement, params->subtitle, top + (params->title != NULL ? arrangement->title_height : 0));
-}
-
 lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
 {
     if (params->tiles == NULL || params->num_tiles <= 0) {
@@ -163,8 +138,23 @@ lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
     }
     struct arrangement arrangement;
     if (arrange(&arrangement, params) != LR_OK) return NULL;
-    lr_picture *page = create_page(&arrangement, params);
-    if (page != NULL) draw_heading(page, &arrangement, params);
+    const int64_t width = arrangement.width;
+    const int64_t height = arrangement.y[arrangement.rows] - arrangement.caption_height;
+    const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX), (int)(height < INT32_MAX ? height : INT32_MAX)};
+    lr_picture *page = lr_picture_create(size, params->log);
+    if (page != NULL) lr_picture_fill(page, (int[2]){0, 0}, size, white);
+
+    if (page != NULL) {
+        const int top = arrangement.gap;
+        if (params->title != NULL) {
+            lr_text_style style = title_style;
+            style.most_px = (int)arrangement.width - 2 * arrangement.gap;
+            lr_picture_text(page, (int[2]){arrangement.gap, top}, params->title, &style);
+        }
+        break_subtitle(page, &arrangement, params->subtitle,
+                       top + (params->title != NULL ? arrangement.title_height : 0));
+    }
+
     for (int n = 0; page != NULL && n < params->num_tiles; n++) draw_tile(page, &arrangement, &params->tiles[n], n);
     release(&arrangement);
     lr_font_tell(params->log);

@@ -142,7 +142,7 @@ static lr_colour perceptual(double t)
     return from_oklab(lightness, chroma * cos(hue), chroma * sin(hue));
 }
 
-/* From blue through near white to red-brown; both arms have the same lightness at the same distance
+/* The path runs from blue through near white to red-brown; both arms have the same lightness at the same distance
  * from the middle. Chroma stays within sRGB. */
 static lr_colour diverging(double t)
 {
@@ -183,37 +183,6 @@ static float value_at(const lr_map_params *params, int column, int row)
     return params->values[column * params->stride[0] + row * params->stride[1]];
 }
 
-/* Least and largest finite value; 0 and 1 when there is none. */
-static void find_range(lr_map_params *params)
-{
-    double low = INFINITY, high = -INFINITY;
-    for (int row = 0; row < params->size[1]; row++) {
-        for (int column = 0; column < params->size[0]; column++) {
-            const double value = value_at(params, column, row);
-            if (isfinite(value)) {
-                low = fmin(low, value);
-                high = fmax(high, value);
-            }
-        }
-    }
-    params->low = low <= high ? low : 0.0;
-    params->high = low <= high ? high : 1.0;
-}
-
-static struct map prepare_map(const lr_map_params *params)
-{
-    struct map map = {.params = *params};
-    lr_map_params *full = &map.params;
-    for (int k = 0; k < 2; k++)
-        full->drawn_size[k] = params->drawn_size[k] > 0 ? params->drawn_size[k] : params->size[k];
-    full->stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
-    full->stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
-    if (params->low == 0.0 && params->high == 0.0) find_range(full);
-    for (int n = 0; n < num_colours; n++) map.colours[n] = lr_colour_of(params->colours, n / (num_colours - 1.0));
-    map.scale = full->high != full->low ? (num_colours - 1.0) / (full->high - full->low) : 0.0;
-    return map;
-}
-
 static lr_colour colour_of(const struct map *map, double value)
 {
     if (isnan(value)) return map->params.not_a_number;
@@ -225,7 +194,31 @@ static lr_colour colour_of(const struct map *map, double value)
 void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params)
 {
     if (params->size[0] <= 0 || params->size[1] <= 0) return;
-    const struct map map = prepare_map(params);
+    struct map map = {.params = *params};
+    lr_map_params *full = &map.params;
+    for (int k = 0; k < 2; k++)
+        full->drawn_size[k] = params->drawn_size[k] > 0 ? params->drawn_size[k] : params->size[k];
+    full->stride[0] = params->stride[0] != 0 ? params->stride[0] : 1;
+    full->stride[1] = params->stride[1] != 0 ? params->stride[1] : params->size[0];
+    if (params->low == 0.0 && params->high == 0.0) {
+        /* Least and largest finite value; 0 and 1 when there is none. */
+        double low = INFINITY, high = -INFINITY;
+        for (int row = 0; row < full->size[1]; row++) {
+            for (int column = 0; column < full->size[0]; column++) {
+                const double value = value_at(full, column, row);
+                if (isfinite(value)) {
+                    low = fmin(low, value);
+                    high = fmax(high, value);
+                }
+            }
+        }
+        full->low = low <= high ? low : 0.0;
+        full->high = low <= high ? high : 1.0;
+    }
+
+    for (int n = 0; n < num_colours; n++) map.colours[n] = lr_colour_of(params->colours, n / (num_colours - 1.0));
+    map.scale = full->high != full->low ? (num_colours - 1.0) / (full->high - full->low) : 0.0;
+
     const int *size = params->size, *drawn = map.params.drawn_size;
     for (int y = 0; y < drawn[1]; y++) {
         const int from_top = (int)((int64_t)y * size[1] / drawn[1]);
@@ -261,7 +254,7 @@ static struct bar make_bar(const lr_bar_params *params)
     return bar;
 }
 
-/* Where the unit begins, from the bar's left edge. */
+/* Distance of the unit from the bar's left edge. */
 static int find_unit(const struct bar *bar)
 {
     int widest = 0;
@@ -277,16 +270,6 @@ int lr_picture_bar_width(const lr_bar_params *params)
 {
     const struct bar bar = make_bar(params);
     return find_unit(&bar) + (bar.unit.text[0] != '\0' ? bar.line : 0);
-}
-
-static void draw_colours(lr_picture *picture, const int corner[2], const struct bar *bar, lr_colour_map colours)
-{
-    for (int y = 0; y < bar->size[1]; y++) {
-        const double t = bar->size[1] > 1 ? 1.0 - y / (bar->size[1] - 1.0) : 1.0;
-        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + y}, (int[2]){bar->size[0], 1},
-                        lr_colour_of(colours, t));
-    }
-    lr_picture_frame(picture, corner, bar->size, bar->style.colour);
 }
 
 /* A label stands beside its tick, but within the picture. */
@@ -309,19 +292,20 @@ static void draw_ticks(lr_picture *picture, const int corner[2], const struct ba
     }
 }
 
-static void write_unit(lr_picture *picture, const int corner[2], const struct bar *bar)
-{
-    lr_text_style style = bar->style;
-    const int width = lr_picture_text_width(bar->unit.text, &style);
-    const int middle = corner[1] + (bar->size[1] - width) / 2;
-    style.upwards = true;
-    lr_picture_text(picture, (int[2]){corner[0] + find_unit(bar), middle > 0 ? middle : 0}, bar->unit.text, &style);
-}
-
 void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params)
 {
     const struct bar bar = make_bar(params);
-    draw_colours(picture, corner, &bar, params->colours);
+    for (int y = 0; y < bar.size[1]; y++) {
+        const double t = bar.size[1] > 1 ? 1.0 - y / (bar.size[1] - 1.0) : 1.0;
+        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + y}, (int[2]){bar.size[0], 1},
+                        lr_colour_of(params->colours, t));
+    }
+    lr_picture_frame(picture, corner, bar.size, bar.style.colour);
+
     draw_ticks(picture, corner, &bar, (const double[2]){params->low, params->high});
-    write_unit(picture, corner, &bar);
+    lr_text_style style = bar.style;
+    const int width = lr_picture_text_width(bar.unit.text, &style);
+    const int middle = corner[1] + (bar.size[1] - width) / 2;
+    style.upwards = true;
+    lr_picture_text(picture, (int[2]){corner[0] + find_unit(&bar), middle > 0 ? middle : 0}, bar.unit.text, &style);
 }

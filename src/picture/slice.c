@@ -23,19 +23,6 @@ struct view {
     lr_map_params map;
 };
 
-static void choose_axes(struct view *view, lr_plane plane)
-{
-    view->across = plane == LR_PLANE_SAGITTAL ? 1 : 0;
-    view->up = plane == LR_PLANE_TRANSAXIAL ? 1 : 2;
-    view->normal = 3 - view->across - view->up;
-}
-
-static int nearest_slice(const lr_grid *grid, int axis, double position_mm)
-{
-    const double place = floor((position_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
-    return place < 1.0 ? 0 : place >= grid->size[axis] ? grid->size[axis] - 1 : (int)place;
-}
-
 /* About 256 pixels for the longer side, and whole pixels per voxel where there are several. */
 static double usual_scale(const struct view *view, const lr_grid *grid)
 {
@@ -53,27 +40,18 @@ static int drawn_pixels(double mm, double pixels_per_mm)
     return pixels < 1.0 ? 1 : pixels > 65536.0 ? 65536 : (int)pixels;
 }
 
-/* From 0, or the least if negative, to the largest. */
-static void choose_range(lr_map_params *map)
-{
-    double low = 0.0, high = -INFINITY;
-    for (int row = 0; row < map->size[1]; row++) {
-        for (int column = 0; column < map->size[0]; column++) {
-            const double value = map->values[column * map->stride[0] + row * map->stride[1]];
-            low = value < low ? value : low;
-            high = value > high ? value : high;
-        }
-    }
-    map->low = low;
-    map->high = high > low ? high : low + 1.0;
-}
-
 static struct view make_view(const lr_slice_params *params)
 {
     const lr_grid *grid = &params->image->grid;
     struct view view = {.stride = {1, grid->size[0], (int64_t)grid->size[0] * grid->size[1]}};
-    choose_axes(&view, params->plane);
-    view.slice = nearest_slice(grid, view.normal, params->position_mm);
+    view.across = params->plane == LR_PLANE_SAGITTAL ? 1 : 0;
+    view.up = params->plane == LR_PLANE_TRANSAXIAL ? 1 : 2;
+    view.normal = 3 - view.across - view.up;
+
+    const int axis = view.normal;
+    const double place = floor((params->position_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] + 0.5);
+    view.slice = place < 1.0 ? 0 : place >= grid->size[axis] ? grid->size[axis] - 1 : (int)place;
+
     view.pixels_per_mm = params->pixels_per_mm > 0.0 ? params->pixels_per_mm : usual_scale(&view, grid);
     const int axes[2] = {view.across, view.up};
     view.map.values = params->image->values + view.slice * view.stride[view.normal];
@@ -85,7 +63,20 @@ static struct view make_view(const lr_slice_params *params)
         view.map.stride[k] = view.stride[axes[k]];
         view.map.drawn_size[k] = drawn_pixels(grid->size[axes[k]] * grid->voxel_mm[axes[k]], view.pixels_per_mm);
     }
-    if (params->low == 0.0 && params->high == 0.0) choose_range(&view.map);
+    if (params->low == 0.0 && params->high == 0.0) {
+        /* The range reaches from 0, or the least value if negative, to the largest. */
+        double low = 0.0, high = -INFINITY;
+        for (int row = 0; row < view.map.size[1]; row++) {
+            for (int column = 0; column < view.map.size[0]; column++) {
+                const double value = view.map.values[column * view.map.stride[0] + row * view.map.stride[1]];
+                low = value < low ? value : low;
+                high = value > high ? value : high;
+            }
+        }
+        view.map.low = low;
+        view.map.high = high > low ? high : low + 1.0;
+    }
+
     return view;
 }
 
@@ -131,32 +122,6 @@ static void arrange_axes(struct layout *layout, const struct view *view, const l
     layout->axes.ink = black;
 }
 
-static void arrange_bar(struct layout *layout, const struct view *view, const lr_slice_params *params)
-{
-    const lr_text_style style = {.size_px = lr_font_small};
-    const int unit = params->unit != NULL ? lr_picture_text_width(params->unit, &style) : 0;
-    const int least = larger(least_bar, unit + power_room);
-    layout->bar = (lr_bar_params){.size = {0, larger(view->map.drawn_size[1], least)},
-                                  .low = view->map.low,
-                                  .high = view->map.high,
-                                  .colours = view->map.colours,
-                                  .unit = params->unit,
-                                  .text = black};
-}
-
-/* Room for the scale bar, whose words may be wider than the slice. */
-static void arrange_strip(struct layout *layout, const struct view *view)
-{
-    const lr_text_style style = {.size_px = lr_font_small};
-    layout->length_mm = round_length(0.4 * view->map.drawn_size[0] / view->pixels_per_mm);
-    snprintf(layout->length, sizeof(layout->length), "%g mm", layout->length_mm);
-    const int words =
-        drawn_pixels(layout->length_mm, view->pixels_per_mm) + space + lr_picture_text_width(layout->length, &style);
-    layout->strip = layout->size[1];
-    layout->size[0] = larger(layout->size[0], layout->corner[0] + words);
-    layout->size[1] += strip_height;
-}
-
 static struct layout arrange(const struct view *view, const lr_slice_params *params)
 {
     const int *drawn = view->map.drawn_size;
@@ -171,22 +136,32 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     layout.size[0] = margins.left + drawn[0] + margins.right;
     layout.size[1] = margins.top + drawn[1] + margins.bottom;
     if (params->colour_bar) {
-        arrange_bar(&layout, view, params);
+        const lr_text_style style = {.size_px = lr_font_small};
+        const int unit = params->unit != NULL ? lr_picture_text_width(params->unit, &style) : 0;
+        const int least = larger(least_bar, unit + power_room);
+        layout.bar = (lr_bar_params){.size = {0, larger(view->map.drawn_size[1], least)},
+                                     .low = view->map.low,
+                                     .high = view->map.high,
+                                     .colours = view->map.colours,
+                                     .unit = params->unit,
+                                     .text = black};
+
         layout.size[0] = larger(layout.size[0], margins.left + drawn[0] + space + lr_picture_bar_width(&layout.bar));
         layout.size[1] = larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
-    if (params->scale_bar) arrange_strip(&layout, view);
-    return layout;
-}
+    if (params->scale_bar) {
+        /* Room for the scale bar, whose words may be wider than the slice. */
+        const lr_text_style style = {.size_px = lr_font_small};
+        layout.length_mm = round_length(0.4 * view->map.drawn_size[0] / view->pixels_per_mm);
+        snprintf(layout.length, sizeof(layout.length), "%g mm", layout.length_mm);
+        const int words =
+            drawn_pixels(layout.length_mm, view->pixels_per_mm) + space + lr_picture_text_width(layout.length, &style);
+        layout.strip = layout.size[1];
+        layout.size[0] = larger(layout.size[0], layout.corner[0] + words);
+        layout.size[1] += strip_height;
+    }
 
-static void draw_scale_bar(lr_picture *picture, const struct layout *layout, const struct view *view)
-{
-    const lr_text_style style = {.colour = black, .size_px = lr_font_small};
-    const int length = drawn_pixels(layout->length_mm, view->pixels_per_mm);
-    const int left = layout->corner[0], y = layout->strip + strip_height / 2;
-    lr_picture_fill(picture, (int[2]){left, y - 1}, (int[2]){length, 3}, black);
-    lr_picture_text(picture, (int[2]){left + length + space, y - lr_picture_text_height(&style) / 2}, layout->length,
-                    &style);
+    return layout;
 }
 
 lr_picture *lr_picture_slice(const lr_slice_params *params)
@@ -199,7 +174,15 @@ lr_picture *lr_picture_slice(const lr_slice_params *params)
     lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
     lr_picture_map(picture, layout.corner, &view.map);
     if (params->axes) lr_axes_draw(picture, &layout.axes);
-    if (params->scale_bar) draw_scale_bar(picture, &layout, &view);
+    if (params->scale_bar) {
+        const lr_text_style style = {.colour = black, .size_px = lr_font_small};
+        const int length = drawn_pixels(layout.length_mm, view.pixels_per_mm);
+        const int left = layout.corner[0], y = layout.strip + strip_height / 2;
+        lr_picture_fill(picture, (int[2]){left, y - 1}, (int[2]){length, 3}, black);
+        lr_picture_text(picture, (int[2]){left + length + space, y - lr_picture_text_height(&style) / 2}, layout.length,
+                        &style);
+    }
+
     if (params->colour_bar) {
         const int right = layout.corner[0] + view.map.drawn_size[0];
         lr_picture_bar(picture, (int[2]){right + space, layout.corner[1]}, &layout.bar);

@@ -94,14 +94,14 @@ static int length_at(int64_t begin, int64_t count)
 
 /* --- element by element --- */
 
-/* What is not a number stays so, and is noticed when the image is added up. */
+/* NaN stays NaN, and is noticed when the image is added up. */
 static inline double ramla_factor(double lambda, double correction, double sensitivity)
 {
     const double factor = 1.0 + lambda * (correction - sensitivity);
     return factor < 0.0 ? 0.0 : factor;
 }
 
-/* What is not a number stays so here, too. */
+/* NaN stays NaN here, too. */
 static inline double update_bsrem(const struct lr_vector_task *task, double x, double step)
 {
     const double next = x + task->scalar * (x > task->floor ? x : task->floor) * step;
@@ -271,15 +271,6 @@ static void add_shares(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) add_share(at, at->first + k, &at->shares[k]);
 }
 
-static void join_sums(lr_vector_sums *sums, const lr_vector_sums *share)
-{
-    sums->sum += share->sum;
-    sums->product += share->product;
-    sums->difference += share->difference;
-    sums->largest = share->largest > sums->largest ? share->largest : sums->largest;
-    sums->not_finite += share->not_finite;
-}
-
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = num_shares(x->count);
@@ -289,7 +280,14 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
     for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
         const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
         lr_parallel_for(threads_for(x), held, 1, add_shares, &at);
-        for (int64_t k = 0; k < held; k++) join_sums(sums, &at.shares[k]);
+        for (int64_t k = 0; k < held; k++) {
+            const lr_vector_sums *share = &at.shares[k];
+            sums->sum += share->sum;
+            sums->product += share->product;
+            sums->difference += share->difference;
+            sums->largest = share->largest > sums->largest ? share->largest : sums->largest;
+            sums->not_finite += share->not_finite;
+        }
     }
     return LR_OK;
 }
@@ -391,14 +389,6 @@ static double read_number(const lr_vector *vector, int64_t k)
                                            : (double)((const float *)vector->values)[k];
 }
 
-static void write_number(const lr_vector *vector, int64_t k, double value)
-{
-    if (vector->precision == LR_FLOAT64)
-        ((double *)vector->values)[k] = value;
-    else
-        ((float *)vector->values)[k] = (float)value;
-}
-
 /* Numbers first - 1 .. first + count of the row. */
 static void load_piece(const lr_relative_differences *differences, int64_t row, const int range[2],
                        struct row_piece *piece)
@@ -468,7 +458,12 @@ static void difference_row(const lr_relative_differences *differences, int64_t r
         for (int k = 0; k < count; k++) {
             const int64_t number = row * length + first + k;
             const double before = adds ? read_number(differences->y, number) : 0.0;
-            write_number(differences->y, number, adds ? before + differences->scale * sums[k] : sums[k]);
+            const lr_vector *vector = differences->y;
+            const double value = adds ? before + differences->scale * sums[k] : sums[k];
+            if (vector->precision == LR_FLOAT64)
+                ((double *)vector->values)[number] = value;
+            else
+                ((float *)vector->values)[number] = (float)value;
         }
     }
 }
@@ -524,20 +519,6 @@ static void convolve_along(const lr_convolution *convolution, int64_t row, const
     }
 }
 
-/* The same where the neighbours are in other rows. */
-static void convolve_across(const lr_convolution *convolution, int64_t row, const int range[2], double *sums)
-{
-    const int *size = convolution->size;
-    const int64_t step = convolution->axis == 1 ? 1 : size[1];
-    const int place = (int)(convolution->axis == 1 ? row % size[1] : row / size[1]);
-    for (int k = -convolution->reach; k <= convolution->reach; k++) {
-        if (place + k >= 0 && place + k < size[convolution->axis]) {
-            add_numbers(convolution->x, (row + k * step) * size[0] + range[0], range[1],
-                        convolution->weights[k < 0 ? -k : k], sums);
-        }
-    }
-}
-
 static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const lr_convolution *convolution = user;
@@ -549,8 +530,19 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
             double sums[PIECE] = {0};
             if (convolution->axis == 0)
                 convolve_along(convolution, row, range, sums);
-            else
-                convolve_across(convolution, row, range, sums);
+            else {
+                /* The same where the neighbours are in other rows. */
+                const int *size = convolution->size;
+                const int64_t step = convolution->axis == 1 ? 1 : size[1];
+                const int place = (int)(convolution->axis == 1 ? row % size[1] : row / size[1]);
+                for (int k = -convolution->reach; k <= convolution->reach; k++) {
+                    if (place + k >= 0 && place + k < size[convolution->axis]) {
+                        add_numbers(convolution->x, (row + k * step) * size[0] + range[0], range[1],
+                                    convolution->weights[k < 0 ? -k : k], sums);
+                    }
+                }
+            }
+
             store_sums(convolution->y, row * length + first, range[1], sums);
         }
     }

@@ -25,7 +25,7 @@ struct lr_messages {
 
 enum { LR_LINK_KEY_BYTES = 128 };
 
-/* By what a link would be, and the place's device, by a name that no other of the machine has. */
+/* The library of a link, and the place's device by a name that no other device of the machine has. */
 struct lr_link_facts {
     char library[48]; /* "NCCL 2.21.5" */
     char device[48];  /* "0000:3b:00.0" */
@@ -40,8 +40,8 @@ struct lr_link_params {
 struct lr_link;
 
 struct lr_link_fns {
-    /* Whether there can be a link here. errors: LR_NO_DEVICE, logged: which library is missing, or what
-     * of it. The device alone is known without a library. */
+    /* Checks that a link is possible here. errors: LR_NO_DEVICE, logged: which library is missing, or what of it.
+     * The device alone is known without a library. */
     lr_status (*find)(lr_place *place, struct lr_link_facts *facts, const lr_log *log);
     lr_status (*make_key)(char key[LR_LINK_KEY_BYTES], const lr_log *log);
 
@@ -54,15 +54,14 @@ struct lr_link_fns {
      * ranks call it. The place may be another than at the beginning, of the same device. */
     lr_status (*transfer)(struct lr_link *link, lr_place *place, const struct lr_messages *messages);
 
-    /* What transfers took by the device's clock, those that have ended; waits for ranks that come later are
-     * part of it. */
+    /* Seconds that completed transfers took by the device's clock, with the waits for later ranks. */
     double (*seconds)(struct lr_link *link);
 
     /* is_whole: all ranks come here; else what is under way is given up, so that nobody waits for it. */
     void (*close)(struct lr_link *link, bool is_whole);
 
-    /* For exchanges by other means: whether an OpenGL place is on the same device; waits for the place's
-     * work; has the device reach memory of the host directly, which is then faster to copy. */
+    /* Functions for exchanges by other means: `draws` checks whether an OpenGL place is on the same device; waits
+     * for the place's work; has the device reach memory of the host directly, which is then faster to copy. */
     bool (*draws)(const lr_place *place, const lr_place *gl);
     lr_status (*wait)(lr_place *place);
     bool (*pin)(lr_place *place, void *memory, int64_t bytes);

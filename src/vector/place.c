@@ -20,27 +20,20 @@ static void pass_on(void *user, lr_log_level level, lr_status status, const char
     if (place->to != NULL && place->to->write != NULL) place->to->write(place->to->user, level, status, sentence);
 }
 
-static lr_status check(const lr_place_params *params)
+static lr_status open_kind(lr_place *place, const lr_place_params *params)
 {
-    if (params->kind != LR_PLACE_HOST && params->kind != LR_PLACE_GL && params->kind != LR_PLACE_CUDA)
-        return lr_error(params->log, LR_USAGE, "vectors have no place of kind %d", (int)params->kind);
-    if (params->threads < 0 || params->device < 0) {
-        return lr_error(params->log, LR_USAGE, "%d threads, device %d: neither may be negative; 0 is the default",
-                        params->threads, params->device);
+    atomic_init(&place->holders, 1);
+    place->kind = params->kind;
+    place->threads = params->threads > 0 ? params->threads : lr_num_processors();
+    place->log = (lr_log){.write = pass_on, .user = place};
+    place->to = params->log;
+    if (params->kind == LR_PLACE_HOST) {
+        snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads,
+                 place->threads == 1 ? "" : "s");
+
+        return LR_OK;
     }
-    if (params->cuda_stream != NULL && params->kind != LR_PLACE_CUDA)
-        return lr_error(params->log, LR_USAGE, "a CUDA stream is for places of kind LR_PLACE_CUDA alone");
-    return LR_OK;
-}
-
-static void name_host(lr_place *place)
-{
-    snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads, place->threads == 1 ? "" : "s");
-}
-
-/* By the plugin of its kind. */
-static lr_status open_on_device(lr_place *place, const lr_place_params *params)
-{
+    /* Opens a place by the plugin of its kind. */
     if (params->kind == LR_PLACE_GL) {
         const struct lr_gl_plugin *gl = lr_plugin_gl(&place->log);
         place->fns = gl != NULL ? gl->places : NULL;
@@ -51,24 +44,18 @@ static lr_status open_on_device(lr_place *place, const lr_place_params *params)
     return place->fns != NULL ? place->fns->open(params, place) : LR_NO_DEVICE;
 }
 
-static lr_status open_kind(lr_place *place, const lr_place_params *params)
-{
-    atomic_init(&place->holders, 1);
-    place->kind = params->kind;
-    place->threads = params->threads > 0 ? params->threads : lr_num_processors();
-    place->log = (lr_log){.write = pass_on, .user = place};
-    place->to = params->log;
-    if (params->kind == LR_PLACE_HOST) {
-        name_host(place);
-        return LR_OK;
-    }
-    return open_on_device(place, params);
-}
-
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
 {
     *place = NULL;
-    LR_TRY(check(params));
+    if (params->kind != LR_PLACE_HOST && params->kind != LR_PLACE_GL && params->kind != LR_PLACE_CUDA)
+        return lr_error(params->log, LR_USAGE, "vectors have no place of kind %d", (int)params->kind);
+    if (params->threads < 0 || params->device < 0) {
+        return lr_error(params->log, LR_USAGE, "%d threads, device %d: neither may be negative; 0 is the default",
+                        params->threads, params->device);
+    }
+    if (params->cuda_stream != NULL && params->kind != LR_PLACE_CUDA)
+        return lr_error(params->log, LR_USAGE, "a CUDA stream is for places of kind LR_PLACE_CUDA alone");
+
     lr_place *opened = lr_alloc(1, sizeof(*opened), "a place for vectors", params->log);
     const lr_status status = opened != NULL ? open_kind(opened, params) : LR_FAILED;
     if (status != LR_OK) {

@@ -105,7 +105,7 @@ static lr_status check_alike(const lr_vector *x, const lr_vector *y)
 
 /* --- copies --- */
 
-/* Through a little memory of the host. */
+/* Copies through a little memory of the host. */
 static lr_status copy_in_chunks(const lr_vector *from, lr_vector *to)
 {
     const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
@@ -136,7 +136,7 @@ static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
                : fns_of(to)->apply(&(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
 }
 
-/* Through `between`, which is at the CUDA place, of the precision of the OpenGL one. */
+/* Copies through `between`, which is at the CUDA place and has the precision of the OpenGL one. */
 static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector *between, bool *is_done)
 {
     if (kind_of(to) == LR_PLACE_CUDA) {
@@ -147,7 +147,7 @@ static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector 
     return from->place->fns->exchange(between, to, is_done);
 }
 
-/* Between OpenGL and CUDA, in two precisions; *is_done as `exchange` has it. */
+/* Copies between OpenGL and CUDA in two precisions; *is_done as for `exchange`. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = kind_of(to) == LR_PLACE_CUDA;
@@ -171,7 +171,7 @@ static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *
     return status;
 }
 
-/* Between two devices, or two places of one. */
+/* Copies between two devices, or two places of one. */
 static lr_status copy_between(const lr_vector *from, lr_vector *to)
 {
     bool is_done = false;

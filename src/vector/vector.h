@@ -36,7 +36,7 @@ struct lr_vector_task {
 
 struct gl_buffer;
 
-/* What the library allocated, or the caller's that it wraps: one of the two. */
+/* Memory that the library allocated, or the caller's that it wraps: one of the two. */
 struct lr_storage {
     void *block; /* of the host or, at a CUDA place, of its device */
     struct gl_buffer *buffer;
@@ -50,10 +50,10 @@ struct lr_vector_fns {
     lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
     void (*destroy)(lr_vector *vector);
 
-    /* Between a vector and as many numbers of its precision on the host. */
+    /* Copy between a vector and as many numbers of its precision on the host. */
     lr_status (*write)(lr_vector *vector, const void *numbers);
     lr_status (*read)(const lr_vector *vector, void *numbers);
-    /* Of the same precision; they do not overlap. */
+    /* Copies a vector of the same precision; the two do not overlap. */
     lr_status (*copy)(const lr_vector *from, lr_vector *to);
 
     lr_status (*fill)(lr_vector *vector, double value);
@@ -61,8 +61,8 @@ struct lr_vector_fns {
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
     /* On a device fit may be NULL: nothing waits then, and nobody learns of it. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
-    /* Of devices alone: what nothing waits for (later.h), sent at the end of a turn. `finish_later` has
-     * what a slot's groups add up to, [LR_VECTOR_NUM_SUMS]. */
+    /* Functions of devices alone, for sums that nothing waits for (later.h), sent at the end of a turn.
+     * `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */
     lr_status (*begin_fit)(const lr_poisson_ratio *ratio, int slot);
     lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
     lr_status (*send_later)(lr_place *place, int turn);

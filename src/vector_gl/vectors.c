@@ -29,7 +29,7 @@ struct vector_pass {
 };
 _Static_assert(sizeof(struct vector_pass) == 48, "the shaders' layout");
 
-/* That of shaders/vector/differences.comp. */
+/* The uniforms of shaders/vector/differences.comp. */
 struct differences_pass {
     double weights[8];
     double gamma, epsilon, scale;
@@ -59,7 +59,7 @@ struct lr_vector_programs {
     bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
 };
 
-/* That of shaders/vector/convolve.comp. */
+/* The uniforms of shaders/vector/convolve.comp. */
 struct convolve_pass {
     double weights[LR_CONVOLUTION_REACH];
     uint32_t first[4], size[4];
@@ -68,24 +68,6 @@ struct convolve_pass {
 _Static_assert(sizeof(struct convolve_pass) == 1072, "the shader's layout");
 
 /* --- programs --- */
-
-static void destroy_programs(struct lr_vector_programs *programs)
-{
-    for (int precision = 0; precision < 2; precision++) {
-        for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) gl_program_destroy(programs->apply[k][precision]);
-        for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) gl_program_destroy(programs->sums[k][precision]);
-        gl_program_destroy(programs->convolve[precision]);
-        for (int k = 0; k < NUM_DIFFERENCES; k++) {
-            gl_program_destroy(programs->differences[k][0][precision]);
-            gl_program_destroy(programs->differences[k][1][precision]);
-        }
-    }
-    gl_program_destroy(programs->join);
-    gl_buffer_destroy(programs->parts);
-    gl_buffer_destroy(programs->joined);
-    for (int turn = 0; turn < NUM_TURNS; turn++) gl_readback_finish(&programs->arrived[turn]);
-    free(programs);
-}
 
 static struct lr_vector_programs *programs_of(lr_place *place)
 {
@@ -232,42 +214,12 @@ struct sums_walk {
     bool has_largest;
 };
 
-static lr_status join_groups(const struct sums_walk *sums, int groups, bool adds)
-{
-    struct lr_place *place = sums->walk.place;
-    const struct lr_vector_programs *programs = place->programs;
-    struct vector_pass uniforms = {.first = {0, adds, sums->has_largest}, .count = (uint32_t)groups};
-    struct gl_pass pass = {.label = gl_program_label(programs->join),
-                           .program = programs->join,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {1, 1, 1},
-                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
-    pass.buffers[LR_BIND_VECTOR_SUMS] =
-        (struct gl_range){programs->joined, (int64_t)sums->slot * SLOT_BYTES, JOINED_BYTES};
-    return gl_pass_run(place->ctx, &pass);
-}
-
 static int64_t offset_in_turn(int slot)
 {
     return (int64_t)(slot % LR_LATER_SLOTS) * SLOT_BYTES;
 }
 
-static lr_status send_sums(lr_place *place, int slot)
-{
-    struct lr_vector_programs *programs = place->programs;
-    const struct gl_buffer_range range = {.from = programs->joined,
-                                          .from_offset = (int64_t)slot * SLOT_BYTES,
-                                          .to_offset = offset_in_turn(slot),
-                                          .bytes = JOINED_BYTES};
-    LR_TRY(gl_readback_copy(&programs->arrived[slot / LR_LATER_SLOTS], &range));
-    place->traffic.to_host += JOINED_BYTES;
-    programs->is_under_way[slot] = true;
-    return LR_OK;
-}
-
-/* What was told before has arrived then. */
+/* All work queued before has arrived then. */
 static lr_status wait_for_turn(struct lr_vector_programs *programs, int turn)
 {
     struct gl_readback *arrived = &programs->arrived[turn];
@@ -293,9 +245,32 @@ static lr_status sum_pieces(const struct sums_walk *sums)
     for (int64_t at = 0; at < walk->count; at += longest) {
         const int64_t left = walk->count - at, count = left < longest ? left : longest;
         LR_TRY(run_piece(walk, at, count));
-        LR_TRY(join_groups(sums, groups_of(count), at > 0));
+        const int groups = groups_of(count);
+        const bool adds = at > 0;
+        struct lr_place *place = sums->walk.place;
+        const struct lr_vector_programs *programs = place->programs;
+        struct vector_pass uniforms = {.first = {0, adds, sums->has_largest}, .count = (uint32_t)groups};
+        struct gl_pass pass = {.label = gl_program_label(programs->join),
+                               .program = programs->join,
+                               .uniforms = &uniforms,
+                               .uniform_bytes = sizeof(uniforms),
+                               .groups = {1, 1, 1},
+                               .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+        pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
+        pass.buffers[LR_BIND_VECTOR_SUMS] =
+            (struct gl_range){programs->joined, (int64_t)sums->slot * SLOT_BYTES, JOINED_BYTES};
+        LR_TRY(gl_pass_run(place->ctx, &pass));
     }
-    return send_sums(walk->place, sums->slot);
+    const int slot = sums->slot;
+    struct lr_vector_programs *programs = walk->place->programs;
+    const struct gl_buffer_range range = {.from = programs->joined,
+                                          .from_offset = (int64_t)slot * SLOT_BYTES,
+                                          .to_offset = offset_in_turn(slot),
+                                          .bytes = JOINED_BYTES};
+    LR_TRY(gl_readback_copy(&programs->arrived[slot / LR_LATER_SLOTS], &range));
+    walk->place->traffic.to_host += JOINED_BYTES;
+    programs->is_under_way[slot] = true;
+    return LR_OK;
 }
 
 static lr_status open_buffer(const lr_place *place, const char *label, int64_t bytes, struct gl_buffer **buffer)
@@ -312,7 +287,7 @@ static lr_status open_join(lr_place *place)
         programs->join = gl_program_create(place->ctx, &(struct gl_program_params){.compute = "vector/join_sums.comp",
                                                                                    .label = "vectors: sums of groups"});
     }
-    LR_TRY(programs->join != NULL ? LR_OK : LR_FAILED);
+    if (programs->join == NULL) return LR_FAILED;
     for (int turn = 0; turn < NUM_TURNS; turn++) {
         programs->arrived[turn].ctx = place->ctx;
         programs->arrived[turn].label = "sums of vectors";
@@ -466,7 +441,7 @@ static lr_status run_layers(const lr_relative_differences *differences, const st
     return gl_pass_run(walk->place->ctx, &pass);
 }
 
-/* How many layers are worked on at once, `beside` more on each side being read. */
+/* Layers that one pass works on; `beside` more on each side are read. */
 static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
 {
     const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
@@ -679,22 +654,17 @@ static lr_status borrow(const lr_vector_params *params, GLuint name, lr_vector *
                             &vector->storage->buffer);
 }
 
-static void wait_for(lr_vector_gl_buffer *buffer)
-{
-    if (buffer->after != NULL) {
-        glWaitSync(buffer->after, 0, GL_TIMEOUT_IGNORED);
-        glDeleteSync(buffer->after);
-        buffer->after = NULL;
-    }
-}
-
 static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *vector)
 {
     lr_vector_gl_buffer *buffer = memory;
     LR_TRY(enter(vector));
     const lr_status status = borrow(params, buffer->buffer, vector);
     if (status == LR_OK) {
-        wait_for(buffer);
+        if (buffer->after != NULL) {
+            glWaitSync(buffer->after, 0, GL_TIMEOUT_IGNORED);
+            glDeleteSync(buffer->after);
+            buffer->after = NULL;
+        }
     } else {
         free(vector->storage);
         vector->storage = NULL;
@@ -730,7 +700,22 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 static void close_place(lr_place *place)
 {
     if (place->programs != NULL && gl_context_make_current_to_free(place->ctx)) {
-        destroy_programs(place->programs);
+        struct lr_vector_programs *programs = place->programs;
+        for (int precision = 0; precision < 2; precision++) {
+            for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) gl_program_destroy(programs->apply[k][precision]);
+            for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) gl_program_destroy(programs->sums[k][precision]);
+            gl_program_destroy(programs->convolve[precision]);
+            for (int k = 0; k < NUM_DIFFERENCES; k++) {
+                gl_program_destroy(programs->differences[k][0][precision]);
+                gl_program_destroy(programs->differences[k][1][precision]);
+            }
+        }
+        gl_program_destroy(programs->join);
+        gl_buffer_destroy(programs->parts);
+        gl_buffer_destroy(programs->joined);
+        for (int turn = 0; turn < NUM_TURNS; turn++) gl_readback_finish(&programs->arrived[turn]);
+        free(programs);
+
         gl_context_release(place->ctx);
     }
     gl_context_destroy(place->ctx);

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Within this of a voxel face all along, a line counts as lying in the face; voxels. */
+/* Largest distance in voxels from a voxel face at which a line counts as lying in it. */
 #define IN_FACE 1e-9
 
 /* A line from `from` at t = 0 to from + along at t = 1, in box coordinates. */
@@ -33,7 +33,7 @@ static inline int clamp(int value, int low, int high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Along one of the two flatter axes. */
+/* The line along one of the two flatter axes. */
 struct flat_axis {
     double from, along, inverse; /* inverse of along, 0 where along is */
     int64_t stride;
@@ -45,8 +45,7 @@ static struct flat_axis flat_axis(const struct lr_mu_lines *self, const struct l
     return (struct flat_axis){line->from[axis], along, along != 0.0 ? 1.0 / along : 0.0, self->stride[axis]};
 }
 
-/* Where the line passes from cell `from` to its neighbour `to`, within t[0] .. t[1]; t[1] when they
- * are the same. */
+/* The t in t[0] .. t[1] at which the line passes from cell `from` to its neighbour `to`; t[1] if they are the same. */
 static inline double crossing(const struct flat_axis *axis, int from, int to, const double t[2])
 {
     const int face = from > to ? from : to;
@@ -168,8 +167,10 @@ double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3]
 
 /* --- making --- */
 
-static lr_status check_mu(const lr_image *mu, const lr_log *log)
+lr_status lr_mu_lines_init(struct lr_mu_lines *self, const lr_image *mu, const lr_log *log)
 {
+    int64_t low[3], high[3];
+    *self = (struct lr_mu_lines){.values = NULL};
     LR_TRY(lr_grid_check(&mu->grid, log));
     const int *size = mu->grid.size;
     for (int64_t v = 0; v < lr_grid_num_voxels(&mu->grid); v++) {
@@ -182,13 +183,8 @@ static lr_status check_mu(const lr_image *mu, const lr_log *log)
                             (long long)(v / size[0] / size[1]), (double)value);
         }
     }
-    return LR_OK;
-}
 
-/* Voxels low .. high - 1 along each axis hold all that is not zero; an empty map has one voxel. */
-static void find_box(const lr_image *mu, int64_t low[3], int64_t high[3])
-{
-    const int *size = mu->grid.size;
+    /* Voxels low .. high - 1 along each axis hold all that is not zero; an empty map has one voxel. */
     for (int k = 0; k < 3; k++) {
         low[k] = size[k];
         high[k] = 0;
@@ -204,11 +200,7 @@ static void find_box(const lr_image *mu, int64_t low[3], int64_t high[3])
         low[k] = 0;
         high[k] = 1;
     }
-}
 
-static lr_status copy_box(struct lr_mu_lines *self, const lr_image *mu, const int64_t low[3], const int64_t high[3],
-                          const lr_log *log)
-{
     int64_t count = 1;
     for (int k = 0; k < 3; k++) {
         self->stride[k] = count;
@@ -220,7 +212,6 @@ static lr_status copy_box(struct lr_mu_lines *self, const lr_image *mu, const in
     }
     self->values = lr_alloc(count, sizeof(*self->values), "the mu-map", log);
     if (self->values == NULL) return LR_FAILED;
-    const int *size = mu->grid.size;
     for (int64_t z = low[2]; z < high[2]; z++) {
         for (int64_t y = low[1]; y < high[1]; y++) {
             float *row = self->values + (y - low[1] + 1) * self->stride[1] + (z - low[2] + 1) * self->stride[2] + 1;
@@ -229,15 +220,6 @@ static lr_status copy_box(struct lr_mu_lines *self, const lr_image *mu, const in
         }
     }
     return LR_OK;
-}
-
-lr_status lr_mu_lines_init(struct lr_mu_lines *self, const lr_image *mu, const lr_log *log)
-{
-    int64_t low[3], high[3];
-    *self = (struct lr_mu_lines){.values = NULL};
-    LR_TRY(check_mu(mu, log));
-    find_box(mu, low, high);
-    return copy_box(self, mu, low, high, log);
 }
 
 void lr_mu_lines_finish(struct lr_mu_lines *self)
@@ -276,7 +258,7 @@ static void fill_factors(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct loop *loop = user;
     const lr_attenuation *self = loop->self;
-    struct lr_place place = {.lors = self->lors};
+    struct lr_lor_place place = {.lors = self->lors};
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         lr_place_seek(&place, lr_span_lor(loop->span, k));
@@ -304,31 +286,28 @@ lr_lor_source lr_attenuation_source(lr_attenuation *attenuation)
 
 /* --- making --- */
 
-/* Face centres of one module, in box coordinates. */
-static void place_faces(lr_attenuation *self, int m)
-{
-    const lr_scanner *scanner = self->lors->scanner;
-    const lr_module *module = &scanner->modules[m];
-    double plane[3];
-    lr_scanner_detection_centre(scanner, m, plane);
-    for (int c = 0; c < scanner->first_crystal[m + 1] - scanner->first_crystal[m]; c++) {
-        const int p = c % module->crystals[0], q = c / module->crystals[0];
-        const double along_u = (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0];
-        const double along_v = (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
-        double face_mm[3];
-        vec_add_scaled(plane, along_u, module->u, face_mm);
-        vec_add_scaled(face_mm, along_v, module->v, face_mm);
-        lr_mu_lines_place(&self->mu, face_mm, self->faces[scanner->first_crystal[m] + c]);
-    }
-}
-
 static lr_status prepare(lr_attenuation *self, const lr_attenuation_params *params)
 {
     const lr_scanner *scanner = params->lors->scanner;
     LR_TRY(lr_mu_lines_init(&self->mu, params->mu, params->log));
     self->faces = lr_alloc(scanner->num_crystals, sizeof(*self->faces), "the crystals' faces", params->log);
     if (self->faces == NULL) return LR_FAILED;
-    for (int m = 0; m < scanner->num_modules; m++) place_faces(self, m);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        /* Face centres of one module, in box coordinates. */
+        const lr_module *module = &scanner->modules[m];
+        double plane[3];
+        lr_scanner_detection_centre(scanner, m, plane);
+        for (int c = 0; c < scanner->first_crystal[m + 1] - scanner->first_crystal[m]; c++) {
+            const int p = c % module->crystals[0], q = c / module->crystals[0];
+            const double along_u = (p - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0];
+            const double along_v = (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
+            double face_mm[3];
+            vec_add_scaled(plane, along_u, module->u, face_mm);
+            vec_add_scaled(face_mm, along_v, module->v, face_mm);
+            lr_mu_lines_place(&self->mu, face_mm, self->faces[scanner->first_crystal[m] + c]);
+        }
+    }
+
     return LR_OK;
 }
 
@@ -362,29 +341,18 @@ void lr_attenuation_destroy(lr_attenuation *attenuation)
 
 /* --- units and places of maps --- */
 
-/* Nothing scanned reaches this in 1/mm (titanium has 0.04), and water in 1/cm exceeds it. */
+/* Attenuation in 1/mm that nothing scanned reaches (titanium has 0.04) and that water in 1/cm exceeds. */
 static const double usual_per_mm = 0.05;
-/* More than anything has at 511 keV: lead 0.18/mm, tungsten 0.25/mm. */
+/* Attenuation above that of any material at 511 keV: lead has 0.18/mm, tungsten 0.25/mm. */
 static const double most_per_mm = 0.3;
-/* Half of water's: nothing that a person or phantom consists of stays below it everywhere. */
+/* Half of water's attenuation: no person or phantom stays below it everywhere. */
 static const double least_per_mm = 0.0048;
-/* Air and anything else differ by more Hounsfield units than this. */
+/* Least difference between air and anything else in Hounsfield units. */
 static const double least_contrast = 50;
 
 struct range {
     double low, high;
 };
-
-static struct range find_range(const lr_image *mu)
-{
-    const int64_t count = lr_grid_num_voxels(&mu->grid);
-    struct range range = {INFINITY, -INFINITY};
-    for (int64_t k = 0; k < count; k++) {
-        range.low = fmin(range.low, (double)mu->values[k]);
-        range.high = fmax(range.high, (double)mu->values[k]);
-    }
-    return range;
-}
 
 /* --- units --- */
 
@@ -394,15 +362,6 @@ static double of_hounsfield(double value)
     const double above_air = value + 1000;
     const double per_cm = value <= 47 ? 9.6e-5 * above_air : 5.10e-5 * above_air + 4.71e-2;
     return fmax(0.1 * per_cm, 0);
-}
-
-static void convert(lr_image *mu, lr_mu_unit unit)
-{
-    const int64_t count = lr_grid_num_voxels(&mu->grid);
-    for (int64_t k = 0; k < count && unit != LR_MU_PER_MM; k++) {
-        const double value = (double)mu->values[k];
-        mu->values[k] = (float)(unit == LR_MU_HU ? of_hounsfield(value) : 0.1 * value);
-    }
 }
 
 static lr_status check_hounsfield(const struct range *range, const lr_mu_map_params *params)
@@ -435,43 +394,29 @@ static lr_status check_attenuation(const struct range *range, double factor, con
     return LR_OK;
 }
 
-static void warn_of_size(const struct range *range, double factor, lr_mu_unit unit, const lr_mu_map_params *params)
-{
-    if (range->high <= 0 && range->low >= 0) {
-        lr_warn(params->log, "%s: the map is 0 everywhere: nothing is attenuated", params->name);
-    } else if (range->high * factor < least_per_mm && unit == LR_MU_PER_CM) {
-        lr_warn(params->log,
-                "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave out "
-                "--mu-unit 1/cm",
-                params->name, range->high);
-    }
-}
-
 /* --- place --- */
 
-/* The box around the modules. */
-static void find_modules_box(const lr_scanner *scanner, double low[3], double high[3])
+/* The sum of the map, the part of it between the modules, and its middle. */
+struct place {
+    double sum, inside, middle_mm[3];
+};
+
+static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
 {
+    double low[3], high[3];
+    /* The box around the modules. */
     for (int k = 0; k < 3; k++) {
         low[k] = INFINITY;
         high[k] = -INFINITY;
-        for (int m = 0; m < scanner->num_modules; m++) {
-            const lr_module *module = &scanner->modules[m];
+        for (int m = 0; m < params->scanner->num_modules; m++) {
+            const lr_module *module = &params->scanner->modules[m];
             const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
                                        module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]));
             low[k] = fmin(low[k], module->centre_mm[k] - half);
             high[k] = fmax(high[k], module->centre_mm[k] + half);
         }
     }
-}
 
-/* What of the map lies between the modules, and where its middle is. */
-struct place {
-    double sum, inside, middle_mm[3];
-};
-
-static struct place find_place(const lr_image *mu, const double low[3], const double high[3])
-{
     const lr_grid *grid = &mu->grid;
     struct place place = {0};
     const int64_t count = lr_grid_num_voxels(grid);
@@ -490,14 +435,7 @@ static struct place find_place(const lr_image *mu, const double low[3], const do
         place.inside += value > 0 && within ? value : 0;
     }
     for (int k = 0; k < 3 && place.sum > 0; k++) place.middle_mm[k] /= place.sum;
-    return place;
-}
 
-static lr_status check_place(const lr_image *mu, const lr_mu_map_params *params)
-{
-    double low[3], high[3];
-    find_modules_box(params->scanner, low, high);
-    const struct place place = find_place(mu, low, high);
     const double *middle = place.middle_mm;
     if (place.sum > 0 && !(place.inside > 0)) {
         return lr_error(params->log, LR_BAD_INPUT,
@@ -522,7 +460,13 @@ lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *given)
 {
     lr_mu_map_params params = *given;
     params.name = given->name != NULL ? given->name : "the mu-map";
-    const struct range range = find_range(mu);
+    const int64_t count = lr_grid_num_voxels(&mu->grid);
+    struct range range = {INFINITY, -INFINITY};
+    for (int64_t k = 0; k < count; k++) {
+        range.low = fmin(range.low, (double)mu->values[k]);
+        range.high = fmax(range.high, (double)mu->values[k]);
+    }
+
     const bool by_value = given->unit == LR_MU_BY_VALUE;
     const lr_mu_unit unit = !by_value ? given->unit : range.high > usual_per_mm ? LR_MU_PER_CM : LR_MU_PER_MM;
     const double factor = unit == LR_MU_PER_CM ? 0.1 : 1;
@@ -532,7 +476,21 @@ lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *given)
     static const char *const waters[] = {"", "0.0096", "0.096", "0"};
     lr_info(params.log, "%s: attenuation taken as %s, at most %g (water has %s)%s", params.name, names[unit],
             range.high, waters[unit], by_value ? "; --mu-unit decides otherwise" : "");
-    if (unit != LR_MU_HU) warn_of_size(&range, factor, unit, &params);
-    convert(mu, unit);
+    if (unit != LR_MU_HU) {
+        if (range.high <= 0 && range.low >= 0) {
+            lr_warn(params.log, "%s: the map is 0 everywhere: nothing is attenuated", params.name);
+        } else if (range.high * factor < least_per_mm && unit == LR_MU_PER_CM) {
+            lr_warn(params.log,
+                    "%s: reaches %g/cm, while water has 0.096/cm: it looks like 1/mm; if so, leave out "
+                    "--mu-unit 1/cm",
+                    params.name, range.high);
+        }
+    }
+
+    for (int64_t k = 0; k < count && unit != LR_MU_PER_MM; k++) {
+        const double value = (double)mu->values[k];
+        mu->values[k] = (float)(unit == LR_MU_HU ? of_hounsfield(value) : 0.1 * value);
+    }
+
     return unit == LR_MU_HU && params.scanner != NULL ? check_place(mu, &params) : LR_OK;
 }

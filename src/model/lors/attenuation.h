@@ -7,7 +7,7 @@
 
 #include <lr/grid.h>
 
-/* A map made ready for it. Zero is valid and finishes to nothing. */
+/* A map ready for integrals. Zero is valid and finishes to nothing. */
 struct lr_mu_lines {
     float *values; /* owned; the box around the voxels that are not zero, with one voxel of zeros around */
     int64_t stride[3];
@@ -20,10 +20,10 @@ struct lr_mu_lines {
 lr_status lr_mu_lines_init(struct lr_mu_lines *self, const lr_image *mu, const lr_log *log);
 void lr_mu_lines_finish(struct lr_mu_lines *self);
 
-/* A point in the box's coordinates. */
+/* Converts a point to the box's coordinates. */
 void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3], double place[3]);
 
-/* Between two points in these coordinates, mu in 1/mm times mm. */
+/* The integral between two points in these coordinates: mu in 1/mm times mm. */
 double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3], const double to[3]);
 
 #endif

@@ -35,7 +35,7 @@ static void fill_products(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct product_loop *loop = user;
     const lr_crystal_product *product = loop->product;
-    struct lr_place place = {.lors = product->lors};
+    struct lr_lor_place place = {.lors = product->lors};
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         lr_place_seek(&place, lr_span_lor(loop->span, k));
@@ -80,26 +80,16 @@ double lr_crystal_product_sum(const lr_crystal_product *product, int threads)
 
 /* --- sources --- */
 
-static lr_lor_span part_of(const lr_lor_span *span, int64_t begin, int64_t count)
-{
-    return (lr_lor_span){
-        .numbers = span->numbers != NULL ? span->numbers + begin : NULL, .first = span->first + begin, .count = count};
-}
-
-/* values *= the source's. */
-static lr_status multiply(const lr_lor_source *source, const lr_lor_span *span, float *values, float *other)
-{
-    const lr_status status = source->get(source->user, span, other);
-    for (int64_t k = 0; status == LR_OK && k < span->count; k++) values[k] *= other[k];
-    return status;
-}
-
 static lr_status fill_chunk(const lr_source_product *product, const lr_lor_span *span, float *values, float *other)
 {
     for (int64_t k = 0; k < span->count; k++) values[k] = 1.0f;
     for (int n = 0; n < product->num_sources; n++) {
         if (product->sources[n].get == NULL) continue;
-        const lr_status status = multiply(&product->sources[n], span, values, other);
+        /* values *= the source's. */
+        const lr_lor_source *source = &product->sources[n];
+        const lr_status status = source->get(source->user, span, other);
+        for (int64_t k = 0; status == LR_OK && k < span->count; k++) values[k] *= other[k];
+
         if (status != LR_OK) return status;
     }
     return LR_OK;
@@ -114,7 +104,9 @@ static lr_status get_source_products(void *user, const lr_lor_span *span, float 
     lr_status status = other != NULL ? LR_OK : LR_FAILED;
     for (int64_t begin = 0; status == LR_OK && begin < span->count; begin += chunk) {
         const int64_t left = span->count - begin;
-        const lr_lor_span part = part_of(span, begin, left < chunk ? left : chunk);
+        const lr_lor_span part = {.numbers = span->numbers != NULL ? span->numbers + begin : NULL,
+                                  .first = span->first + begin,
+                                  .count = (left < chunk ? left : chunk)};
         status = fill_chunk(product, &part, values + begin, other);
     }
     free(other);
@@ -128,13 +120,13 @@ lr_lor_source lr_source_product_source(lr_source_product *product)
 
 /* --- expected randoms --- */
 
-/* Ends of delayeds that the mean group of crystals shall have: its value is then good to 14 %. */
+/* Ends of delayeds that a mean group of crystals must have: its value is then good to 14 %. */
 #define MIN_ENDS 50.0
-/* Fan sums are met to this, relatively, or as well as this many rounds do. */
+/* Relative tolerance of fan sums, and the largest number of rounds. */
 #define FAN_TOLERANCE 1e-7
 enum { MAX_ROUNDS = 100 };
 
-/* What crystals that share a value have in common, from the finest to the coarsest. */
+/* Sets of crystals that share a value, from the finest to the coarsest. */
 enum pooling { POOL_NONE = 0, POOL_MODULES, POOL_RINGS, POOL_EVERYTHING, NUM_POOLINGS };
 
 struct estimate {
@@ -150,37 +142,11 @@ struct estimate {
     double delayeds;
 };
 
-static lr_status allocate(struct estimate *estimate)
-{
-    static const char *const what = "the estimate of randoms";
-    const int64_t num = estimate->num_crystals;
-    estimate->ends = lr_alloc(num, sizeof(double), what, estimate->log);
-    estimate->rates = lr_alloc(num, sizeof(double), what, estimate->log);
-    estimate->fans = lr_alloc(num, sizeof(double), what, estimate->log);
-    estimate->group_of = lr_alloc(num, sizeof(int32_t), what, estimate->log);
-    estimate->measured = lr_alloc(num, sizeof(double), what, estimate->log);
-    estimate->estimated = lr_alloc(num, sizeof(double), what, estimate->log);
-    return estimate->ends && estimate->rates && estimate->fans && estimate->group_of && estimate->measured &&
-                   estimate->estimated
-               ? LR_OK
-               : LR_FAILED;
-}
-
-static void finish(struct estimate *estimate)
-{
-    free(estimate->ends);
-    free(estimate->rates);
-    free(estimate->fans);
-    free(estimate->group_of);
-    free(estimate->measured);
-    free(estimate->estimated);
-}
-
 /* --- fan sums --- */
 
 static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delayeds)
 {
-    struct lr_place place = {.lors = estimate->lors};
+    struct lr_lor_place place = {.lors = estimate->lors};
     double skipped = 0.0;
     for (int64_t k = 0; k < delayeds->count; k++) {
         if (delayeds->values[k] == 0.0f) continue;
@@ -215,14 +181,6 @@ static lr_status take_ends(struct estimate *estimate, const double *ends)
     return LR_OK;
 }
 
-static lr_status check_delayeds(const struct estimate *estimate)
-{
-    return estimate->delayeds > 0.0 ? LR_OK
-                                    : lr_error(estimate->log, LR_BAD_INPUT,
-                                               "there are no delayed coincidences to estimate randoms from: "
-                                               "reconstruct without randoms, or give a file with delayeds");
-}
-
 /* --- pooling --- */
 
 /* Places among the modules of one ring position that begin with the same crystal ring: blocks side
@@ -241,7 +199,7 @@ static int block_column(const lr_scanner *scanner, int m)
     return column * LR_MAX_LAYERS + module->layer;
 }
 
-/* What crystals of a group have in common; fields not looked at are 0. */
+/* Properties that the crystals of a group share; unused fields are 0. */
 struct place_key {
     int width, column, p, ring;
     int crystal;
@@ -307,19 +265,6 @@ static lr_status pool(struct estimate *estimate)
     return LR_OK;
 }
 
-static lr_status largest_group(const struct estimate *estimate, int *largest)
-{
-    int *sizes = lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
-    if (sizes == NULL) return LR_FAILED;
-    *largest = 0;
-    for (int64_t c = 0; c < estimate->num_crystals; c++) {
-        const int size = ++sizes[estimate->group_of[c]];
-        *largest = size > *largest ? size : *largest;
-    }
-    free(sizes);
-    return LR_OK;
-}
-
 /* --- rates --- */
 
 /* Sums what the rates give each group: v_i times the sum of v over the fan of i. */
@@ -362,9 +307,37 @@ static lr_status find_rates(struct estimate *estimate)
     return LR_OK;
 }
 
-static lr_status fill_result(struct estimate *estimate, lr_randoms *randoms)
+/* The source of randoms: one of the two is set. */
+struct measured {
+    const lr_lor_data *delayeds;
+    const double *ends;
+};
+
+static lr_status run(struct estimate *estimate, const struct measured *measured, lr_randoms *randoms)
 {
+    const lr_lor_data *delayeds = measured->delayeds;
+    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
+    static const char *const what = "the estimate of randoms";
     const int64_t num = estimate->num_crystals;
+    estimate->ends = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->rates = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->fans = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->group_of = lr_alloc(num, sizeof(int32_t), what, estimate->log);
+    estimate->measured = lr_alloc(num, sizeof(double), what, estimate->log);
+    estimate->estimated = lr_alloc(num, sizeof(double), what, estimate->log);
+    if (!estimate->ends || !estimate->rates || !estimate->fans || !estimate->group_of || !estimate->measured ||
+        !estimate->estimated)
+        return LR_FAILED;
+
+    LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
+    if (!(estimate->delayeds > 0.0)) {
+        return lr_error(estimate->log, LR_BAD_INPUT,
+                        "there are no delayed coincidences to estimate randoms from: "
+                        "reconstruct without randoms, or give a file with delayeds");
+    }
+
+    LR_TRY(pool(estimate));
+    LR_TRY(find_rates(estimate));
     randoms->values = lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
     if (randoms->values == NULL) return LR_FAILED;
     double sum = 0.0;
@@ -375,25 +348,15 @@ static lr_status fill_result(struct estimate *estimate, lr_randoms *randoms)
     const double of_one = lr_crystal_product_sum(&randoms->product, 0);
     if (!(of_one > 0.0)) return lr_error(estimate->log, LR_FAILED, "no memory for the sum of randoms");
     randoms->product.scale = estimate->delayeds / of_one;
-    return largest_group(estimate, &randoms->pooled);
-}
-
-/* What randoms come from: one of the two. */
-struct measured {
-    const lr_lor_data *delayeds;
-    const double *ends;
-};
-
-static lr_status run(struct estimate *estimate, const struct measured *measured, lr_randoms *randoms)
-{
-    const lr_lor_data *delayeds = measured->delayeds;
-    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log) : LR_OK);
-    LR_TRY(allocate(estimate));
-    LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
-    LR_TRY(check_delayeds(estimate));
-    LR_TRY(pool(estimate));
-    LR_TRY(find_rates(estimate));
-    return fill_result(estimate, randoms);
+    int *sizes = lr_alloc(estimate->num_groups, sizeof(*sizes), "groups of crystals", estimate->log);
+    if (sizes == NULL) return LR_FAILED;
+    randoms->pooled = 0;
+    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+        const int size = ++sizes[estimate->group_of[c]];
+        randoms->pooled = size > randoms->pooled ? size : randoms->pooled;
+    }
+    free(sizes);
+    return LR_OK;
 }
 
 static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *measured, const lr_log *log)
@@ -404,7 +367,13 @@ static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *mea
         lr_randoms_destroy(randoms);
         randoms = NULL;
     }
-    finish(&estimate);
+    free(estimate.ends);
+    free(estimate.rates);
+    free(estimate.fans);
+    free(estimate.group_of);
+    free(estimate.measured);
+    free(estimate.estimated);
+
     return randoms;
 }
 

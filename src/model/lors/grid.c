@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Two spacings that differ by less than this share of the larger are equal. */
+/* Spacings whose difference is below this share of the larger are equal. */
 #define TIE 1e-12
 
 static const int64_t max_voxels = (int64_t)1 << 31;
@@ -23,25 +23,22 @@ lr_grid lr_grid_centred(const int size[3], const double voxel_mm[3])
     return grid;
 }
 
-static lr_status check_axis(const lr_grid *grid, int axis, const lr_log *log)
-{
-    const char name = "xyz"[axis];
-    if (grid->size[axis] < 1) {
-        return lr_error(log, LR_BAD_INPUT, "the grid has %d voxels along %c: it needs at least 1", grid->size[axis],
-                        name);
-    }
-    if (!isfinite(grid->voxel_mm[axis]) || grid->voxel_mm[axis] <= 0.0) {
-        return lr_error(log, LR_BAD_INPUT, "the grid's voxels are %.6g mm long along %c: this must be positive",
-                        grid->voxel_mm[axis], name);
-    }
-    if (!isfinite(grid->origin_mm[axis]))
-        return lr_error(log, LR_BAD_INPUT, "the %c coordinate of the grid's origin is not a finite number", name);
-    return LR_OK;
-}
-
 lr_status lr_grid_check(const lr_grid *grid, const lr_log *log)
 {
-    for (int axis = 0; axis < 3; axis++) LR_TRY(check_axis(grid, axis, log));
+    for (int axis = 0; axis < 3; axis++) {
+        const char name = "xyz"[axis];
+        if (grid->size[axis] < 1) {
+            return lr_error(log, LR_BAD_INPUT, "the grid has %d voxels along %c: it needs at least 1", grid->size[axis],
+                            name);
+        }
+        if (!isfinite(grid->voxel_mm[axis]) || grid->voxel_mm[axis] <= 0.0) {
+            return lr_error(log, LR_BAD_INPUT, "the grid's voxels are %.6g mm long along %c: this must be positive",
+                            grid->voxel_mm[axis], name);
+        }
+        if (!isfinite(grid->origin_mm[axis]))
+            return lr_error(log, LR_BAD_INPUT, "the %c coordinate of the grid's origin is not a finite number", name);
+    }
+
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
     if (slice > max_voxels / grid->size[2]) {
         return lr_error(log, LR_BAD_INPUT, "the grid of %d x %d x %d has more than 2147483648 voxels: reduce its size",
@@ -79,7 +76,7 @@ void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double p
     for (int k = 0; k < 3; k++) point_mm[k] += ((part[k] + 0.5) / num[k] - 0.5) * grid->voxel_mm[k];
 }
 
-/* Whether a split is better than the best so far: smaller spacing, else more along z, else y. */
+/* True if a split is better than the best so far: smaller spacing, else more along z, else along y. */
 static bool is_better(double spacing, const int split[3], double best_spacing, const int best[3])
 {
     if (fabs(spacing - best_spacing) > TIE * fmax(spacing, best_spacing)) return spacing < best_spacing;

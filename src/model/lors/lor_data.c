@@ -44,16 +44,6 @@ static int compare_lors(const void *a, const void *b)
     return (lor_a > lor_b) - (lor_a < lor_b);
 }
 
-/* Copies the events that are LORs, in order; returns how many there are. */
-static int64_t sort_events(const int64_t *events, int64_t num_events, int64_t *sorted)
-{
-    int64_t kept = 0;
-    for (int64_t k = 0; k < num_events; k++)
-        if (events[k] >= 0) sorted[kept++] = events[k];
-    qsort(sorted, (size_t)kept, sizeof(*sorted), compare_lors);
-    return kept;
-}
-
 static int64_t count_different(const int64_t *sorted, int64_t count)
 {
     int64_t different = 0;
@@ -61,25 +51,28 @@ static int64_t count_different(const int64_t *sorted, int64_t count)
     return different;
 }
 
-/* Counts are summed as integers: a float stops counting at 2^24. */
-static void fill_counts(const int64_t *sorted, int64_t count, lr_lor_data *data)
-{
-    int64_t out = 0;
-    for (int64_t begin = 0, end; begin < count; begin = end) {
-        for (end = begin + 1; end < count && sorted[end] == sorted[begin]; end++) {
-        }
-        data->index[out] = sorted[begin];
-        data->values[out++] = (float)(end - begin);
-    }
-}
-
 lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, const lr_log *log)
 {
     int64_t *sorted = lr_alloc(num_events, sizeof(*sorted), "sorted events", log);
     if (sorted == NULL) return NULL;
-    const int64_t kept = sort_events(events, num_events, sorted);
+    /* Copies the events that are LORs, in order; returns how many there are. */
+    int64_t kept = 0;
+    for (int64_t k = 0; k < num_events; k++)
+        if (events[k] >= 0) sorted[kept++] = events[k];
+    qsort(sorted, (size_t)kept, sizeof(*sorted), compare_lors);
+
     lr_lor_data *data = create(count_different(sorted, kept), true, log);
-    if (data != NULL) fill_counts(sorted, kept, data);
+    if (data != NULL) {
+        /* Counts are summed as integers: a float stops counting at 2^24. */
+        int64_t out = 0;
+        for (int64_t begin = 0, end; begin < kept; begin = end) {
+            for (end = begin + 1; end < kept && sorted[end] == sorted[begin]; end++) {
+            }
+            data->index[out] = sorted[begin];
+            data->values[out++] = (float)(end - begin);
+        }
+    }
+
     free(sorted);
     return data;
 }
@@ -212,24 +205,6 @@ lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all, const
 
 /* --- checks --- */
 
-static lr_status check_index(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log)
-{
-    for (int64_t k = 0; k < data->count; k++) {
-        const int64_t lor = data->index[k];
-        if (lor < 0 || lor >= lors->count) {
-            return lr_error(log, LR_BAD_INPUT, "entry %lld of the %s names LOR %lld: LORs are numbered 0 to %lld",
-                            (long long)k, name, (long long)lor, (long long)lors->count - 1);
-        }
-        if (k > 0 && lor <= data->index[k - 1]) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
-                            "and join repeated ones",
-                            (long long)k, name, (long long)lor, (long long)data->index[k - 1]);
-        }
-    }
-    return LR_OK;
-}
-
 const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160])
 {
     const lr_lor spelled = lr_lors_describe(lors, lor);
@@ -300,7 +275,22 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
                         "scanner",
                         name, (long long)data->count, (long long)lors->count);
     }
-    if (data->index != NULL) LR_TRY(check_index(data, lors, name, log));
+    if (data->index != NULL) {
+        for (int64_t k = 0; k < data->count; k++) {
+            const int64_t lor = data->index[k];
+            if (lor < 0 || lor >= lors->count) {
+                return lr_error(log, LR_BAD_INPUT, "entry %lld of the %s names LOR %lld: LORs are numbered 0 to %lld",
+                                (long long)k, name, (long long)lor, (long long)lors->count - 1);
+            }
+            if (k > 0 && lor <= data->index[k - 1]) {
+                return lr_error(log, LR_BAD_INPUT,
+                                "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
+                                "and join repeated ones",
+                                (long long)k, name, (long long)lor, (long long)data->index[k - 1]);
+            }
+        }
+    }
+
     const int64_t bad = find_bad(data);
     return bad < 0
                ? LR_OK

@@ -28,22 +28,20 @@ int64_t lr_place_pair(const lr_lors *lors, int64_t lor)
     return low;
 }
 
-static void enter_pair(struct lr_place *place, int64_t pair)
-{
-    const lr_scanner *scanner = place->lors->scanner;
-    const int i = place->lors->pairs[pair][0], j = place->lors->pairs[pair][1];
-    place->pair = pair;
-    place->first_i = scanner->first_crystal[i];
-    place->first_j = scanner->first_crystal[j];
-    place->crystals_j = scanner->first_crystal[j + 1] - place->first_j;
-    place->nu_j = scanner->modules[j].crystals[0];
-}
-
-void lr_place_seek_row(struct lr_place *place, int64_t lor)
+void lr_place_seek_row(struct lr_lor_place *place, int64_t lor)
 {
     const lr_lors *lors = place->lors;
-    if (place->crystals_j == 0 || lor < lors->offsets[place->pair] || lor >= lors->offsets[place->pair + 1])
-        enter_pair(place, lr_place_pair(lors, lor));
+    if (place->crystals_j == 0 || lor < lors->offsets[place->pair] || lor >= lors->offsets[place->pair + 1]) {
+        const int64_t pair = lr_place_pair(lors, lor);
+        const lr_scanner *scanner = place->lors->scanner;
+        const int i = place->lors->pairs[pair][0], j = place->lors->pairs[pair][1];
+        place->pair = pair;
+        place->first_i = scanner->first_crystal[i];
+        place->first_j = scanner->first_crystal[j];
+        place->crystals_j = scanner->first_crystal[j + 1] - place->first_j;
+        place->nu_j = scanner->modules[j].crystals[0];
+    }
+
     const int64_t begin = lors->offsets[place->pair];
     const int nu_i = lors->scanner->modules[lors->pairs[place->pair][0]].crystals[0];
     place->a = (int)((lor - begin) / place->crystals_j);
@@ -61,7 +59,7 @@ bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span)
 
 /* --- angles --- */
 
-/* Azimuths that differ by less are the same, radian. */
+/* Azimuths closer than this count as equal, radian. */
 #define SAME_AZIMUTH 1e-6
 #define TWO_PI 6.28318530717958647692
 
@@ -82,33 +80,6 @@ static int num_around(const lr_scanner *scanner, const struct lr_angles *angles,
     return scanner->modules[module].crystals[angles->modules[module].is_v];
 }
 
-/* Which way a module's crystals follow each other around the axis. */
-static struct lr_module_places find_step(const lr_module *module)
-{
-    const double around[3] = {module->normal[1], -module->normal[0], 0.0};
-    const double u = vec_dot(module->u, around), v = vec_dot(module->v, around);
-    const bool is_v = fabs(v) > fabs(u);
-    return (struct lr_module_places){.is_v = is_v, .step = (is_v ? v : u) < 0.0 ? -1 : 1};
-}
-
-/* Modules of one azimuth share their places; those of the next one follow. */
-static void number(const lr_scanner *scanner, const struct azimuth *sorted, struct lr_angles *angles)
-{
-    for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
-        int most = 0;
-        for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
-            const int num = num_around(scanner, angles, sorted[end].module);
-            most = num > most ? num : most;
-        }
-        for (int k = begin; k < end; k++) {
-            const int num = num_around(scanner, angles, sorted[k].module);
-            struct lr_module_places *places = &angles->modules[sorted[k].module];
-            places->first = angles->count + (places->step < 0 ? num - 1 : 0);
-        }
-        angles->count += most;
-    }
-}
-
 struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
 {
     static const char *const what = "places around the axis";
@@ -125,10 +96,29 @@ struct lr_angles *lr_angles_create(const lr_scanner *scanner, const lr_log *log)
         const double *centre = scanner->modules[m].centre_mm;
         const double azimuth = fmod(atan2(centre[1], centre[0]) + TWO_PI, TWO_PI);
         sorted[m] = (struct azimuth){llround(azimuth / SAME_AZIMUTH) % turn, m};
-        angles->modules[m] = find_step(&scanner->modules[m]);
+        /* The direction in which crystal numbers run around the axis: along u or v, up or down. */
+        const lr_module *module = &scanner->modules[m];
+        const double around[3] = {module->normal[1], -module->normal[0], 0.0};
+        const double u = vec_dot(module->u, around), v = vec_dot(module->v, around);
+        const bool is_v = fabs(v) > fabs(u);
+        angles->modules[m] = (struct lr_module_places){.is_v = is_v, .step = (is_v ? v : u) < 0.0 ? -1 : 1};
     }
     qsort(sorted, (size_t)scanner->num_modules, sizeof(*sorted), by_angle);
-    number(scanner, sorted, angles);
+    /* Modules of one azimuth share their places; those of the next one follow. */
+    for (int begin = 0, end; begin < scanner->num_modules; begin = end) {
+        int most = 0;
+        for (end = begin; end < scanner->num_modules && sorted[end].angle == sorted[begin].angle; end++) {
+            const int num = num_around(scanner, angles, sorted[end].module);
+            most = num > most ? num : most;
+        }
+        for (int k = begin; k < end; k++) {
+            const int num = num_around(scanner, angles, sorted[k].module);
+            struct lr_module_places *places = &angles->modules[sorted[k].module];
+            places->first = angles->count + (places->step < 0 ? num - 1 : 0);
+        }
+        angles->count += most;
+    }
+
     free(sorted);
     return angles;
 }
@@ -148,7 +138,7 @@ int lr_lors_num_angles(const lr_lors *lors)
 
 int lr_lors_angle(const lr_lors *lors, int64_t lor)
 {
-    struct lr_place place = {.lors = lors};
+    struct lr_lor_place place = {.lors = lors};
     if (lors->angles == NULL || lor < 0 || lor >= lors->count) return -1;
     lr_place_seek(&place, lor);
     const int32_t *pair = lors->pairs[place.pair];
@@ -160,7 +150,7 @@ int lr_lors_angle(const lr_lors *lors, int64_t lor)
 
 /* --- the list of LORs --- */
 
-/* Crystal pairs that masks may be asked about until progress is reported again: some 0.1 s. */
+/* Crystal pairs between two reports of progress: some 0.1 s. */
 #define WORK_BETWEEN_REPORTS ((int64_t)1 << 22)
 
 /* A list under construction; the public struct is a const view of it. */
@@ -188,22 +178,6 @@ static lr_status refuse_memory(const struct pair_list *list)
                     list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
 }
 
-static lr_status make_room(struct pair_list *list)
-{
-    const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
-    int64_t room = 2 * list->max_pairs + 64;
-    if (room > most) room = most;
-    if (room <= list->max_pairs) return refuse_memory(list);
-    void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
-    if (pairs == NULL) return LR_FAILED;
-    list->pairs = pairs;
-    void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
-    if (offsets == NULL) return LR_FAILED;
-    list->offsets = offsets;
-    list->max_pairs = room;
-    return LR_OK;
-}
-
 static lr_status append(struct pair_list *list, int i, int j)
 {
     if (list->num_pairs == INT32_MAX) {
@@ -215,7 +189,20 @@ static lr_status append(struct pair_list *list, int i, int j)
     const int64_t k = list->num_pairs;
     const int64_t end = list->num_lors + crystals_of(list->scanner, i) * crystals_of(list->scanner, j);
     if (list->first_pair != NULL) {
-        if (k == list->max_pairs) LR_TRY(make_room(list));
+        if (k == list->max_pairs) {
+            const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
+            int64_t room = 2 * list->max_pairs + 64;
+            if (room > most) room = most;
+            if (room <= list->max_pairs) return refuse_memory(list);
+            void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
+            if (pairs == NULL) return LR_FAILED;
+            list->pairs = pairs;
+            void *offsets = lr_resize(list->offsets, room + 1, sizeof(*list->offsets), "module pairs", list->log);
+            if (offsets == NULL) return LR_FAILED;
+            list->offsets = offsets;
+            list->max_pairs = room;
+        }
+
         list->pairs[k][0] = i;
         list->pairs[k][1] = j;
         list->offsets[k] = list->num_lors;
@@ -226,7 +213,7 @@ static lr_status append(struct pair_list *list, int i, int j)
     return LR_OK;
 }
 
-/* Goes through all pairs of modules; a list that only counts has no tables. */
+/* Visits all pairs of modules; a list that only counts has no tables. */
 static lr_status list_pairs(struct pair_list *list, struct lr_mask_builder *builder)
 {
     const int num_modules = list->scanner->num_modules;
@@ -265,13 +252,6 @@ lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress, 
     return status;
 }
 
-static void free_list(struct pair_list *list)
-{
-    free(list->pairs);
-    free(list->offsets);
-    free(list->first_pair);
-}
-
 lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log)
 {
     return lr_lors_create_watched(scanner, NULL, log);
@@ -299,7 +279,10 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
     return lors;
 fail:
     lr_mask_builder_destroy(builder);
-    free_list(&list);
+    free(list.pairs);
+    free(list.offsets);
+    free(list.first_pair);
+
     if (lors != NULL) lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
     free(lors);
     return NULL;
@@ -335,7 +318,7 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     return lors->pairs[low][1] == j ? low : -1;
 }
 
-/* Of a pair of modules. */
+/* The LOR of two crystals of this pair of modules. */
 static int64_t number_in_pair(const lr_lors *lors, int64_t pair, int low, int high)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -441,15 +424,6 @@ static void fill(const lr_lors *all, const lr_selection *part, int32_t (*pairs)[
     }
 }
 
-static void fill_first(const lr_lors *lors, int32_t *first_pair)
-{
-    int64_t pair = 0;
-    for (int i = 0; i <= lors->scanner->num_modules; i++) {
-        while (pair < lors->num_pairs && lors->pairs[pair][0] < i) pair++;
-        first_pair[i] = (int32_t)pair;
-    }
-}
-
 static lr_status check(const lr_lors *all, const lr_selection *part, const lr_log *log)
 {
     if (all->scanner == NULL || part->pairs == NULL || part->num_pairs < 1)
@@ -479,6 +453,11 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
     }
     fill(all, part, pairs, offsets);
     lors->count = offsets[part->num_pairs];
-    fill_first(lors, first);
+    int64_t pair = 0;
+    for (int i = 0; i <= lors->scanner->num_modules; i++) {
+        while (pair < lors->num_pairs && lors->pairs[pair][0] < i) pair++;
+        first[i] = (int32_t)pair;
+    }
+
     return lors;
 }

@@ -41,7 +41,7 @@ static inline int64_t lr_pair_window_pair(const struct lr_pair_window *window, i
     return window->pairs != NULL ? window->pairs[k] : k;
 }
 
-/* How many values pair k of the list has. */
+/* Values of pair k of the list. */
 static inline int64_t lr_pair_window_size(const struct lr_pair_window *window, int64_t k)
 {
     return lr_pair_size(window->lors, lr_pair_window_pair(window, k));

@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* The LOR at hand. Begin with {.lors = lors}; crystals a and b count within their modules. */
-struct lr_place {
+/* A LOR and its crystals. Begin with {.lors = lors}; crystals a and b count within their modules. */
+struct lr_lor_place {
     const lr_lors *lors;
     int64_t pair;         /* in lors->pairs */
     int64_t row;          /* LOR of crystal a with b = 0 */
@@ -21,23 +21,23 @@ struct lr_place {
     int p, q; /* a, spelled out */
 };
 
-/* Module pair whose LORs include this one, 0 <= lor < count. */
+/* The module pair whose LORs include this one, 0 <= lor < count. */
 int64_t lr_place_pair(const lr_lors *lors, int64_t lor);
 
 /* The LOR of two crystals; -1 = they are not in coincidence. */
 int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2]);
 
-/* Goes to the row of a LOR. */
-void lr_place_seek_row(struct lr_place *place, int64_t lor);
+/* Moves to the row of a LOR. */
+void lr_place_seek_row(struct lr_lor_place *place, int64_t lor);
 
-/* Goes to a LOR, 0 <= lor < count: next to nothing when it is in the row at hand. */
-static inline void lr_place_seek(struct lr_place *place, int64_t lor)
+/* Moves to a LOR, 0 <= lor < count; nearly free within the current row. */
+static inline void lr_place_seek(struct lr_lor_place *place, int64_t lor)
 {
     if (lor < place->row || lor >= place->row + place->crystals_j) lr_place_seek_row(place, lor);
     place->b = (int)(lor - place->row);
 }
 
-static inline bool lr_place_in_coincidence(const struct lr_place *place)
+static inline bool lr_place_in_coincidence(const struct lr_lor_place *place)
 {
     const struct lr_coincidence_masks *masks = place->lors->masks;
     return masks->pairs[place->pair].kind == LR_MASK_ALL ||
@@ -51,7 +51,7 @@ static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
     return span->numbers != NULL ? span->numbers[k] : span->first + k;
 }
 
-/* Whether all its numbers are LORs of this list. */
+/* True if all numbers of the span are LORs of this list. */
 bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
 
 /* The crystals of a module that differ in their place: along u, or along v where that runs around the axis. */

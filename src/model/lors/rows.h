@@ -13,7 +13,9 @@ struct lr_packed_element {
     uint32_t lor;
     float value;
 };
+#if !defined(__cplusplus)
 _Static_assert(sizeof(struct lr_packed_element) == 8, "uvec2");
+#endif
 
 struct lr_row_extent {
     int64_t row, count;
@@ -27,14 +29,14 @@ struct lr_row_block {
     int threads;                              /* that the sink may use */
 };
 
-/* What takes rows by blocks, beside a sink that takes them one by one. Both get rows in ascending order,
- * now this and now that one. */
+/* A sink of blocks of rows, beside one that takes rows one by one. Rows ascend over both together, and either may
+ * get the next ones. */
 struct lr_row_block_sink {
     lr_status (*take)(void *user, const struct lr_row_block *block);
     void *user;
 };
 
-/* A sink that takes blocks, too: lr_operator_rows finds out by lr_row_entry_of. */
+/* A sink that also takes blocks, which lr_operator_rows detects by lr_row_entry_of. */
 struct lr_row_entry {
     lr_row_sink rows;
     struct lr_row_block_sink blocks;
@@ -43,14 +45,14 @@ struct lr_row_entry {
 /* The entry as a sink, as long as it does not move. */
 lr_row_sink lr_row_entry_sink(struct lr_row_entry *entry);
 
-/* What takes blocks for a sink, or NULL. */
+/* The sink of blocks that belongs to a sink; NULL: none. */
 const struct lr_row_block_sink *lr_row_entry_of(const lr_row_sink *sink);
 
 /* Hands a block to a sink row by row. errors: LR_FAILED without memory, logged, or what the sink says. */
 lr_status lr_row_block_unpack(const struct lr_row_block *block, const lr_row_sink *sink, const lr_log *log);
 
-/* Which rows of a matrix are wanted: voxels of a grid, each the mean over its sample points, or
- * single points. Exactly one of grid and points_mm is set. */
+/* The rows of a matrix that are wanted: voxels of a grid, each the mean over its sample points, or single points.
+ * Exactly one of grid and points_mm is set. */
 struct lr_rows {
     const lr_grid *grid;
     int samples[3];

@@ -15,32 +15,7 @@ int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
     return count;
 }
 
-static lr_status check_lists(const lr_lors *lors, const lr_selection *selection, const lr_log *log)
-{
-    if (selection->lors != NULL && selection->pairs != NULL)
-        return lr_error(log, LR_USAGE, "a selection has LORs and module pairs: give one of the two");
-    if (selection->num_lors < 0 || selection->num_pairs < 0) {
-        return lr_error(log, LR_USAGE, "a selection cannot have %lld LORs and %lld module pairs",
-                        (long long)selection->num_lors, (long long)selection->num_pairs);
-    }
-    if ((selection->lors == NULL && selection->num_lors > 0) ||
-        (selection->pairs == NULL && selection->num_pairs > 0)) {
-        return lr_error(log, LR_USAGE, "a selection of %lld %s needs their list",
-                        (long long)(selection->num_lors + selection->num_pairs),
-                        selection->num_lors > 0 ? "LORs" : "module pairs");
-    }
-    const int most = selection->interleave > 1 ? selection->interleave : 1;
-    if (selection->interleave < 0 || selection->interleave_turn < 0 || selection->interleave_turn >= most ||
-        (most > 1 && (selection->pairs == NULL || lors->angles == NULL))) {
-        return lr_error(log, LR_USAGE,
-                        "part %d of %d of interleaved LORs: give 0 to one below their number, and a "
-                        "list of a scanner's module pairs",
-                        selection->interleave_turn, selection->interleave);
-    }
-    return LR_OK;
-}
-
-/* The number at hand of a list, which must be above the one before it and below the end. */
+/* One number of a list, which must be above the one before it and below the end. */
 struct listed {
     const char *what; /* "LOR" */
     int64_t at, number, before, end;
@@ -64,7 +39,27 @@ static lr_status check_number(const struct listed *listed, const lr_log *log)
 lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection, const lr_log *log)
 {
     if (selection == NULL) return LR_OK;
-    LR_TRY(check_lists(lors, selection, log));
+    if (selection->lors != NULL && selection->pairs != NULL)
+        return lr_error(log, LR_USAGE, "a selection has LORs and module pairs: give one of the two");
+    if (selection->num_lors < 0 || selection->num_pairs < 0) {
+        return lr_error(log, LR_USAGE, "a selection cannot have %lld LORs and %lld module pairs",
+                        (long long)selection->num_lors, (long long)selection->num_pairs);
+    }
+    if ((selection->lors == NULL && selection->num_lors > 0) ||
+        (selection->pairs == NULL && selection->num_pairs > 0)) {
+        return lr_error(log, LR_USAGE, "a selection of %lld %s needs their list",
+                        (long long)(selection->num_lors + selection->num_pairs),
+                        selection->num_lors > 0 ? "LORs" : "module pairs");
+    }
+    const int most = selection->interleave > 1 ? selection->interleave : 1;
+    if (selection->interleave < 0 || selection->interleave_turn < 0 || selection->interleave_turn >= most ||
+        (most > 1 && (selection->pairs == NULL || lors->angles == NULL))) {
+        return lr_error(log, LR_USAGE,
+                        "part %d of %d of interleaved LORs: give 0 to one below their number, and a "
+                        "list of a scanner's module pairs",
+                        selection->interleave_turn, selection->interleave);
+    }
+
     struct listed lor = {.what = "LOR", .before = -1, .end = lors->count};
     for (; lor.at < selection->num_lors; lor.at++) {
         lor.number = selection->lors[lor.at];
@@ -130,7 +125,7 @@ static bool next_listed(struct lr_selection_walk *walk, int64_t end, int64_t lon
     return walk->span.count > 0;
 }
 
-/* What is left of LORs first .. first + count - 1, which begin at walk->entry_begin. */
+/* The next span of LORs first .. first + count - 1, whose first value stands at walk->entry_begin. */
 static bool next_in_range(struct lr_selection_walk *walk, int64_t first, int64_t count)
 {
     const int64_t end = walk->end > 0 ? walk->end : walk->lors->count;

@@ -9,7 +9,7 @@
 #include <lr/lors.h>
 #include <stddef.h>
 
-/* Whether every LOR is meant: neither list is set, or there is no selection. */
+/* True if every LOR is selected: neither list is set, or there is no selection. */
 static inline bool lr_selection_is_all(const lr_selection *selection)
 {
     return selection == NULL || (selection->lors == NULL && selection->pairs == NULL);

@@ -15,17 +15,17 @@
 #include <stdlib.h>
 
 #define PI 3.14159265358979323846
-/* Turn from one line to the next, so that lines of any number are spread evenly. */
+/* Step of the angle from one line to the next, which spreads any number of lines evenly. */
 #define GOLDEN_TURN 0.6180339887498949
 
 /* Lines through a point, points along an axis at most, and crossings of lines with modules in all. */
 enum { LINES = 256, MOST_POINTS = 24, MOST_CROSSINGS = 60000000 };
-/* What a row costs in any case: a share of the mean row. */
+/* Least cost of a row, as a share of the mean row. */
 static const double least_share = 0.02;
 
 /* --- LORs through a point --- */
 
-/* Where a line from a point meets a module first, and how many crystals it has there a steradian. */
+/* The first module on a line from a point, and the number of its crystals per steradian there. */
 struct hit {
     int module; /* -1 = none */
     double t_mm, crystals_per_sr;
@@ -72,36 +72,6 @@ static double lors_of_line(const lr_lors *lors, const double from[3], const doub
     return roots * roots;
 }
 
-/* steepest: cosine to the axis of the steepest line that two modules may share. */
-static double lors_of_point(const lr_lors *lors, const double at[3], double steepest)
-{
-    double sum = 0.0;
-    for (int n = 0; n < LINES; n++) {
-        const double z = steepest * ((2.0 * n + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
-        const double angle = PI * fmod(n * GOLDEN_TURN, 1.0);
-        const double along[3] = {across * cos(angle), across * sin(angle), z};
-        sum += lors_of_line(lors, at, along);
-    }
-    return sum;
-}
-
-/* Of the scanner's length and the least distance between modules across: a line cannot be steeper. */
-static double steepest_of(const lr_scanner *scanner)
-{
-    double least = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double half =
-            0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-        const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
-        least = fmin(least, from_axis);
-        ends[0] = fmin(ends[0], module->centre_mm[2] - half);
-        ends[1] = fmax(ends[1], module->centre_mm[2] + half);
-    }
-    const double length = ends[1] - ends[0];
-    return fmin(0.999, length / hypot(length, fmax(least, 1e-3 * length)));
-}
-
 /* --- voxels --- */
 
 /* The grid in boxes, each with the cost of a voxel in it. */
@@ -110,8 +80,8 @@ struct boxes {
     double *cost; /* owned [num[2]][num[1]][num[0]] */
 };
 
-/* As many boxes along each axis as there are voxels, at most MOST_POINTS, most of them along z, and
- * fewer where modules are many. */
+/* Chooses a box per voxel along each axis, at most MOST_POINTS, most of them along z, and fewer if there are many
+ * modules. */
 static void choose_boxes(const lr_lors *lors, const lr_grid *grid, int num[3])
 {
     static const int most[3] = {4, 4, MOST_POINTS};
@@ -123,40 +93,9 @@ static void choose_boxes(const lr_lors *lors, const lr_grid *grid, int num[3])
     }
 }
 
-static lr_status weigh_boxes(struct boxes *boxes, const lr_lors *lors, const lr_grid *grid, const lr_log *log)
-{
-    const int *num = boxes->num;
-    const double steepest = steepest_of(lors->scanner);
-    double sum = 0.0;
-    choose_boxes(lors, grid, boxes->num);
-    const int count = num[0] * num[1] * num[2];
-    boxes->cost = lr_alloc(count, sizeof(*boxes->cost), "costs of rows", log);
-    if (boxes->cost == NULL) return LR_FAILED;
-    for (int n = 0; n < count; n++) {
-        const int place[3] = {n % num[0], n / num[0] % num[1], n / (num[0] * num[1])};
-        double at[3];
-        for (int k = 0; k < 3; k++)
-            at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
-        sum += boxes->cost[n] = lors_of_point(lors, at, steepest);
-    }
-    const double least = sum > 0.0 ? least_share * sum / count : 1.0;
-    for (int n = 0; n < count; n++) boxes->cost[n] += least;
-    return LR_OK;
-}
-
-static double cost_of_voxel(const struct boxes *boxes, const lr_grid *grid, int64_t row)
-{
-    const int *size = grid->size, *num = boxes->num;
-    const int64_t line = row / size[0];
-    const int64_t place[3] = {row % size[0], line % size[1], line / size[1]};
-    int64_t box[3];
-    for (int k = 0; k < 3; k++) box[k] = place[k] * num[k] / size[k];
-    return boxes->cost[(box[2] * num[1] + box[1]) * num[0] + box[0]];
-}
-
 /* --- LORs --- */
 
-/* How much of the line between two points runs through the grid. */
+/* Length of the line between two points that lies within the grid, mm. */
 static double length_in_grid(const lr_grid *grid, const double from[3], const double to[3])
 {
     double along[3], range[2] = {0.0, 1.0};
@@ -180,20 +119,6 @@ static void face_point(const lr_module *module, int n, double at[3])
     const double v = (double)(n / 3 - 1) / 3.0 * module->crystals[1] * module->pitch_mm[1];
     vec_add_scaled(module->centre_mm, u, module->u, at);
     vec_add_scaled(at, v, module->v, at);
-}
-
-/* In voxels, of all LORs of a pair; a LOR costs one voxel in any case. */
-static double cost_of_pair(const lr_lors *lors, const lr_grid *grid, int64_t pair)
-{
-    const lr_module *modules = lors->scanner->modules;
-    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
-    double sum = 0.0, a[3], b[3];
-    for (int n = 0; n < 81; n++) {
-        face_point(&modules[lors->pairs[pair][0]], n % 9, a);
-        face_point(&modules[lors->pairs[pair][1]], n / 9, b);
-        sum += length_in_grid(grid, a, b);
-    }
-    return (double)(lors->offsets[pair + 1] - lors->offsets[pair]) * (1.0 + sum / 81.0 / voxel_mm);
 }
 
 static double cost_of_lor(const lr_lors *lors, const lr_grid *grid, int64_t lor)
@@ -224,11 +149,28 @@ static double cost_of(const void *of, int64_t entry)
     const lr_row_choice *choice = &work->choice;
     const lr_selection *part = choice->part;
     if (!work->by_lor) {
-        return cost_of_voxel(&cut->boxes, cut->grid,
-                             choice->voxels != NULL ? choice->voxels[entry] : choice->begin + entry);
+        const int64_t row = choice->voxels != NULL ? choice->voxels[entry] : choice->begin + entry;
+        const int *size = cut->grid->size, *num = cut->boxes.num;
+        const int64_t line = row / size[0];
+        const int64_t place[3] = {row % size[0], line % size[1], line / size[1]};
+        int64_t box[3];
+        for (int k = 0; k < 3; k++) box[k] = place[k] * num[k] / size[k];
+        return cut->boxes.cost[(box[2] * num[1] + box[1]) * num[0] + box[0]];
     }
     if (part != NULL && part->lors != NULL) return cost_of_lor(cut->lors, cut->grid, part->lors[entry]);
-    return cost_of_pair(cut->lors, cut->grid, lr_selection_is_all(part) ? entry : part->pairs[entry]);
+    /* The cost of all LORs of a pair in voxels; a LOR costs at least one. */
+    const lr_lors *lors = cut->lors;
+    const lr_grid *grid = cut->grid;
+    const int64_t pair = lr_selection_is_all(part) ? entry : part->pairs[entry];
+    const lr_module *modules = lors->scanner->modules;
+    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
+    double sum = 0.0, a[3], b[3];
+    for (int n = 0; n < 81; n++) {
+        face_point(&modules[lors->pairs[pair][0]], n % 9, a);
+        face_point(&modules[lors->pairs[pair][1]], n / 9, b);
+        sum += length_in_grid(grid, a, b);
+    }
+    return (double)(lors->offsets[pair + 1] - lors->offsets[pair]) * (1.0 + sum / 81.0 / voxel_mm);
 }
 
 static int64_t count_entries(const struct cut *cut)
@@ -248,8 +190,8 @@ struct costs {
     int64_t num;
 };
 
-/* Goes over all numbers and cuts where the costs before come nearest to each part's share of all; a
- * part has a number at least. Notes where the part that is asked for begins and ends. */
+/* Cuts the numbers where the sum of the costs before comes nearest to each part's share of all; a part has at least
+ * one number. Finds the range of the part that is asked for. */
 static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
     const int64_t number = asked[0], parts = asked[1], num = costs->num;
@@ -304,7 +246,47 @@ lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr
     LR_TRY(lr_selection_check(lors, share->work.choice.part, share->log));
     cut.num = count_entries(&cut);
     LR_TRY(check_share(&cut));
-    if (!share->work.by_lor) LR_TRY(weigh_boxes(&cut.boxes, lors, grid, share->log));
+    if (!share->work.by_lor) {
+        const int *num = cut.boxes.num;
+        /* Cosine to the axis of the steepest line, from the scanner's length and the least distance of a module from
+         * the axis. */
+        double nearest = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
+        for (int m = 0; m < lors->scanner->num_modules; m++) {
+            const lr_module *module = &lors->scanner->modules[m];
+            const double half =
+                0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
+            const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
+            nearest = fmin(nearest, from_axis);
+            ends[0] = fmin(ends[0], module->centre_mm[2] - half);
+            ends[1] = fmax(ends[1], module->centre_mm[2] + half);
+        }
+        const double length = ends[1] - ends[0];
+        const double steepest = fmin(0.999, length / hypot(length, fmax(nearest, 1e-3 * length)));
+
+        double sum = 0.0;
+        choose_boxes(lors, grid, cut.boxes.num);
+        const int count = num[0] * num[1] * num[2];
+        cut.boxes.cost = lr_alloc(count, sizeof(*cut.boxes.cost), "costs of rows", share->log);
+        if (cut.boxes.cost == NULL) return LR_FAILED;
+        for (int n = 0; n < count; n++) {
+            const int place[3] = {n % num[0], n / num[0] % num[1], n / (num[0] * num[1])};
+            double at[3];
+            for (int k = 0; k < 3; k++)
+                at[k] = grid->origin_mm[k] + grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
+            /* LORs through the point, by lines in all directions that two modules may share. */
+            double total = 0.0;
+            for (int i = 0; i < LINES; i++) {
+                const double z = steepest * ((2.0 * i + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
+                const double angle = PI * fmod(i * GOLDEN_TURN, 1.0);
+                const double along[3] = {across * cos(angle), across * sin(angle), z};
+                total += lors_of_line(lors, at, along);
+            }
+            sum += cut.boxes.cost[n] = total;
+        }
+        const double least = sum > 0.0 ? least_share * sum / count : 1.0;
+        for (int n = 0; n < count; n++) cut.boxes.cost[n] += least;
+    }
+
     find_range(&(struct costs){cost_of, &cut, cut.num}, (const int64_t[2]){share->number, share->parts}, range);
     free(cut.boxes.cost);
     return LR_OK;

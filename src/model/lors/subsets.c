@@ -20,18 +20,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Places that differ by less belong to one class, mm. Turned modules differ by rounding only. */
+/* Places closer than this belong to one class, mm. Turned modules differ by rounding only. */
 #define SAME_PLACE_MM 0.01
-/* Angles are told apart by this, radian. */
+/* Unit of angles, radian. */
 #define SAME_ANGLE 1e-6
 #define PI 3.14159265358979323846
-/* Sums of squares that differ by less, relatively, count as equal. */
+/* Relative difference below which sums of squares count as equal. */
 #define SAME_SUM 1e-9
 /* Weight of LORs against each wave of directions. Lines are fewer than pairs, and equal distances
  * between those of a class make waves that only those of other classes cancel. */
 #define LORS_FIRST 32.0
 #define LORS_FIRST_OF_LINES 4.0
-/* Lines of several pairs that each subset must have, or pairs are dealt one by one. */
+/* Least number of lines of several pairs for each subset; with fewer, pairs are dealt one by one. */
 enum { LEAST_LINES = 20 };
 enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
@@ -53,40 +53,11 @@ static int64_t rounded(double value, double unit)
     return llround(value / unit);
 }
 
-/* Angles wrap, and the last rounding before a full turn is the first. */
+/* Rounds an angle; the last value before a full turn is the first. */
 static int64_t rounded_angle(double y, double x, double turn)
 {
     const double angle = fmod(atan2(y, x) + 4.0 * PI, turn);
     return rounded(angle, SAME_ANGLE) % rounded(turn, SAME_ANGLE);
-}
-
-/* A line along the axis: its place around it stands for its direction. */
-static void describe_axial(const double a[3], const double b[3], struct pair_line *line)
-{
-    line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
-    line->has_side = line->from_axis > 0;
-    line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
-    line->high = rounded(fmax(a[2], b[2]), SAME_PLACE_MM);
-    line->angle = rounded_angle(a[1], a[0], 2.0 * PI);
-    line->direction = rounded_angle(a[1], a[0], PI);
-}
-
-/* Any other line is followed so that the axis lies on its left, or upwards where it meets the axis,
- * or without direction where it then does not rise either. */
-static void describe_oblique(const double a[3], const double b[3], struct pair_line *line)
-{
-    const double dx = b[0] - a[0], dy = b[1] - a[1];
-    const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
-    const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
-    const bool meets_axis = rounded(left, SAME_PLACE_MM) == 0;
-    const bool turn_round = meets_axis ? z_a > z_b : left < 0.0;
-    const double sign = turn_round ? -1.0 : 1.0;
-    line->from_axis = rounded(fabs(left), SAME_PLACE_MM);
-    line->has_side = !meets_axis;
-    line->low = turn_round ? z_b : z_a;
-    line->high = turn_round ? z_a : z_b;
-    line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
-    line->direction = rounded_angle(-dx, dy, PI);
 }
 
 static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
@@ -96,10 +67,30 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
     lr_scanner_detection_centre(lors->scanner, lors->pairs[pair][1], b);
     line->pair = pair;
     line->num_lors = lr_pair_num_coincidences(lors, pair);
-    if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM)
-        describe_oblique(a, b, line);
-    else
-        describe_axial(a, b, line);
+    if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
+        /* Any other line is followed so that the axis lies on its left, or upwards where it meets the axis, or
+         * without direction where it then does not rise either. */
+        const double dx = b[0] - a[0], dy = b[1] - a[1];
+        const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
+        const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
+        const bool meets_axis = rounded(left, SAME_PLACE_MM) == 0;
+        const bool turn_round = meets_axis ? z_a > z_b : left < 0.0;
+        const double sign = turn_round ? -1.0 : 1.0;
+        line->from_axis = rounded(fabs(left), SAME_PLACE_MM);
+        line->has_side = !meets_axis;
+        line->low = turn_round ? z_b : z_a;
+        line->high = turn_round ? z_a : z_b;
+        line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
+        line->direction = rounded_angle(-dx, dy, PI);
+    } else {
+        /* A line along the axis: its place around it stands for its direction. */
+        line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
+        line->has_side = line->from_axis > 0;
+        line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
+        line->high = rounded(fmax(a[2], b[2]), SAME_PLACE_MM);
+        line->angle = rounded_angle(a[1], a[0], 2.0 * PI);
+        line->direction = rounded_angle(a[1], a[0], PI);
+    }
 }
 
 static int compare(int64_t a, int64_t b)
@@ -146,13 +137,6 @@ static int by_direction(const void *a, const void *b)
     return order != 0 ? order : compare(line_a->pair, line_b->pair);
 }
 
-static int64_t count_lines(const struct pair_line *lines, int64_t num_pairs)
-{
-    int64_t count = 0;
-    for (int64_t k = 0; k < num_pairs; k++) count += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
-    return count;
-}
-
 /* Lines of several pairs, in classes of the same distance from the axis; with_images: those after half
  * a turn count as the same line. Returns false where there are too few lines, or few in a class. */
 static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
@@ -160,7 +144,9 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
     for (int64_t k = 0; !with_images && k < num_pairs; k++)
         lines[k].direction = lines[k].has_side ? lines[k].angle : lines[k].direction;
     qsort(lines, (size_t)num_pairs, sizeof(*lines), by_direction);
-    const int64_t num_lines = count_lines(lines, num_pairs);
+    int64_t num_lines = 0;
+    for (int64_t k = 0; k < num_pairs; k++) num_lines += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
+
     int64_t num_classes = 0, turn = 0;
     for (int64_t k = 0; k < num_pairs; k++) {
         const bool is_new = k == 0 || lines[k - 1].from_axis != lines[k].from_axis;
@@ -172,43 +158,11 @@ static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets
     return num_lines >= (int64_t)LEAST_LINES * subsets && num_classes * 4 <= num_lines;
 }
 
-/* Scanners without a symmetry to speak of have classes of a pair or two. They get classes of like
- * distance from the axis instead, of four pairs for each subset. */
-static void number_pairs(struct pair_line *lines, int64_t num_pairs, int subsets)
-{
-    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_place);
-    int64_t num_classes = 0;
-    for (int64_t k = 0; k < num_pairs; k++) {
-        num_classes += k == 0 || compare_classes(&lines[k - 1], &lines[k]) != 0;
-        lines[k].class_number = num_classes;
-    }
-    for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++)
-        lines[k].class_number = k / (4 * (int64_t)subsets);
-    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
-    for (int64_t k = 0; k < num_pairs; k++) {
-        const bool is_new = k == 0 || lines[k - 1].class_number != lines[k].class_number;
-        lines[k].turn = is_new ? 0 : lines[k - 1].turn + 1;
-    }
-}
-
-/* What a subset has: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Even
- * waves tell directions apart, odd ones also sides of the axis; all are 0 where directions are even. */
+/* The load of a subset: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Even waves
+ * distinguish directions, odd ones also sides of the axis; all are 0 for even directions. */
 struct load {
     double lors, wave[NUM_WAVES][2];
 };
-
-/* What the pairs of a class add, in the order in which they are dealt. */
-static void fill_share(const struct pair_line *line, struct load *share)
-{
-    const double count = (double)line->num_lors;
-    share->lors = count;
-    for (int m = 1; m <= NUM_WAVES; m++) {
-        const bool is_felt = line->has_side || m % 2 == 0;
-        const double angle = m * SAME_ANGLE * (double)line->angle;
-        share->wave[m - 1][0] = is_felt ? count * cos(angle) : 0.0;
-        share->wave[m - 1][1] = is_felt ? count * sin(angle) : 0.0;
-    }
-}
 
 /* load += sign * share */
 static void add_share(struct load *load, double sign, const struct load *share)
@@ -220,8 +174,8 @@ static void add_share(struct load *load, double sign, const struct load *share)
     }
 }
 
-/* How uneven a subset is. Sums of squares over subsets are least where all are alike; equal numbers
- * of LORs go before even directions, and coarse waves before fine ones. */
+/* Unevenness of a subset: sums of squares over subsets are least if all are equal. Equal numbers of LORs weigh more
+ * than even directions, coarse waves more than fine ones. */
 static double unevenness(const struct load *load, double lors_first)
 {
     double sum = lors_first * load->lors * load->lors;
@@ -264,42 +218,37 @@ static int find_start(const struct class_hands *table)
     return best;
 }
 
-static void fill_hands(const struct pair_line *lines, int64_t count, const struct class_hands *table)
-{
-    for (int hand = 0; hand < table->subsets; hand++) table->hands[hand] = (struct load){0};
-    for (int64_t k = 0; k < count; k++) {
-        struct load share;
-        fill_share(&lines[k], &share);
-        add_share(&table->hands[lines[k].turn % table->subsets], 1.0, &share);
-    }
-}
-
 static void add_hands(const struct class_hands *table, double sign, int start)
 {
     for (int hand = 0; hand < table->subsets; hand++)
         add_share(&table->loads[(start + hand) % table->subsets], sign, &table->hands[hand]);
 }
 
-/* After the first round a class has a place, which it may change for a better one. */
+/* Deals a class to the subsets; in later rounds the class may move to a better place. */
 static void deal_class(const struct pair_line *lines, int64_t count, bool is_dealt, const struct class_hands *table)
 {
     int32_t *subset_of = table->subset_of;
-    fill_hands(lines, count, table);
+    for (int hand = 0; hand < table->subsets; hand++) table->hands[hand] = (struct load){0};
+    for (int64_t k = 0; k < count; k++) {
+        struct load share;
+        /* The load that one line adds. */
+        const struct pair_line *line = &lines[k];
+        const double num_lors = (double)line->num_lors;
+        share.lors = num_lors;
+        for (int m = 1; m <= NUM_WAVES; m++) {
+            const bool is_felt = line->has_side || m % 2 == 0;
+            const double angle = m * SAME_ANGLE * (double)line->angle;
+            share.wave[m - 1][0] = is_felt ? num_lors * cos(angle) : 0.0;
+            share.wave[m - 1][1] = is_felt ? num_lors * sin(angle) : 0.0;
+        }
+
+        add_share(&table->hands[lines[k].turn % table->subsets], 1.0, &share);
+    }
+
     if (is_dealt) add_hands(table, -1.0, subset_of[lines[0].pair]);
     const int start = find_start(table);
     add_hands(table, 1.0, start);
     for (int64_t k = 0; k < count; k++) subset_of[lines[k].pair] = (int32_t)((start + lines[k].turn) % table->subsets);
-}
-
-static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_hands *table)
-{
-    for (int round = 0; round < NUM_ROUNDS; round++) {
-        for (int64_t begin = 0, end; begin < num_pairs; begin = end) {
-            end = begin + 1;
-            while (end < num_pairs && lines[end].class_number == lines[begin].class_number) end++;
-            deal_class(lines + begin, end - begin, round > 0, table);
-        }
-    }
 }
 
 lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log)
@@ -319,10 +268,34 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, 
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) describe(lors, (int32_t)pair, &lines[pair]);
         const bool by_lines =
             number_lines(lines, lors->num_pairs, subsets, true) || number_lines(lines, lors->num_pairs, subsets, false);
-        if (!by_lines) number_pairs(lines, lors->num_pairs, subsets);
+        if (!by_lines) {
+            /* Scanners without a symmetry to speak of have classes of a pair or two. They get classes of like
+             * distance from the axis instead, of four pairs for each subset. */
+            const int64_t num_pairs = lors->num_pairs;
+            qsort(lines, (size_t)num_pairs, sizeof(*lines), by_place);
+            int64_t num_classes = 0;
+            for (int64_t k = 0; k < num_pairs; k++) {
+                num_classes += k == 0 || compare_classes(&lines[k - 1], &lines[k]) != 0;
+                lines[k].class_number = num_classes;
+            }
+            for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++)
+                lines[k].class_number = k / (4 * (int64_t)subsets);
+            qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
+            for (int64_t k = 0; k < num_pairs; k++) {
+                const bool is_new = k == 0 || lines[k - 1].class_number != lines[k].class_number;
+                lines[k].turn = is_new ? 0 : lines[k - 1].turn + 1;
+            }
+        }
+
         const struct class_hands table = {subsets, by_lines ? LORS_FIRST_OF_LINES : LORS_FIRST, loads, loads + subsets,
                                           subset_of};
-        deal(lines, lors->num_pairs, &table);
+        for (int round = 0; round < NUM_ROUNDS; round++) {
+            for (int64_t begin = 0, end; begin < lors->num_pairs; begin = end) {
+                end = begin + 1;
+                while (end < lors->num_pairs && lines[end].class_number == lines[begin].class_number) end++;
+                deal_class(lines + begin, end - begin, round > 0, &table);
+            }
+        }
     }
     free(lines);
     free(loads);
@@ -379,21 +352,11 @@ static int meet(const struct dealing *dealing, int from, const double origin[3],
     return met;
 }
 
-static void add_line(struct dealing *dealing, int64_t lor, double direction)
+/* Lines through a point, out of each crystal around that stands at its height. */
+static void look_from(struct dealing *dealing, const double point[3])
 {
-    const lr_lor at = lr_lors_describe(dealing->lors, lor);
-    const int64_t pair = lr_lors_pair(dealing->lors, at.module_i, at.module_j);
-    const int k =
-        dealing->group_of[pair] * dealing->interleave + lr_lors_angle(dealing->lors, lor) % dealing->interleave;
-    for (int wave = 0; wave < WAVES; wave++) {
-        dealing->sums[k][wave][0] += cos(2 * wave * direction);
-        dealing->sums[k][wave][1] += sin(2 * wave * direction);
-    }
-}
-
-static void find_level(struct dealing *dealing, const double point[3])
-{
-    const lr_scanner *scanner = dealing->lors->scanner;
+    const lr_lors *lors = dealing->lors;
+    const lr_scanner *scanner = lors->scanner;
     dealing->num_level = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
@@ -405,14 +368,7 @@ static void find_level(struct dealing *dealing, const double point[3])
         dealing->level[dealing->num_level] = m;
         dealing->num_level += fabs(point[2] - module->centre_mm[2]) <= reach + 1.0;
     }
-}
 
-/* Lines through a point, out of each crystal around that stands at its height. */
-static void look_from(struct dealing *dealing, const double point[3])
-{
-    const lr_lors *lors = dealing->lors;
-    const lr_scanner *scanner = lors->scanner;
-    find_level(dealing, point);
     for (int k = 0; k < dealing->num_level; k++) {
         const int m = dealing->level[k];
         const lr_module *module = &scanner->modules[m];
@@ -429,26 +385,19 @@ static void look_from(struct dealing *dealing, const double point[3])
             vec_sub(point, origin, way);
             const int other = meet(dealing, m, origin, way);
             const int64_t lor = other >= 0 ? lr_lors_number(lors, crystal, other) : -1;
-            if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) add_line(dealing, lor, atan2(way[1], way[0]));
+            if (lor >= 0 && lr_lors_in_coincidence(lors, lor)) {
+                const double direction = atan2(way[1], way[0]);
+                const lr_lor at = lr_lors_describe(dealing->lors, lor);
+                const int64_t pair = lr_lors_pair(dealing->lors, at.module_i, at.module_j);
+                const int i = dealing->group_of[pair] * dealing->interleave +
+                              lr_lors_angle(dealing->lors, lor) % dealing->interleave;
+                for (int wave = 0; wave < WAVES; wave++) {
+                    dealing->sums[i][wave][0] += cos(2 * wave * direction);
+                    dealing->sums[i][wave][1] += sin(2 * wave * direction);
+                }
+            }
         }
     }
-}
-
-static void compare_with_all(struct dealing *dealing)
-{
-    double all[WAVES][2] = {{0.0}};
-    for (int k = 0; k < dealing->subsets; k++) {
-        dealing->lines[k] += dealing->sums[k][0][0];
-        for (int n = 0; n < 2 * WAVES; n++) all[n / 2][n % 2] += dealing->sums[k][n / 2][n % 2];
-    }
-    for (int k = 0; all[0][0] > 0.0 && k < dealing->subsets; k++) {
-        for (int n = 0; n < 2 * WAVES; n++) {
-            const double away = dealing->subsets * dealing->sums[k][n / 2][n % 2] - all[n / 2][n % 2];
-            dealing->squares[n / 2] += away * away / (all[0][0] * all[0][0]) / dealing->subsets;
-            dealing->sums[k][n / 2][n % 2] = 0.0;
-        }
-    }
-    dealing->num_points += all[0][0] > 0.0;
 }
 
 /* Looks from points within the middle half of LORs that are spread over all. INFINITY: some subset has no LOR. */
@@ -472,33 +421,24 @@ static double measure(struct dealing *dealing)
         vec_sub(other, point, way);
         vec_add_scaled(point, 0.25 + 0.5 * way_share, way, point);
         look_from(dealing, point);
-        compare_with_all(dealing);
+        double all[WAVES][2] = {{0.0}};
+        for (int k = 0; k < dealing->subsets; k++) {
+            dealing->lines[k] += dealing->sums[k][0][0];
+            for (int i = 0; i < 2 * WAVES; i++) all[i / 2][i % 2] += dealing->sums[k][i / 2][i % 2];
+        }
+        for (int k = 0; all[0][0] > 0.0 && k < dealing->subsets; k++) {
+            for (int i = 0; i < 2 * WAVES; i++) {
+                const double away = dealing->subsets * dealing->sums[k][i / 2][i % 2] - all[i / 2][i % 2];
+                dealing->squares[i / 2] += away * away / (all[0][0] * all[0][0]) / dealing->subsets;
+                dealing->sums[k][i / 2][i % 2] = 0.0;
+            }
+        }
+        dealing->num_points += all[0][0] > 0.0;
     }
     for (int wave = 0; wave < WAVES; wave++)
         worst = fmax(worst, sqrt(dealing->squares[wave] / fmax(dealing->num_points, 1.0)));
     for (int k = 0; k < dealing->subsets; k++) worst = dealing->lines[k] > 0.0 ? worst : INFINITY;
     return worst;
-}
-
-static void finish_dealing(struct dealing *dealing)
-{
-    free(dealing->group_of);
-    free(dealing->sums);
-    free(dealing->lines);
-    free(dealing->level);
-}
-
-static lr_status init_dealing(struct dealing *dealing, const lr_log *log)
-{
-    static const char *const what = "subsets";
-    const lr_lors *lors = dealing->lors;
-    dealing->group_of = lr_alloc(lors->num_pairs, sizeof(*dealing->group_of), what, log);
-    dealing->sums = lr_alloc(dealing->subsets, sizeof(*dealing->sums), what, log);
-    dealing->lines = lr_alloc(dealing->subsets, sizeof(*dealing->lines), what, log);
-    dealing->level = lr_alloc(lors->scanner->num_modules, sizeof(*dealing->level), what, log);
-    return dealing->group_of != NULL && dealing->sums != NULL && dealing->lines != NULL && dealing->level != NULL
-               ? LR_OK
-               : LR_FAILED;
 }
 
 /* The first divisor that is even enough, or else the most even one; 0: with each some subset has no LOR. */
@@ -534,9 +474,20 @@ lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, 
     *interleave = 1;
     if (lors->scanner == NULL || subsets <= 1) return LR_OK;
     struct dealing dealing = {.lors = lors, .subsets = subsets};
-    lr_status status = init_dealing(&dealing, log);
-    status = status == LR_OK ? find_interleave(&dealing, interleave, log) : status;
-    finish_dealing(&dealing);
+    static const char *const what = "subsets";
+    dealing.group_of = lr_alloc(lors->num_pairs, sizeof(*dealing.group_of), what, log);
+    dealing.sums = lr_alloc(dealing.subsets, sizeof(*dealing.sums), what, log);
+    dealing.lines = lr_alloc(dealing.subsets, sizeof(*dealing.lines), what, log);
+    dealing.level = lr_alloc(lors->scanner->num_modules, sizeof(*dealing.level), what, log);
+    const bool is_there =
+        dealing.group_of != NULL && dealing.sums != NULL && dealing.lines != NULL && dealing.level != NULL;
+
+    const lr_status status = is_there ? find_interleave(&dealing, interleave, log) : LR_FAILED;
+    free(dealing.group_of);
+    free(dealing.sums);
+    free(dealing.lines);
+    free(dealing.level);
+
     if (status == LR_OK && *interleave == 0) {
         return lr_error(log, LR_USAGE,
                         "%d subsets: some would have no LOR, of %lld pairs of modules at %d angles; "

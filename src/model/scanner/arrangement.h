@@ -7,16 +7,15 @@
 
 #include <lr/lors.h>
 
-/* Whether a module may hide another one from a point. Where every module lies in front of every
- * other one's plane, as in a ring, they lie on the surface of a convex body, and a line with hits on
- * both sides of a point has one on either: docs/method/correspondence.md, "First hit". */
+/* True if a module may hide another one from a point. If every module lies in front of every other one's plane, as
+ * in a ring, they lie on the surface of a convex body, and a line with hits on both sides of a point has one on
+ * either: docs/method/correspondence.md, "First hit". */
 bool lr_modules_may_hide(const lr_scanner *scanner);
 
-/* Which of a module's axes lies along a grid axis: 0 = u, 1 = v, -1 = none. */
+/* The axis of a module that lies along a grid axis: 0 = u, 1 = v, -1 = none. */
 int lr_module_axial(const lr_module *module, int axis);
 
-/* The grid axis along which both modules of every pair have the same one of their axes; -1 where
- * there is none. Of several the last. */
+/* The last grid axis along which both modules of every pair have the same one of their axes; -1: there is none. */
 int lr_lors_axial_axis(const lr_lors *lors);
 
 #endif

@@ -13,12 +13,12 @@
 
 /* Slack of the field-of-view rule, mm. */
 #define FIELD_OF_VIEW_TOLERANCE_MM 1e-9
-/* Lines whose transaxial extent is shorter than this run parallel to the axis, mm. */
+/* Transaxial extent below which a line is parallel to the axis, mm. */
 #define PARALLEL_MM 1e-9
-/* Largest transaxial part of an axis v that still counts as parallel to z. */
+/* Largest transaxial part of an axis v that counts as parallel to z. */
 #define UPRIGHT 1e-12
 
-/* Where one stored set of bits lies. */
+/* The place of one stored set of bits. */
 struct stored_set {
     uint64_t hash;
     uint32_t offset, num_words; /* num_words = 0: free slot */
@@ -37,24 +37,6 @@ struct lr_mask_builder {
     struct stored_set *sets;    /* [max_sets] open addressing by hash */
     int64_t num_sets, max_sets; /* max_sets is a power of two */
 };
-
-static void fill_centres(struct lr_mask_builder *builder)
-{
-    const lr_scanner *scanner = builder->scanner;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        double(*centre)[2] = builder->centres + scanner->first_crystal[m];
-        for (int q = 0; q < module->crystals[1]; q++) {
-            for (int p = 0; p < module->crystals[0]; p++, centre++) {
-                double xyz[3];
-                lr_module_crystal_centre(module, p, q, xyz);
-                (*centre)[0] = xyz[0];
-                (*centre)[1] = xyz[1];
-            }
-        }
-        builder->upright[m] = fabs(module->v[0]) < UPRIGHT && fabs(module->v[1]) < UPRIGHT;
-    }
-}
 
 struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks, const lr_log *log)
 {
@@ -77,11 +59,24 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum l
         lr_mask_builder_destroy(builder);
         return NULL;
     }
-    fill_centres(builder);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double(*centre)[2] = builder->centres + scanner->first_crystal[m];
+        for (int q = 0; q < module->crystals[1]; q++) {
+            for (int p = 0; p < module->crystals[0]; p++, centre++) {
+                double xyz[3];
+                lr_module_crystal_centre(module, p, q, xyz);
+                (*centre)[0] = xyz[0];
+                (*centre)[1] = xyz[1];
+            }
+        }
+        builder->upright[m] = fabs(module->v[0]) < UPRIGHT && fabs(module->v[1]) < UPRIGHT;
+    }
+
     return builder;
 }
 
-/* Whether the line through a and b passes the axis within reach: |a x b| <= reach |b - a|. */
+/* True if the line through a and b passes the axis within reach: |a x b| <= reach |b - a|. */
 static bool passes(const double a[2], const double b[2], double reach)
 {
     const double dx = b[0] - a[0], dy = b[1] - a[1];
@@ -106,8 +101,8 @@ static bool positions_allow(const lr_scanner *scanner, const lr_module *i, const
     return least == 0 || (apart < around ? apart : around) >= least;
 }
 
-/* A photon that is stopped in one layer of a block does not reach the others, and a line to two of
- * them has both on one side. */
+/* Excludes pairs of layers of one block: a photon stopped in one layer does not reach the others, and a line to two
+ * of them has both on one side. */
 static bool layers_allow(const lr_module *i, const lr_module *j)
 {
     return i->layer == j->layer || i->block != j->block || i->block == 0;
@@ -238,7 +233,7 @@ static int64_t fill_rings(const lr_scanner *scanner, const lr_module *i, const l
     return ones;
 }
 
-/* Where both modules stand upright, a crystal's transaxial place depends on its column only. */
+/* Adds a mask of columns and rings: in upright modules a crystal's transaxial place depends on its column only. */
 static lr_status add_separable_mask(struct lr_mask_builder *builder, int i, int j, bool *any)
 {
     const lr_module *module_i = &builder->scanner->modules[i];
@@ -370,8 +365,7 @@ int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair)
            count_bits(lors->masks->words + mask->offset_b, (int64_t)i[1] * j[1]);
 }
 
-/* One module pair seen from one of its modules, `near`: what the other one, `far`, adds to the fans
- * of its crystals. */
+/* One module pair seen from one of its modules, `near`, whose fans get sums over the other one, `far`. */
 struct side {
     const struct lr_pair_mask *mask;
     const uint32_t *words;
@@ -382,54 +376,11 @@ struct side {
     double *sums;          /* [far u][near v] */
 };
 
-/* Whether entry `near` along an axis goes with entry `far`, in a set made for (lower, higher). */
+/* True if a set, which is made for (lower, higher), allows entry `near` along an axis with entry `far`. */
 static bool allowed(const struct side *side, uint32_t offset, const int64_t at[2], const int64_t size[2])
 {
     const int64_t n = side->near_is_lower ? at[0] * size[1] + at[1] : at[1] * size[0] + at[0];
     return bit(side->words + offset, n);
-}
-
-static void add_all(const struct side *side)
-{
-    double sum = 0.0;
-    for (int64_t d = 0; d < (int64_t)side->far[0] * side->far[1]; d++) sum += side->values[d];
-    for (int64_t c = 0; c < (int64_t)side->near[0] * side->near[1]; c++) side->fans[c] += sum;
-}
-
-static void add_full(const struct side *side)
-{
-    const int64_t size[2] = {(int64_t)side->near[0] * side->near[1], (int64_t)side->far[0] * side->far[1]};
-    for (int64_t c = 0; c < size[0]; c++) {
-        for (int64_t d = 0; d < size[1]; d++)
-            if (allowed(side, side->mask->offset_a, (int64_t[2]){c, d}, size)) side->fans[c] += side->values[d];
-    }
-}
-
-/* sums[r][q] = the far crystals of column r that ring q may be in coincidence with. */
-static void sum_rings(const struct side *side)
-{
-    const int64_t rings[2] = {side->near[1], side->far[1]};
-    for (int64_t k = 0; k < side->far[0] * rings[0]; k++) side->sums[k] = 0.0;
-    for (int64_t q = 0; q < rings[0]; q++) {
-        for (int64_t s = 0; s < rings[1]; s++) {
-            if (!allowed(side, side->mask->offset_b, (int64_t[2]){q, s}, rings)) continue;
-            for (int64_t r = 0; r < side->far[0]; r++)
-                side->sums[r * rings[0] + q] += side->values[s * side->far[0] + r];
-        }
-    }
-}
-
-static void add_separable(const struct side *side)
-{
-    const int64_t columns[2] = {side->near[0], side->far[0]};
-    sum_rings(side);
-    for (int64_t p = 0; p < columns[0]; p++) {
-        for (int64_t r = 0; r < columns[1]; r++) {
-            if (!allowed(side, side->mask->offset_a, (int64_t[2]){p, r}, columns)) continue;
-            for (int64_t q = 0; q < side->near[1]; q++)
-                side->fans[q * columns[0] + p] += side->sums[r * side->near[1] + q];
-        }
-    }
 }
 
 struct fan_loop {
@@ -454,12 +405,37 @@ static void add_module(const struct fan_loop *loop, int near, int far, double *s
                               .values = loop->values + scanner->first_crystal[far],
                               .fans = loop->fans + scanner->first_crystal[near],
                               .sums = sums};
-    if (side.mask->kind == LR_MASK_ALL)
-        add_all(&side);
-    else if (side.mask->kind == LR_MASK_FULL)
-        add_full(&side);
-    else
-        add_separable(&side);
+    if (side.mask->kind == LR_MASK_ALL) {
+        double sum = 0.0;
+        for (int64_t d = 0; d < (int64_t)side.far[0] * side.far[1]; d++) sum += side.values[d];
+        for (int64_t c = 0; c < (int64_t)side.near[0] * side.near[1]; c++) side.fans[c] += sum;
+    } else if (side.mask->kind == LR_MASK_FULL) {
+        const int64_t size[2] = {(int64_t)side.near[0] * side.near[1], (int64_t)side.far[0] * side.far[1]};
+        for (int64_t c = 0; c < size[0]; c++) {
+            for (int64_t d = 0; d < size[1]; d++)
+                if (allowed(&side, side.mask->offset_a, (int64_t[2]){c, d}, size)) side.fans[c] += side.values[d];
+        }
+    } else {
+        const int64_t columns[2] = {side.near[0], side.far[0]};
+        /* sums[r][q] = the far crystals of column r that ring q may be in coincidence with. */
+        const int64_t rings[2] = {side.near[1], side.far[1]};
+        for (int64_t k = 0; k < side.far[0] * rings[0]; k++) side.sums[k] = 0.0;
+        for (int64_t q = 0; q < rings[0]; q++) {
+            for (int64_t s = 0; s < rings[1]; s++) {
+                if (!allowed(&side, side.mask->offset_b, (int64_t[2]){q, s}, rings)) continue;
+                for (int64_t r = 0; r < side.far[0]; r++)
+                    side.sums[r * rings[0] + q] += side.values[s * side.far[0] + r];
+            }
+        }
+
+        for (int64_t p = 0; p < columns[0]; p++) {
+            for (int64_t r = 0; r < columns[1]; r++) {
+                if (!allowed(&side, side.mask->offset_a, (int64_t[2]){p, r}, columns)) continue;
+                for (int64_t q = 0; q < side.near[1]; q++)
+                    side.fans[q * columns[0] + p] += side.sums[r * side.near[1] + q];
+            }
+        }
+    }
 }
 
 /* A module's crystals are written by one worker only. */

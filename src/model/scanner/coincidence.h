@@ -8,8 +8,8 @@
 
 #include <lr/lors.h>
 
-/* How the bits of a pair of modules i < j are kept. Crystal (p, q) is in module i, (r, s) in j.
- * Bit n of a set that begins at word w is bit n mod 32 (1 = lowest) of words[w + n / 32]. */
+/* Kinds of masks of a pair of modules i < j. Crystal (p, q) is in module i, (r, s) in j. Bit n of a set that begins
+ * at word w is bit n mod 32 (1 = lowest) of words[w + n / 32]. */
 enum {
     LR_MASK_ALL = 0,       /* every crystal pair is in coincidence; no bits */
     LR_MASK_SEPARABLE = 1, /* when bit p * nu_j + r of the set at offset_a and bit q * nv_j + s of
@@ -24,7 +24,7 @@ struct lr_pair_mask {
     uint32_t offset_a, offset_b; /* first words of its sets; 0 where the kind has none */
 };
 
-/* What a pair of modules takes in a lr_lors: its modules, its first LOR, its mask. */
+/* Bytes of a pair of modules in a lr_lors: its modules, its first LOR, its mask. */
 #define LR_PAIR_BYTES ((int64_t)(sizeof(int32_t[2]) + sizeof(int64_t) + sizeof(struct lr_pair_mask)))
 
 /* Plain data. Pairs with equal bits share their words. Owned by the lr_lors. */
@@ -35,8 +35,7 @@ struct lr_coincidence_masks {
     uint32_t *words; /* [num_words]; at least one word is allocated */
 };
 
-/* Whether module pair `pair` of the list lets crystal (p, q) of its lower module and (r, s) of the
- * higher one count. */
+/* True if crystals (p, q) of the lower and (r, s) of the higher module of pair `pair` are in coincidence. */
 static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int p, int q, int r, int s)
 {
     const struct lr_pair_mask *mask = &lors->masks->pairs[pair];

@@ -41,7 +41,7 @@ static void coordinates(const struct lr_crystal_fit *fit, int crystal, double at
     for (int k = 0; k < 3; k++) at[k] = vec_dot(way, fit->axes[k]);
 }
 
-/* How far a crystal is from where its two lines cross. */
+/* Distance of a crystal from the crossing of its two lines, mm. */
 static double off_lines(const struct lr_crystal_fit *fit, int crystal)
 {
     double at[3];
@@ -93,7 +93,7 @@ static double step_at(const struct lr_crystal_fit *fit, int axis, int line)
     return fit->lines[axis][line + 1] - fit->lines[axis][line];
 }
 
-/* How many sorted steps, from one of them on, are as long as that. */
+/* Number of sorted steps, from steps[0] on, that are as long as it to within `off`. */
 static int count_alike(const double *steps, int count, double off)
 {
     int alike = 0;
@@ -119,8 +119,8 @@ static double usual_step(const struct lr_crystal_fit *fit, int axis, double gap_
     return count > 0 ? steps[first + usual / 2] : 0;
 }
 
-/* Where the uniform piece that begins at a line ends: lines at the usual step, or lines that stand
- * closer. Of two lines that stand closer the first is left to them. */
+/* End of the uniform piece that begins at a line: lines at the usual step, or lines that stand closer. A line from
+ * which the next one stands closer begins the next piece. */
 static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, double usual, double gap_mm)
 {
     const int last = fit->n[axis] - 1;
@@ -133,25 +133,7 @@ static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, d
     return is_closer ? end : end + 1;
 }
 
-static void cut_segments(struct lr_crystal_fit *fit, int axis, double usual, double gap_mm)
-{
-    int count = 0;
-    fit->starts[axis][0] = 0;
-    while (fit->starts[axis][count] < fit->n[axis]) {
-        const int begin = fit->starts[axis][count];
-        const int end = end_of_piece(fit, axis, begin, usual, gap_mm);
-        double sum = 0;
-        for (int k = begin; k < end; k++) {
-            sum += fit->lines[axis][k];
-            fit->segment_of[axis][k] = count;
-        }
-        fit->middles_mm[axis][count] = sum / (end - begin);
-        fit->starts[axis][++count] = end;
-    }
-    fit->num_segments[axis] = count;
-}
-
-/* Whether the lines of a piece stand closer than usual. */
+/* True if the lines of a piece stand closer than usual. */
 static bool is_narrow(const struct lr_crystal_fit *fit, int axis, int s, double least_mm)
 {
     const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
@@ -179,21 +161,7 @@ static double round_pitch(const struct lr_crystal_fit *fit, double pitch_mm, int
     return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
-static void fill_pitches(struct lr_crystal_fit *fit, int axis, double usual_mm, double least_mm)
-{
-    for (int s = 0; s < fit->num_segments[axis]; s++) {
-        const int begin = fit->starts[axis][s], last = fit->starts[axis][s + 1] - 1;
-        fit->pitches_mm[axis][s] =
-            is_narrow(fit, axis, s, least_mm)
-                ? round_pitch(fit, (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin),
-                              last - begin + 1)
-                : usual_mm;
-        fit->least_pitch_mm[axis] =
-            s == 0 ? fit->pitches_mm[axis][0] : fmin(fit->least_pitch_mm[axis], fit->pitches_mm[axis][s]);
-    }
-}
-
-/* The place that a line takes where none of the pieces has two. */
+/* The pitch if no piece has two lines. */
 static lr_status lone_pitch(const struct lr_crystal_fit *fit, int axis, double step, double *pitch)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -216,13 +184,38 @@ static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
     if (steps == NULL) return LR_FAILED;
     const double step = usual_step(fit, axis, gap, steps);
     free(steps);
-    cut_segments(fit, axis, step, gap);
+    int count = 0;
+    fit->starts[axis][0] = 0;
+    while (fit->starts[axis][count] < fit->n[axis]) {
+        const int begin = fit->starts[axis][count];
+        const int end = end_of_piece(fit, axis, begin, step, gap);
+        double sum = 0;
+        for (int k = begin; k < end; k++) {
+            sum += fit->lines[axis][k];
+            fit->segment_of[axis][k] = count;
+        }
+        fit->middles_mm[axis][count] = sum / (end - begin);
+        fit->starts[axis][++count] = end;
+    }
+    fit->num_segments[axis] = count;
+
     double pitch = regress_pitch(fit, axis, step - gap);
     if (pitch > 0)
         pitch = round_pitch(fit, pitch, n);
     else
         LR_TRY(lone_pitch(fit, axis, step, &pitch));
-    fill_pitches(fit, axis, pitch, step - gap);
+    const double least_mm = step - gap;
+    for (int s = 0; s < fit->num_segments[axis]; s++) {
+        const int begin = fit->starts[axis][s], last = fit->starts[axis][s + 1] - 1;
+        fit->pitches_mm[axis][s] =
+            is_narrow(fit, axis, s, least_mm)
+                ? round_pitch(fit, (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin),
+                              last - begin + 1)
+                : pitch;
+        fit->least_pitch_mm[axis] =
+            s == 0 ? fit->pitches_mm[axis][0] : fmin(fit->least_pitch_mm[axis], fit->pitches_mm[axis][s]);
+    }
+
     return LR_OK;
 }
 
@@ -235,7 +228,7 @@ static double sine_between(const double a[3], const double b[3])
     return vec_length(cross);
 }
 
-/* Which of a crystal's axes lies along one of the panel's; -1 where none is known to. */
+/* The axis of a crystal that lies along one of the panel's; -1: none is known to. */
 static int match_axis(const lr_crystal *crystal, const double axis[3])
 {
     for (int k = 0; k < 3; k++)
@@ -279,25 +272,7 @@ static lr_status find_sizes(struct lr_crystal_fit *fit)
 
 /* --- blocks --- */
 
-/* The face of the crystals along one of the panel's axes: as known, else as wide as the closest of
- * them leave it. */
-static lr_status find_face(const struct lr_crystal_fit *fit, int axis, double *face_mm)
-{
-    const lr_crystal_list *list = fit->panel->growth->list;
-    const double size = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
-    const double least = fit->least_pitch_mm[axis];
-    if (size > least + fit->panel->tolerance_mm) {
-        return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
-                        "would overlap; check the sizes",
-                        list->name ? list->name : "crystal list", size, least, axis == 0 ? "u" : "v",
-                        fit->panel->members[0]);
-    }
-    *face_mm = size > 0 ? fmin(size, least) : least;
-    return LR_OK;
-}
-
-/* What the modules of a panel share. */
+/* Fills in what the modules of a panel share. */
 static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -306,7 +281,22 @@ static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module
         module->v[k] = fit->axes[1][k];
         module->normal[k] = -fit->axes[2][k];
     }
-    for (int k = 0; k < 2; k++) LR_TRY(find_face(fit, k, &module->face_mm[k]));
+    for (int k = 0; k < 2; k++) {
+        /* The face of the crystals along one of the panel's axes: as known, else as wide as the closest of them
+         * leave it. */
+        double *face_mm = &module->face_mm[k];
+        const double size = fit->size_mm[k] > 0 ? fit->size_mm[k] : list->face_mm[k];
+        const double least = fit->least_pitch_mm[k];
+        if (size > least + fit->panel->tolerance_mm) {
+            return lr_error(list->log, LR_BAD_INPUT,
+                            "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
+                            "would overlap; check the sizes",
+                            list->name ? list->name : "crystal list", size, least, k == 0 ? "u" : "v",
+                            fit->panel->members[0]);
+        }
+        *face_mm = size > 0 ? fmin(size, least) : least;
+    }
+
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
         return lr_error(list->log, LR_BAD_INPUT,
@@ -331,7 +321,7 @@ static lr_status add_block(struct lr_crystal_blocks *blocks, const struct lr_cry
     return LR_OK;
 }
 
-/* Tells each crystal its block, and each block its first crystal. */
+/* Records the block of each crystal, and the first crystal of each block. */
 static void link_crystals(const struct lr_crystal_fit *fit, struct lr_crystal_block *first)
 {
     for (int m = 0; m < fit->panel->count; m++) {
@@ -388,27 +378,10 @@ void lr_crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, doubl
     }
 }
 
-/* Distances of the crystals from their places; false where one is beyond the tolerance. */
-static bool measure(const struct lr_crystal_fit *fit, struct lr_crystal_misfit *misfit)
+static lr_status fit_grid(struct lr_crystal_fit *fit, struct lr_crystal_blocks *blocks,
+                          struct lr_crystal_misfit *misfit)
 {
-    bool within = true;
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        double at[3];
-        coordinates(fit, c, at);
-        for (int k = 0; k < 2; k++) {
-            const int line = fit->places[c][k], s = fit->segment_of[k][line];
-            const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
-            at[k] -= fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
-        }
-        lr_crystal_misfit_note(misfit, c, vec_length(at));
-        within = within && vec_length(at) <= fit->panel->tolerance_mm;
-    }
-    return within;
-}
-
-static lr_status allocate(struct lr_crystal_fit *fit, const lr_log *log)
-{
+    const lr_log *log = fit->panel->growth->list->log;
     for (int k = 0; k < 2; k++) {
         fit->lines[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
         fit->starts[k] = lr_alloc((int64_t)fit->n[k] + 1, sizeof(int), "a panel", log);
@@ -419,34 +392,37 @@ static lr_status allocate(struct lr_crystal_fit *fit, const lr_log *log)
             fit->segment_of[k] == NULL || fit->middles_mm[k] == NULL)
             return LR_FAILED;
     }
-    return LR_OK;
-}
 
-/* Distances of the crystals from where their lines cross. */
-static void measure_scatter(const struct lr_crystal_fit *fit, struct lr_crystal_misfit *misfit)
-{
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        lr_crystal_misfit_note(misfit, c, off_lines(fit, c));
-    }
-}
-
-static lr_status fit_grid(struct lr_crystal_fit *fit, struct lr_crystal_blocks *blocks,
-                          struct lr_crystal_misfit *misfit)
-{
-    LR_TRY(allocate(fit, fit->panel->growth->list->log));
     find_lines(fit);
     snap_upright(fit);
     find_lines(fit);
     misfit->fits = fit->scatter_mm <= fit->panel->tolerance_mm;
     if (!misfit->fits) {
-        measure_scatter(fit, misfit);
+        /* Notes the distances of the crystals from the crossings of their lines. */
+        for (int m = 0; m < fit->panel->count; m++) {
+            const int c = fit->panel->members[m];
+            lr_crystal_misfit_note(misfit, c, off_lines(fit, c));
+        }
+
         return LR_OK;
     }
     LR_TRY(find_sizes(fit));
     LR_TRY(find_pitch(fit, 0));
     LR_TRY(find_pitch(fit, 1));
-    misfit->fits = measure(fit, misfit);
+    /* Distances of the crystals from their places; false where one is beyond the tolerance. */
+    misfit->fits = true;
+    for (int m = 0; m < fit->panel->count; m++) {
+        const int c = fit->panel->members[m];
+        double at[3];
+        coordinates(fit, c, at);
+        for (int k = 0; k < 2; k++) {
+            const int line = fit->places[c][k], s = fit->segment_of[k][line];
+            const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
+            at[k] -= fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
+        }
+        lr_crystal_misfit_note(misfit, c, vec_length(at));
+        misfit->fits = misfit->fits && vec_length(at) <= fit->panel->tolerance_mm;
+    }
     return misfit->fits ? add_blocks(fit, blocks) : LR_OK;
 }
 
@@ -476,27 +452,10 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
 
 /* --- grid, plane and axes of a panel --- */
 
-/* Of the room there is, so that places off by rounding make no crystals overlap. */
+/* Share of the room that crystals fill, so that rounded places make none overlap. */
 static const double spared_share = 0.995;
 
 /* --- the grid of places --- */
-
-static void count_lines(struct lr_crystal_fit *fit)
-{
-    const struct lr_crystal_panel *panel = fit->panel;
-    int low[2] = {INT_MAX, INT_MAX}, high[2] = {INT_MIN, INT_MIN};
-    for (int m = 0; m < panel->count; m++) {
-        for (int k = 0; k < 2; k++) {
-            const int at = fit->places[panel->members[m]][k];
-            low[k] = at < low[k] ? at : low[k];
-            high[k] = at > high[k] ? at : high[k];
-        }
-    }
-    for (int k = 0; k < 2; k++) {
-        fit->n[k] = high[k] - low[k] + 1;
-        for (int m = 0; m < panel->count; m++) fit->places[panel->members[m]][k] -= low[k];
-    }
-}
 
 static bool is_full(const struct lr_crystal_fit *fit)
 {
@@ -586,12 +545,6 @@ static void regress(const struct lr_crystal_fit *fit, int axis, double slope[3])
     normalise(slope);
 }
 
-static void average(struct lr_crystal_fit *fit)
-{
-    for (int m = 0; m < fit->panel->count; m++)
-        vec_add_scaled(fit->mean, 1.0 / fit->panel->count, fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
-}
-
 static void radial(const struct lr_crystal_fit *fit, double direction[3])
 {
     const double *at = fit->mean;
@@ -600,17 +553,6 @@ static void radial(const struct lr_crystal_fit *fit, double direction[3])
     direction[1] = on_axis ? 0 : at[1];
     direction[2] = on_axis ? 1 : 0;
     normalise(direction);
-}
-
-/* The direction in which a narrow panel looks: as its crystals say, else towards the axis. */
-static void find_normal(const struct lr_crystal_fit *fit, double normal[3])
-{
-    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
-    memcpy(normal, first->axes[2], sizeof(first->axes[2]));
-    if (!normalise(normal)) {
-        vec_cross(first->axes[0], first->axes[1], normal);
-        if (!normalise(normal)) radial(fit, normal);
-    }
 }
 
 /* An axis of a single crystal: as it says, else along z, else along y. */
@@ -641,7 +583,14 @@ static bool find_directions(const struct lr_crystal_fit *fit, double a[3], doubl
         normalise(a);
         return straighten(b, a);
     }
-    find_normal(fit, normal);
+    /* The direction in which a narrow panel looks: as its crystals say, else towards the axis. */
+    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
+    memcpy(normal, first->axes[2], sizeof(first->axes[2]));
+    if (!normalise(normal)) {
+        vec_cross(first->axes[0], first->axes[1], normal);
+        if (!normalise(normal)) radial(fit, normal);
+    }
+
     if (fit->n[0] == 1 && fit->n[1] == 1) {
         find_axis(fit, normal, b);
         vec_cross(b, normal, a);
@@ -710,14 +659,29 @@ static void orient(struct lr_crystal_fit *fit, const double a[3], const double b
 
 bool lr_crystal_fit_places(struct lr_crystal_fit *fit)
 {
-    count_lines(fit);
+    const struct lr_crystal_panel *panel = fit->panel;
+    int low[2] = {INT_MAX, INT_MAX}, high[2] = {INT_MIN, INT_MIN};
+    for (int m = 0; m < panel->count; m++) {
+        for (int k = 0; k < 2; k++) {
+            const int at = fit->places[panel->members[m]][k];
+            low[k] = at < low[k] ? at : low[k];
+            high[k] = at > high[k] ? at : high[k];
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        fit->n[k] = high[k] - low[k] + 1;
+        for (int m = 0; m < panel->count; m++) fit->places[panel->members[m]][k] -= low[k];
+    }
+
     return is_full(fit);
 }
 
 bool lr_crystal_fit_axes(struct lr_crystal_fit *fit)
 {
     double a[3], b[3];
-    average(fit);
+    for (int m = 0; m < fit->panel->count; m++)
+        vec_add_scaled(fit->mean, 1.0 / fit->panel->count, fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
+
     if (!find_directions(fit, a, b)) return false;
     orient(fit, a, b);
     return true;

@@ -31,9 +31,8 @@ struct lr_crystal_fit {
  * grid, one each. */
 bool lr_crystal_fit_places(struct lr_crystal_fit *fit);
 
-/* How wide crystals of a panel of one line may be along an axis so that the next panel's crystals,
- * which look at the scanner's axis too, have as much; the list's spacing where there are none
- * near. */
+/* Width that crystals of a panel of one line may have along an axis so that the next panel's crystals, which look
+ * at the scanner's axis too, have as much; the list's spacing where there are none near. */
 double lr_crystal_fit_room(const struct lr_crystal_fit *fit, int axis);
 
 /* Sets mean and axes: v is the direction of the grid nearer to z, upwards, and u = v x outward as

@@ -16,7 +16,7 @@ static const double largest_mm = 1e6;
 /* Crystals whose known axes differ by more than this (0.2 degrees) are of different modules. */
 static const double axis_sine = 3e-3;
 
-/* How far from a right angle the two directions of a panel may be at its first crystal (cosine). */
+/* Largest cosine between the two directions of a panel at its first crystal. */
 static const double skew = 0.1;
 
 /* A crystal whose neighbours are looked for, and the steps along both directions that led to it. */
@@ -90,20 +90,11 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     step[0] = step[1] = step[2] = 0;
 }
 
-/* Crystals of panels have up to about a hundred others in reach, and single ones, of which there are no more than
- * modules, a thousand; a heap of them has all. */
+/* True if too many crystals lie in one place: crystals of panels have up to about a hundred others in reach, single
+ * ones (no more than modules) a thousand, and those of a heap all of them. */
 static bool is_lost(const struct lr_crystal_growth *growth)
 {
     return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
-}
-
-/* More panels than there may be modules, or on the way there: by far more, if crystals go on as they begin.
- * shares: crystals that have been taken by so many new panels, and those that are left. */
-static bool are_too_many(const struct lr_crystal_growth *growth, int new_panels, const int64_t shares[2])
-{
-    const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
-    return growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
-           (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
 }
 
 static lr_status refuse_heap(const struct lr_crystal_growth *growth)
@@ -196,7 +187,12 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
             grow_panel(&front, c);
             shares[0] += front.tail;
             shares[1] -= front.tail;
-            too_many = are_too_many(growth, growth->num_panels - before, shares);
+            /* More panels than there may be modules, or on the way there: by far more, if crystals go on as they
+             * begin. shares: crystals that have been taken by so many new panels, and those that are left. */
+            const int new_panels = growth->num_panels - before;
+            const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
+            too_many = growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
+                       (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
         }
     }
     free(front.queue);
@@ -211,25 +207,6 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
 }
 
 /* --- preparation --- */
-
-static lr_status check_centres(const lr_crystal_list *list)
-{
-    const char *title = list->name ? list->name : "crystal list";
-    if (list->num_crystals < 2)
-        return lr_error(list->log, LR_BAD_INPUT, "%s: %d crystals: a coincidence needs two", title, list->num_crystals);
-    for (int c = 0; c < list->num_crystals; c++) {
-        for (int k = 0; k < 3; k++) {
-            const double x = list->crystals[c].centre_mm[k];
-            if (!isfinite(x) || fabs(x) > largest_mm) {
-                return lr_error(list->log, LR_BAD_INPUT,
-                                "%s: the centre of crystal %d has the coordinate %.6g mm: it must "
-                                "lie within 1 km of the origin",
-                                title, c, x);
-            }
-        }
-    }
-    return LR_OK;
-}
 
 static int compare_doubles(const void *a, const void *b)
 {
@@ -270,9 +247,13 @@ static void find_twin(void *user, int crystal, double distance2)
     if (crystal != twin->crystal) twin->found = crystal;
 }
 
-static lr_status refuse_twins(struct lr_crystal_growth *growth)
+static lr_status prepare(struct lr_crystal_growth *growth)
 {
     const lr_crystal_list *list = growth->list;
+    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
+    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
+    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
+    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
     for (int c = 0; c < list->num_crystals; c++) {
         struct twin twin = {c, -1};
         const struct lr_point_visit visit = {find_twin, &twin};
@@ -287,17 +268,7 @@ static lr_status refuse_twins(struct lr_crystal_growth *growth)
                             list->crystals[c].centre_mm[1], list->crystals[c].centre_mm[2]);
         }
     }
-    return LR_OK;
-}
 
-static lr_status prepare(struct lr_crystal_growth *growth)
-{
-    const lr_crystal_list *list = growth->list;
-    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
-    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals), list->num_crystals};
-    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
-    LR_TRY(lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
-    LR_TRY(refuse_twins(growth));
     growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
     growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
     growth->block = lr_alloc(list->num_crystals, sizeof(*growth->block), "crystals", list->log);
@@ -309,7 +280,21 @@ static lr_status prepare(struct lr_crystal_growth *growth)
 lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list)
 {
     *growth = (struct lr_crystal_growth){.list = list};
-    LR_TRY(check_centres(list));
+    const char *title = list->name ? list->name : "crystal list";
+    if (list->num_crystals < 2)
+        return lr_error(list->log, LR_BAD_INPUT, "%s: %d crystals: a coincidence needs two", title, list->num_crystals);
+    for (int c = 0; c < list->num_crystals; c++) {
+        for (int k = 0; k < 3; k++) {
+            const double x = list->crystals[c].centre_mm[k];
+            if (!isfinite(x) || fabs(x) > largest_mm) {
+                return lr_error(list->log, LR_BAD_INPUT,
+                                "%s: the centre of crystal %d has the coordinate %.6g mm: it must "
+                                "lie within 1 km of the origin",
+                                title, c, x);
+            }
+        }
+    }
+
     const lr_status status = prepare(growth);
     if (status != LR_OK) lr_crystal_growth_finish(growth);
     return status;

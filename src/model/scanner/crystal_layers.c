@@ -23,7 +23,7 @@ static double half_extent(const lr_module *module, const double axis[3])
                   module->crystals[1] * module->pitch_mm[1] * fabs(vec_dot(module->v, axis)));
 }
 
-/* Whether the middle of one module is within the other, seen along their normal. */
+/* True if the middle of one module is within the other, seen along their normal. */
 static bool are_in_line(const lr_module *a, const lr_module *b)
 {
     const double *axes[2] = {a->u, a->v};
@@ -38,8 +38,8 @@ static bool are_in_line(const lr_module *a, const lr_module *b)
     return in_a || in_b;
 }
 
-/* From the back of one module to the front of another one; infinite where that is not directly
- * behind it, or farther than crystals are deep. */
+/* Gap between the back of one module and the front of another one, mm; infinite if that one is not directly behind
+ * it, or farther than crystals are deep. */
 static double gap_behind(const lr_module *front, const lr_module *back)
 {
     double way[3];
@@ -152,15 +152,6 @@ struct parts {
     double off_mm;
 };
 
-static void finish_parts(struct parts *parts)
-{
-    for (int k = 0; k < parts->count; k++) {
-        free(parts->items[k].listed);
-        free(parts->items[k].crystal_of);
-        lr_scanner_destroy(parts->items[k].scanner);
-    }
-}
-
 static lr_status build_part(struct parts *parts, int layer)
 {
     struct part *part = &parts->items[layer];
@@ -216,33 +207,6 @@ struct whole {
     int num_positions;
 };
 
-static void finish_whole(struct whole *whole)
-{
-    free(whole->modules);
-    free(whole->sorted);
-    free(whole->rough.modules);
-}
-
-static lr_status gather(struct whole *whole)
-{
-    const struct parts *parts = whole->parts;
-    const lr_log *log = parts->list->log;
-    for (int k = 0; k < parts->count; k++) whole->count += parts->items[k].scanner->num_modules;
-    whole->modules = lr_alloc(whole->count, sizeof(*whole->modules), "modules", log);
-    whole->sorted = lr_alloc(whole->count, sizeof(*whole->sorted), "modules", log);
-    whole->rough.modules = lr_alloc(whole->count, sizeof(*whole->modules), "modules", log);
-    if (whole->modules == NULL || whole->sorted == NULL || whole->rough.modules == NULL) return LR_FAILED;
-    for (int k = 0; k < parts->count; k++) {
-        const lr_scanner *scanner = parts->items[k].scanner;
-        for (int m = 0; m < scanner->num_modules; m++) {
-            lr_module *module = &whole->rough.modules[whole->rough.num_modules++];
-            *module = scanner->modules[m];
-            module->layer = k;
-        }
-    }
-    return LR_OK;
-}
-
 /* Numbers blocks from their fronts on, and gives layers the places of these. Places are none where
  * something stands behind nothing, or layers have other rings. */
 static void number_blocks(struct whole *whole, const struct order *order)
@@ -263,18 +227,6 @@ static void number_blocks(struct whole *whole, const struct order *order)
         } else {
             modules[m].block = ++blocks;
             whole->num_positions = modules[m].layer > 0 ? 0 : whole->num_positions;
-        }
-    }
-}
-
-/* The crystals of a layer end where the next one begins, however positions are rounded. */
-static void separate(struct whole *whole, const struct order *order)
-{
-    for (int m = 0; m < whole->count; m++) {
-        lr_module *front = order->front[m] >= 0 ? &whole->rough.modules[order->front[m]] : NULL;
-        if (front != NULL && order->gap_mm[m] < 0) {
-            const double shorter = fmin(1.01 * -order->gap_mm[m], 0.5 * front->depth_mm);
-            front->depth_mm -= shorter;
         }
     }
 }
@@ -312,11 +264,34 @@ static lr_status sort_modules(struct whole *whole)
 static lr_status arrange(struct whole *whole)
 {
     struct order order;
-    LR_TRY(gather(whole));
+    const struct parts *parts = whole->parts;
+    const lr_log *log = parts->list->log;
+    for (int k = 0; k < parts->count; k++) whole->count += parts->items[k].scanner->num_modules;
+    whole->modules = lr_alloc(whole->count, sizeof(*whole->modules), "modules", log);
+    whole->sorted = lr_alloc(whole->count, sizeof(*whole->sorted), "modules", log);
+    whole->rough.modules = lr_alloc(whole->count, sizeof(*whole->modules), "modules", log);
+    if (whole->modules == NULL || whole->sorted == NULL || whole->rough.modules == NULL) return LR_FAILED;
+    for (int k = 0; k < parts->count; k++) {
+        const lr_scanner *scanner = parts->items[k].scanner;
+        for (int m = 0; m < scanner->num_modules; m++) {
+            lr_module *module = &whole->rough.modules[whole->rough.num_modules++];
+            *module = scanner->modules[m];
+            module->layer = k;
+        }
+    }
+
     lr_status status = order_init(&order, &whole->rough, whole->parts->list->log);
     if (status == LR_OK) {
         number_blocks(whole, &order);
-        separate(whole, &order);
+        /* The crystals of a layer end where the next one begins, however positions are rounded. */
+        for (int m = 0; m < whole->count; m++) {
+            lr_module *front = order.front[m] >= 0 ? &whole->rough.modules[order.front[m]] : NULL;
+            if (front != NULL && order.gap_mm[m] < 0) {
+                const double shorter = fmin(1.01 * -order.gap_mm[m], 0.5 * front->depth_mm);
+                front->depth_mm -= shorter;
+            }
+        }
+
         status = sort_modules(whole);
     }
     order_finish(&order);
@@ -377,8 +352,16 @@ static lr_scanner *from_layers(const lr_crystal_list *list, int *crystal_of, dou
         scanner = NULL;
     }
     if (residual_mm != NULL) *residual_mm = parts.off_mm;
-    finish_whole(&whole);
-    finish_parts(&parts);
+    free(whole.modules);
+    free(whole.sorted);
+    free(whole.rough.modules);
+
+    for (int k = 0; k < parts.count; k++) {
+        free(parts.items[k].listed);
+        free(parts.items[k].crystal_of);
+        lr_scanner_destroy(parts.items[k].scanner);
+    }
+
     return scanner;
 }
 

@@ -20,7 +20,7 @@
 #define LR_CELLS_PER_SPACING 1.25
 #define LR_FAR_CELLS 4
 
-/* Which panel each crystal belongs to, and its place in the panel's grid. */
+/* The panel of each crystal, and its place in the panel's grid. */
 struct lr_crystal_growth {
     const lr_crystal_list *list;
     struct lr_point_hash hash;
@@ -56,7 +56,7 @@ struct lr_crystal_blocks {
     int64_t room;
 };
 
-/* How well a panel is a flat grid, and the crystals that lie farthest from their places. */
+/* The fit of a panel to a flat grid, and the crystals that lie farthest from their places. */
 struct lr_crystal_misfit {
     bool fits;
     bool filled;     /* false: the crystals do not fill the grid of places */
@@ -110,16 +110,16 @@ struct lr_crystal_room {
     const lr_log *log;
 };
 
-/* Where boxes of modules overlap by more than rounding, makes all crystals shorter around
- * their centres, down to half, as long as the plane on which hits are read stays in place and
- * within them; with a warning. Modules that overlap even so are left as they are.
+/* If boxes of modules overlap by more than rounding, makes all crystals shorter around their centres, down to half,
+ * as long as the plane on which hits are read stays in place and within them; with a warning. Modules that overlap
+ * even so are left as they are.
  * errors: LR_FAILED without memory. */
 lr_status lr_crystal_room_shorten(struct lr_crystal_room *room);
 
 /* The shortest decimal within `off` of a value. */
 double lr_shortest_decimal(double value, double off);
 
-/* As lr_scanner_from_crystals, of crystals that all are in one layer, whatever the list says. */
+/* Does lr_scanner_from_crystals for crystals that are all in one layer, whatever the list says. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 
 #endif

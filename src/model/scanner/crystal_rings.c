@@ -24,7 +24,7 @@ static const double tilt = 0.02;
 
 enum { LEAST_PLACES = 3 };
 
-/* Where a block stands. */
+/* The place of a block. */
 struct stand {
     const struct lr_crystal_block *block;
     double angle_deg; /* of the outward normal, from that of the list's first crystal */
@@ -43,19 +43,6 @@ static bool is_upright(const lr_module *module)
 static double outward_deg(const lr_module *module)
 {
     return atan2(-module->normal[1], -module->normal[0]) / degree;
-}
-
-static struct stand stand_of(const struct lr_crystal_block *block, double first_deg)
-{
-    const lr_module *module = &block->module;
-    struct stand stand = {.block = block, .z_mm = module->centre_mm[2]};
-    /* Half a step of tolerance is added so that the first place does not fall apart at 0. */
-    double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
-    angle -= 360 * floor(angle / 360);
-    stand.angle_deg = angle - 2 * same_angle_deg;
-    stand.radius_mm = -vec_dot(module->normal, module->centre_mm);
-    stand.across_mm = vec_dot(module->u, module->centre_mm);
-    return stand;
 }
 
 static int compare(double a, double b)
@@ -116,19 +103,7 @@ static int number_positions(struct stand *stands, int count)
     return positions;
 }
 
-/* Numbers the rows of blocks of each place. */
-static void number_rows(struct stand *stands, int count, double tolerance_mm)
-{
-    qsort(stands, (size_t)count, sizeof(*stands), by_height);
-    for (int k = 1; k < count; k++) {
-        const bool same = stands[k].position == stands[k - 1].position;
-        const bool higher = stands[k].z_mm - stands[k - 1].z_mm > tolerance_mm;
-        stands[k].row = same ? stands[k - 1].row + higher : 0;
-    }
-    qsort(stands, (size_t)count, sizeof(*stands), by_row);
-}
-
-/* Whether every place has the blocks of the first one, in rows of equal height. */
+/* True if every place has the blocks of the first one, in rows of equal height. */
 static bool is_regular(const struct stand *stands, int count, int per_position, double tolerance_mm)
 {
     for (int k = 0; k < count; k++) {
@@ -176,10 +151,31 @@ static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, doubl
         if (!is_upright(&blocks->items[b].module)) return 0;
         if (blocks->items[b].first_listed == 0) first_deg = outward_deg(&blocks->items[b].module);
     }
-    for (int b = 0; b < blocks->count; b++) stands[b] = stand_of(&blocks->items[b], first_deg);
+    for (int b = 0; b < blocks->count; b++) {
+        const struct lr_crystal_block *block = &blocks->items[b];
+        const lr_module *module = &block->module;
+        struct stand stand = {.block = block, .z_mm = module->centre_mm[2]};
+        /* Half a step of tolerance is added so that the first place does not fall apart at 0. */
+        double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
+        angle -= 360 * floor(angle / 360);
+        stand.angle_deg = angle - 2 * same_angle_deg;
+        stand.radius_mm = -vec_dot(module->normal, module->centre_mm);
+        stand.across_mm = vec_dot(module->u, module->centre_mm);
+        stands[b] = stand;
+    }
+
     const int positions = number_positions(stands, blocks->count);
     if (positions == 0) return 0;
-    number_rows(stands, blocks->count, tolerance_mm);
+    /* Numbers the rows of blocks of each place. */
+    const int count = blocks->count;
+    qsort(stands, (size_t)count, sizeof(*stands), by_height);
+    for (int k = 1; k < count; k++) {
+        const bool same = stands[k].position == stands[k - 1].position;
+        const bool higher = stands[k].z_mm - stands[k - 1].z_mm > tolerance_mm;
+        stands[k].row = same ? stands[k - 1].row + higher : 0;
+    }
+    qsort(stands, (size_t)count, sizeof(*stands), by_row);
+
     if (!is_regular(stands, blocks->count, blocks->count / positions, tolerance_mm)) return 0;
     number_rings(stands, blocks->count, blocks->count / positions, blocks->items);
     qsort(stands, (size_t)blocks->count, sizeof(*stands), by_ring);
@@ -220,7 +216,7 @@ static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 /* Numbers are rounded as long as crystals move by less than this, mm. */
 static const double most_snap_mm = 2e-5;
 
-/* What blocks at the same place of all panels have in common. */
+/* The common values of the blocks at the same place of all panels. */
 struct slot {
     double radius_mm, across_mm, z_mm, pitch_mm[2];
     int count;
@@ -235,33 +231,6 @@ struct ideal {
     int *slot_of;       /* [count] */
     lr_module *modules; /* [count] */
 };
-
-/* Blocks are sorted by ring, then place: finds the one at the first place like each block. */
-static void find_slots(struct ideal *ideal)
-{
-    const struct lr_crystal_block *items = ideal->blocks->items;
-    for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
-        while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;
-        for (int b = begin; b < end; b++) ideal->slot_of[b] = begin + (b - begin) % ((end - begin) / ideal->positions);
-    }
-}
-
-static void find_angle(struct ideal *ideal)
-{
-    const struct lr_crystal_block *items = ideal->blocks->items;
-    double first = 0, sum = 0, farthest = 1;
-    for (int b = 0; b < ideal->blocks->count; b++) {
-        const lr_module *module = &items[b].module;
-        const double angle =
-            atan2(-module->normal[1], -module->normal[0]) / degree - module->position * 360.0 / ideal->positions;
-        first = b == 0 ? angle : first;
-        sum += remainder(angle - first, 360);
-        farthest = fmax(farthest, vec_length(module->centre_mm));
-    }
-    double mean = first + sum / ideal->blocks->count;
-    mean -= 360 * floor(mean / 360 + 1e-9);
-    ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
-}
 
 static void fill_slots(struct ideal *ideal)
 {
@@ -297,29 +266,6 @@ static void unite(struct ideal *ideal, size_t offset, double off)
     }
 }
 
-static void shape_module(struct ideal *ideal, int b)
-{
-    lr_module *module = &ideal->modules[b];
-    const struct slot *slot = &ideal->slots[ideal->slot_of[b]];
-    const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * degree;
-    const double across = lr_shortest_decimal(slot->across_mm, ideal->snap_mm);
-    const double u[3] = {-sin(angle), cos(angle), 0};
-    for (int k = 0; k < 3; k++) {
-        module->u[k] = u[k];
-        module->v[k] = k == 2;
-    }
-    module->normal[0] = -cos(angle);
-    module->normal[1] = -sin(angle);
-    module->normal[2] = 0;
-    module->centre_mm[0] = slot->radius_mm * cos(angle) + across * u[0];
-    module->centre_mm[1] = slot->radius_mm * sin(angle) + across * u[1];
-    module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, ideal->snap_mm);
-    for (int k = 0; k < 2; k++) {
-        module->pitch_mm[k] = slot->pitch_mm[k];
-        module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
-    }
-}
-
 static void shape(struct ideal *ideal)
 {
     int most = 1;
@@ -329,29 +275,51 @@ static void shape(struct ideal *ideal)
         most = module->crystals[1] > most ? module->crystals[1] : most;
         ideal->modules[b] = *module;
     }
-    find_slots(ideal);
-    find_angle(ideal);
+    /* Blocks are sorted by ring, then place: finds the one at the first place like each block. */
+    const struct lr_crystal_block *items = ideal->blocks->items;
+    for (int begin = 0, end = 0; begin < ideal->blocks->count; begin = end) {
+        while (end < ideal->blocks->count && items[end].module.ring == items[begin].module.ring) end++;
+        for (int b = begin; b < end; b++) ideal->slot_of[b] = begin + (b - begin) % ((end - begin) / ideal->positions);
+    }
+
+    double first = 0, sum = 0, farthest = 1;
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        const lr_module *module = &items[b].module;
+        const double angle =
+            atan2(-module->normal[1], -module->normal[0]) / degree - module->position * 360.0 / ideal->positions;
+        first = b == 0 ? angle : first;
+        sum += remainder(angle - first, 360);
+        farthest = fmax(farthest, vec_length(module->centre_mm));
+    }
+    double mean = first + sum / ideal->blocks->count;
+    mean -= 360 * floor(mean / 360 + 1e-9);
+    ideal->first_deg = lr_shortest_decimal(mean, ideal->snap_mm / farthest / degree);
+
     fill_slots(ideal);
     unite(ideal, offsetof(struct slot, radius_mm), ideal->snap_mm);
     unite(ideal, offsetof(struct slot, pitch_mm), 2 * ideal->snap_mm / most);
     unite(ideal, offsetof(struct slot, pitch_mm) + sizeof(double), 2 * ideal->snap_mm / most);
-    for (int b = 0; b < ideal->blocks->count; b++) shape_module(ideal, b);
-}
-
-/* The largest distance of a crystal from its place in the ideal modules. */
-static double measure(const struct ideal *ideal, const struct lr_crystal_growth *growth, const int *block_at)
-{
-    double most = 0;
-    for (int c = 0; c < growth->list->num_crystals; c++) {
-        const int b = block_at[growth->block[c]];
-        const int *first = ideal->blocks->items[b].first;
-        double centre[3];
-        lr_module_crystal_centre(&ideal->modules[b], growth->places[c][0] - first[0], growth->places[c][1] - first[1],
-                                 centre);
-        vec_sub(centre, growth->list->crystals[c].centre_mm, centre);
-        most = fmax(most, vec_length(centre));
+    for (int b = 0; b < ideal->blocks->count; b++) {
+        lr_module *module = &ideal->modules[b];
+        const struct slot *slot = &ideal->slots[ideal->slot_of[b]];
+        const double angle = (ideal->first_deg + module->position * 360.0 / ideal->positions) * degree;
+        const double across = lr_shortest_decimal(slot->across_mm, ideal->snap_mm);
+        const double u[3] = {-sin(angle), cos(angle), 0};
+        for (int k = 0; k < 3; k++) {
+            module->u[k] = u[k];
+            module->v[k] = k == 2;
+        }
+        module->normal[0] = -cos(angle);
+        module->normal[1] = -sin(angle);
+        module->normal[2] = 0;
+        module->centre_mm[0] = slot->radius_mm * cos(angle) + across * u[0];
+        module->centre_mm[1] = slot->radius_mm * sin(angle) + across * u[1];
+        module->centre_mm[2] = lr_shortest_decimal(slot->z_mm, ideal->snap_mm);
+        for (int k = 0; k < 2; k++) {
+            module->pitch_mm[k] = slot->pitch_mm[k];
+            module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
+        }
     }
-    return most;
 }
 
 static double room_of(const struct lr_crystal_blocks *blocks, const struct lr_crystal_bounds *bounds)
@@ -359,11 +327,6 @@ static double room_of(const struct lr_crystal_blocks *blocks, const struct lr_cr
     double more = line_more;
     for (int b = 0; b < blocks->count; b++) more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
     return fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm);
-}
-
-static void take(struct ideal *ideal, struct lr_crystal_blocks *blocks)
-{
-    for (int b = 0; b < blocks->count; b++) blocks->items[b].module = ideal->modules[b];
 }
 
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
@@ -380,9 +343,21 @@ lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_p
     if (good) {
         for (int b = 0; b < blocks->count; b++) block_at[blocks->items[b].appended] = b;
         shape(&ideal);
-        const double off = measure(&ideal, growth, block_at);
+        /* The largest distance of a crystal from its place in the ideal modules. */
+        double off = 0;
+        for (int c = 0; c < growth->list->num_crystals; c++) {
+            const int b = block_at[growth->block[c]];
+            const int *first = ideal.blocks->items[b].first;
+            double centre[3];
+            lr_module_crystal_centre(&ideal.modules[b], growth->places[c][0] - first[0],
+                                     growth->places[c][1] - first[1], centre);
+            vec_sub(centre, growth->list->crystals[c].centre_mm, centre);
+            off = fmax(off, vec_length(centre));
+        }
+
         if (off <= room_of(blocks, bounds)) {
-            take(&ideal, blocks);
+            for (int b = 0; b < blocks->count; b++) blocks->items[b].module = ideal.modules[b];
+
             bounds->off_mm = off;
         }
     }

@@ -58,7 +58,7 @@ void lr_examination_rest(struct lr_examination *examination, const struct lr_fin
 
 /* --- drafts --- */
 
-/* What a draft owns is const in lr_scanner_params. */
+/* Frees memory that a draft owns; it is const in lr_scanner_params. */
 static void release(const void *owned)
 {
     free((void *)(uintptr_t)owned);
@@ -118,19 +118,6 @@ const char *lr_finding_kind_name(lr_finding_kind kind)
 
 /* --- preparation --- */
 
-/* The front face's normal towards the axis, or, where it contains the axis' direction, towards the
- * centre. */
-static void complete_module(lr_module *module)
-{
-    const double *f = module->centre_mm;
-    double n[3];
-    vec_cross(module->u, module->v, n);
-    const double radial = n[0] * f[0] + n[1] * f[1];
-    const double outward = fabs(radial) > 1e-9 * vec_length(f) ? radial : vec_dot(n, f);
-    const double length = vec_length(n);
-    for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
-}
-
 static double plane_distance(const lr_module *module)
 {
     return fabs(vec_dot(module->normal, module->centre_mm));
@@ -142,14 +129,7 @@ static int compare_doubles(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static bool is_level(const lr_module *module, double z)
-{
-    const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
-                               module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
-    return fabs(module->centre_mm[2] - z) <= half;
-}
-
-/* Whether `back` is a deeper layer of crystals behind `front`. */
+/* True if `back` is a deeper layer of crystals behind `front`. */
 static bool is_behind(const lr_module *back, const lr_module *front)
 {
     double way[3];
@@ -164,46 +144,10 @@ struct direction {
     int module;
 };
 
-/* Leaves out layers of crystals behind others: they fill no more of the circumference. */
-static int drop_layers(const struct lr_examination *examination, struct direction *directions, int count)
-{
-    int kept = 0;
-    for (int a = 0; a < count; a++) {
-        const lr_module *module = &examination->modules[directions[a].module];
-        bool behind = false;
-        for (int b = 0; b < count && !behind; b++) {
-            /* Those that were left out are behind one that was kept. */
-            behind = b < kept || b >= a ? is_behind(module, &examination->modules[directions[b].module]) : false;
-        }
-        if (!behind) directions[kept++] = directions[a];
-    }
-    return kept;
-}
-
 static int compare_directions(const void *a, const void *b)
 {
     const struct direction *left = a, *right = b;
     return compare_doubles(&left->angle, &right->angle);
-}
-
-/* Sorts the belt's modules by angle; `scratch` has room for one number each. */
-static void finish_belt(struct lr_examination *examination, struct direction *directions, double *scratch)
-{
-    struct lr_belt *belt = &examination->belt;
-    double sum[2] = {0, 0};
-    qsort(directions, (size_t)belt->count, sizeof(*directions), compare_directions);
-    for (int k = 0; k < belt->count; k++) {
-        const lr_module *module = &examination->modules[directions[k].module];
-        belt->modules[k] = directions[k].module;
-        belt->width_mm += module->crystals[0] * module->pitch_mm[0];
-        sum[0] += module->normal[0];
-        sum[1] += module->normal[1];
-        scratch[k] = plane_distance(module);
-    }
-    qsort(scratch, (size_t)belt->count, sizeof(*scratch), compare_doubles);
-    belt->radius_mm = belt->count > 0 ? scratch[belt->count / 2] : 0;
-    belt->closed =
-        belt->count >= LEAST_CLOSED && belt->radius_mm > 0 && hypot(sum[0], sum[1]) < closed_share * belt->count;
 }
 
 static bool find_belt(struct lr_examination *examination)
@@ -216,14 +160,43 @@ static bool find_belt(struct lr_examination *examination)
     const bool good = directions != NULL && scratch != NULL && belt->modules != NULL;
     for (int m = 0; m < count && good; m++) {
         const lr_module *module = &examination->modules[m];
-        if (is_level(module, examination->modules[0].centre_mm[2])) {
+        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
+                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+
+        if (fabs(module->centre_mm[2] - examination->modules[0].centre_mm[2]) <= half) {
             directions[belt->count].module = m;
             directions[belt->count++].angle = atan2(module->centre_mm[1], module->centre_mm[0]);
         }
     }
     if (good) {
-        belt->count = drop_layers(examination, directions, belt->count);
-        finish_belt(examination, directions, scratch);
+        /* Drops layers of crystals behind others, which fill no more of the circumference. */
+        int kept = 0;
+        for (int a = 0; a < belt->count; a++) {
+            const lr_module *module = &examination->modules[directions[a].module];
+            bool behind = false;
+            for (int b = 0; b < belt->count && !behind; b++) {
+                /* Modules left out before are behind one that stays. */
+                behind = b < kept || b >= a ? is_behind(module, &examination->modules[directions[b].module]) : false;
+            }
+            if (!behind) directions[kept++] = directions[a];
+        }
+        belt->count = kept;
+
+        /* Sorts the belt's modules by angle; `scratch` has room for one number each. */
+        double sum[2] = {0, 0};
+        qsort(directions, (size_t)belt->count, sizeof(*directions), compare_directions);
+        for (int k = 0; k < belt->count; k++) {
+            const lr_module *module = &examination->modules[directions[k].module];
+            belt->modules[k] = directions[k].module;
+            belt->width_mm += module->crystals[0] * module->pitch_mm[0];
+            sum[0] += module->normal[0];
+            sum[1] += module->normal[1];
+            scratch[k] = plane_distance(module);
+        }
+        qsort(scratch, (size_t)belt->count, sizeof(*scratch), compare_doubles);
+        belt->radius_mm = belt->count > 0 ? scratch[belt->count / 2] : 0;
+        belt->closed =
+            belt->count >= LEAST_CLOSED && belt->radius_mm > 0 && hypot(sum[0], sum[1]) < closed_share * belt->count;
     }
     free(directions);
     free(scratch);
@@ -240,7 +213,15 @@ static bool prepare(struct lr_examination *examination)
     for (int m = 0; m < params->num_modules; m++) {
         lr_module *module = &examination->modules[m];
         *module = params->modules[m];
-        complete_module(module);
+        /* The front face's normal towards the axis, or, where it contains the axis' direction, towards the centre. */
+        const double *f = module->centre_mm;
+        double n[3];
+        vec_cross(module->u, module->v, n);
+        const double radial = n[0] * f[0] + n[1] * f[1];
+        const double outward = fabs(radial) > 1e-9 * vec_length(f) ? radial : vec_dot(n, f);
+        const double length = vec_length(n);
+        for (int k = 0; k < 3; k++) module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
+
         const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
                                    module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
         examination->low_mm = fmin(examination->low_mm, module->centre_mm[2] - half);
@@ -257,18 +238,6 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
     if (level == LR_LOG_ERROR) snprintf(user, 1024, "%s", sentence);
 }
 
-static void examine_params(struct lr_examination *examination)
-{
-    char sentence[1024] = "";
-    const lr_log log = {keep_sentence, sentence};
-    lr_scanner_params params = examination->draft->params;
-    params.log = &log;
-    if (lr_scanner_check_params(&params) != LR_OK) {
-        const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
-        lr_examination_add(examination, &head, "%s", sentence);
-    }
-}
-
 /* --- all of it --- */
 
 static int compare_findings(const void *a, const void *b)
@@ -276,20 +245,6 @@ static int compare_findings(const void *a, const void *b)
     const lr_finding *left = a, *right = b;
     if (left->severity != right->severity) return left->severity == LR_SUSPECT ? -1 : 1;
     return left->kind < right->kind ? -1 : left->kind > right->kind;
-}
-
-/* Stable: findings of one kind stay in the order in which they were made. */
-static void sort_findings(lr_diagnosis *diagnosis)
-{
-    for (int k = 1; k < diagnosis->num_findings; k++) {
-        const lr_finding moved = diagnosis->findings[k];
-        int to = k;
-        while (to > 0 && compare_findings(&diagnosis->findings[to - 1], &moved) > 0) {
-            diagnosis->findings[to] = diagnosis->findings[to - 1];
-            to--;
-        }
-        diagnosis->findings[to] = moved;
-    }
 }
 
 static void examine(struct lr_examination *examination)
@@ -303,9 +258,27 @@ static void examine(struct lr_examination *examination)
     lr_examine_handedness(examination);
     lr_examine_rules(examination);
     lr_examine_grid(examination);
-    examine_params(examination);
+    char sentence[1024] = "";
+    const lr_log log = {keep_sentence, sentence};
+    lr_scanner_params params = examination->draft->params;
+    params.log = &log;
+    if (lr_scanner_check_params(&params) != LR_OK) {
+        const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
+        lr_examination_add(examination, &head, "%s", sentence);
+    }
+
     lr_examine_size(examination);
-    sort_findings(examination->diagnosis);
+    /* Stable: findings of one kind stay in the order in which they were made. */
+    lr_diagnosis *diagnosis = examination->diagnosis;
+    for (int k = 1; k < diagnosis->num_findings; k++) {
+        const lr_finding moved = diagnosis->findings[k];
+        int to = k;
+        while (to > 0 && compare_findings(&diagnosis->findings[to - 1], &moved) > 0) {
+            diagnosis->findings[to] = diagnosis->findings[to - 1];
+            to--;
+        }
+        diagnosis->findings[to] = moved;
+    }
 }
 
 lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid, const lr_log *log)

@@ -8,7 +8,7 @@
 
 #include <lr/doctor.h>
 
-/* The modules met when going around the scanner at the height of the first one. */
+/* The modules around the axis at the height of the first one. */
 struct lr_belt {
     int *modules; /* [count] by the angle of their centres */
     int count;
@@ -28,7 +28,7 @@ struct lr_examination {
     const lr_log *log;
 };
 
-/* What a finding is about, before its sentence. */
+/* The head of a finding: all but its sentence. */
 struct lr_finding_head {
     lr_severity severity;
     lr_finding_kind kind;
@@ -39,7 +39,7 @@ struct lr_finding_head {
 void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head, const char *format, ...)
     LR_PRINTF(3, 4);
 
-/* At most so many findings of one kind are spelled out. */
+/* Largest number of findings of one kind that are spelled out. */
 enum { LR_FINDINGS_SPELLED = 3 };
 
 /* "and 12 more like these", where `count` exceeds that. */
@@ -56,7 +56,7 @@ void lr_examine_rules(struct lr_examination *examination);
 void lr_examine_grid(struct lr_examination *examination);
 void lr_examine_size(struct lr_examination *examination);
 
-/* Of a scanner that there is. */
+/* The check for modules that hide others, for a valid scanner. */
 void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner);
 
 #endif

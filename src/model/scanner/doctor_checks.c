@@ -25,14 +25,14 @@ static const double wide_gaps = 0.84, too_full = 1.15;
  * that is too small by some factor fills it to that factor times (least_full, too_full]. */
 static const double least_full = 0.575;
 
-/* Below this, too many modules are as likely as half of the radius. */
+/* Ratio below which too many modules are as likely as half of the radius. */
 static const double surely_half = 1.3;
 
-/* Of 511 keV photons the crystals of all scanners stop more than this. */
+/* Share of 511 keV photons below which no scanner's crystals stop. */
 static const double least_stopped = 0.25;
 static const double lso_mu_per_mm = 0.087;
 
-/* Lengths in another unit come out by one of these factors. */
+/* Factors by which lengths in another unit are wrong. */
 static const struct unit {
     double factor;
     const char *name;
@@ -41,7 +41,7 @@ enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
 
 /* --- around --- */
 
-/* Whether a ring that would pass looks like this where its radius is too small by a factor. */
+/* True if a ring that would pass looks like this with a radius too small by a factor. */
 static bool is_filled_by(double ratio, double factor)
 {
     return ratio > least_full * factor && ratio <= too_full * factor;
@@ -124,32 +124,6 @@ void lr_examine_arc(struct lr_examination *examination)
 
 /* --- units of single lengths --- */
 
-static double stopped_share(const lr_scanner_params *params, double depth_mm)
-{
-    const double mu = params->crystal_mu_per_mm;
-    return -expm1(-(mu > 0.015 && mu < 0.3 ? mu : lso_mu_per_mm) * depth_mm);
-}
-
-static void examine_depth(struct lr_examination *examination)
-{
-    const lr_scanner_params *params = &examination->draft->params;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
-    const double depth = params->modules[0].depth_mm;
-    const double stopped = stopped_share(params, depth);
-    if (stopped < least_stopped) {
-        lr_examination_add(examination, &head,
-                           "crystals %.4g mm long stop %.0f %% of the photons%s: the depth, and "
-                           "perhaps every length, looks like cm (%.4g mm) or inch (%.4g mm)",
-                           depth, 100 * stopped, params->crystal_mu_per_mm > 0 ? "" : " (were they LSO)", depth * 10,
-                           depth * 25.4);
-    } else if (depth > 80) {
-        lr_examination_add(examination, &head,
-                           "crystals %.4g mm long are longer than any scanner's: the depth looks "
-                           "like tenths of a millimetre",
-                           depth);
-    }
-}
-
 static void examine_tof(struct lr_examination *examination)
 {
     const double ps = examination->draft->params.tof_resolution_ps;
@@ -191,7 +165,25 @@ static void examine_mu(struct lr_examination *examination)
 
 void lr_examine_units(struct lr_examination *examination)
 {
-    examine_depth(examination);
+    const lr_scanner_params *params = &examination->draft->params;
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
+    const double depth = params->modules[0].depth_mm;
+    const double mu = params->crystal_mu_per_mm;
+    const double stopped = -expm1(-(mu > 0.015 && mu < 0.3 ? mu : lso_mu_per_mm) * depth);
+
+    if (stopped < least_stopped) {
+        lr_examination_add(examination, &head,
+                           "crystals %.4g mm long stop %.0f %% of the photons%s: the depth, and "
+                           "perhaps every length, looks like cm (%.4g mm) or inch (%.4g mm)",
+                           depth, 100 * stopped, params->crystal_mu_per_mm > 0 ? "" : " (were they LSO)", depth * 10,
+                           depth * 25.4);
+    } else if (depth > 80) {
+        lr_examination_add(examination, &head,
+                           "crystals %.4g mm long are longer than any scanner's: the depth looks "
+                           "like tenths of a millimetre",
+                           depth);
+    }
+
     examine_tof(examination);
     examine_mu(examination);
 }
@@ -244,7 +236,7 @@ void lr_examine_length(struct lr_examination *examination)
 
 /* --- gaps --- */
 
-/* From the edge of one module to the nearest edge of the next, across u. */
+/* Transaxial distance from the edges of one module to the nearest edge of the next, mm. */
 static double edge_gap(const lr_module *a, const lr_module *b)
 {
     double least = INFINITY;
@@ -264,12 +256,6 @@ static int compare_doubles(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static bool is_hole(const struct lr_examination *examination, int from, double gap, double usual)
-{
-    const lr_module *module = &examination->modules[from];
-    return gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual;
-}
-
 static double gap_after(const struct lr_examination *examination, int k)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -282,7 +268,10 @@ static void name_holes(struct lr_examination *examination, double usual)
     const struct lr_belt *belt = &examination->belt;
     int count = 0, first = -1;
     for (int k = 0; k < belt->count; k++) {
-        if (is_hole(examination, belt->modules[k], gap_after(examination, k), usual)) {
+        const double gap = gap_after(examination, k);
+        const lr_module *module = &examination->modules[belt->modules[k]];
+
+        if (gap > 0.6 * module->crystals[0] * module->pitch_mm[0] && gap > 2.5 * usual) {
             first = first < 0 ? k : first;
             count++;
         }
@@ -322,29 +311,6 @@ static void name_displaced(struct lr_examination *examination)
                        first, distance, belt->radius_mm, count > 1 ? "; there are more such" : "");
 }
 
-/* Panels that all stand beside the point of their plane that is nearest to the axis, to the same side: a file with
- * another idea of where a panel's middle is. */
-static void name_pinwheel(struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    double beside_mm = 0, pitch_mm = 0;
-    for (int k = 0; k < belt->count; k++) {
-        const lr_module *module = &examination->modules[belt->modules[k]];
-        const double *n = module->normal, *c = module->centre_mm;
-        beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / belt->count;
-        pitch_mm += module->pitch_mm[0] / belt->count;
-    }
-    if (fabs(beside_mm) > 0.25 * pitch_mm) {
-        const struct lr_finding_head head = {
-            LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
-        lr_examination_add(examination, &head,
-                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
-                           "from +z) of where "
-                           "their planes come nearest to the axis",
-                           fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
-    }
-}
-
 void lr_examine_gaps(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -358,7 +324,24 @@ void lr_examine_gaps(struct lr_examination *examination)
     if (belt->closed) {
         name_holes(examination, gaps[belt->count / 2]);
         name_displaced(examination);
-        name_pinwheel(examination);
+        /* Panels that all stand beside the point of their plane that is nearest to the axis, to the same side: a
+         * file with another idea of where a panel's middle is. */
+        double beside_mm = 0, pitch_mm = 0;
+        for (int k = 0; k < belt->count; k++) {
+            const lr_module *module = &examination->modules[belt->modules[k]];
+            const double *n = module->normal, *c = module->centre_mm;
+            beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / belt->count;
+            pitch_mm += module->pitch_mm[0] / belt->count;
+        }
+        if (fabs(beside_mm) > 0.25 * pitch_mm) {
+            const struct lr_finding_head head = {
+                LR_SUSPECT, LR_FINDING_GAP, {-1, -1}, "check where the first crystal of a module stands"};
+            lr_examination_add(examination, &head,
+                               "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
+                               "from +z) of where "
+                               "their planes come nearest to the axis",
+                               fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
+        }
     }
     free(gaps);
 }
@@ -369,7 +352,7 @@ void lr_examine_gaps(struct lr_examination *examination)
 
 static const char overlap_remedy[] = "reduce the pitch or the number of modules, or move them apart";
 
-/* So many are counted: a file may put all its modules in one place. */
+/* Largest number of overlaps counted: a file may put all its modules in one place. */
 enum { MOST_OVERLAPS = 10000 };
 
 static int examine_module(struct lr_examination *examination, struct lr_module_index *index, int module, int overlaps)
@@ -435,7 +418,7 @@ void lr_examine_normals(struct lr_examination *examination)
 
 /* --- handedness --- */
 
-/* Whether u x v points inwards; in rings it points outwards. */
+/* True if u x v points inwards; in rings it points outwards. */
 static bool is_mirrored(const lr_module *module)
 {
     double product[3];
@@ -470,13 +453,13 @@ static void examine_axes(struct lr_examination *examination)
     lr_examination_rest(examination, &head, found);
 }
 
-/* Which way u runs around the axis at a module: > 0 with the angle. */
+/* Positive if `way` runs with the azimuth at `from`. */
 static double turn_of(const double from[3], const double way[3])
 {
     return from[0] * way[1] - from[1] * way[0];
 }
 
-/* Which way places are counted: the sum of turns from each place to the next. */
+/* The sense in which places are counted: the sum of steps from each place to the next. */
 static double turn_of_places(const struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -491,58 +474,37 @@ static double turn_of_places(const struct lr_examination *examination)
     return sum; /* the belt runs with the angle */
 }
 
-static void examine_places(struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    double along_u = 0;
-    for (int k = 0; k < belt->count; k++) {
-        const lr_module *module = &examination->modules[belt->modules[k]];
-        along_u += turn_of(module->centre_mm, module->u) > 0 ? 1 : -1;
-    }
-    const double places = turn_of_places(examination);
-    if (along_u * places < 0 && fabs(along_u) > 0.5 * belt->count &&
-        fabs(places) > 0.25 * examination->draft->params.num_positions) {
-        const struct lr_finding_head head = {LR_SUSPECT,
-                                             LR_FINDING_HANDEDNESS,
-                                             {-1, -1},
-                                             "count places and crystals the same way round; a "
-                                             "left-handed frame (CASToR's) must be mirrored as a "
-                                             "whole"};
-        lr_examination_add(examination, &head,
-                           "places around the ring are counted %s and the crystals in them %s "
-                           "(seen from +z): one of the two is mirrored",
-                           places > 0 ? "counterclockwise" : "clockwise",
-                           along_u > 0 ? "counterclockwise" : "clockwise");
-    }
-}
-
 void lr_examine_handedness(struct lr_examination *examination)
 {
     examine_axes(examination);
-    if (examination->belt.closed && examination->draft->params.num_positions >= 3) examine_places(examination);
+    if (examination->belt.closed && examination->draft->params.num_positions >= 3) {
+        const struct lr_belt *belt = &examination->belt;
+        double along_u = 0;
+        for (int k = 0; k < belt->count; k++) {
+            const lr_module *module = &examination->modules[belt->modules[k]];
+            along_u += turn_of(module->centre_mm, module->u) > 0 ? 1 : -1;
+        }
+        const double places = turn_of_places(examination);
+        if (along_u * places < 0 && fabs(along_u) > 0.5 * belt->count &&
+            fabs(places) > 0.25 * examination->draft->params.num_positions) {
+            const struct lr_finding_head head = {LR_SUSPECT,
+                                                 LR_FINDING_HANDEDNESS,
+                                                 {-1, -1},
+                                                 "count places and crystals the same way round; a "
+                                                 "left-handed frame (CASToR's) must be mirrored as a "
+                                                 "whole"};
+            lr_examination_add(examination, &head,
+                               "places around the ring are counted %s and the crystals in them %s "
+                               "(seen from +z): one of the two is mirrored",
+                               places > 0 ? "counterclockwise" : "clockwise",
+                               along_u > 0 ? "counterclockwise" : "clockwise");
+        }
+    }
 }
 
 /* --- coincidence rules, grids and sizes --- */
 
 /* --- rules --- */
-
-static void examine_field(struct lr_examination *examination)
-{
-    const double field = examination->draft->params.coincidence.field_of_view_mm;
-    const double bore = 2 * examination->belt.radius_mm;
-    struct lr_finding_head head = {
-        LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "give field_of_view_mm as a diameter in millimetres"};
-    if (field > bore) {
-        lr_examination_add(examination, &head,
-                           "the field of view of %.6g mm is wider than the bore of %.6g mm: the "
-                           "rule leaves no LOR out",
-                           field, bore);
-    } else if (field > 0 && field < 0.15 * bore) {
-        const bool cm = 10 * field > 0.3 * bore && 10 * field < bore;
-        lr_examination_add(examination, &head, "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
-                           field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
-    }
-}
 
 /* The widest cylinder that lines between modules that far apart pass through: those between
  * neighbouring edges. */
@@ -579,8 +541,26 @@ static void examine_difference(struct lr_examination *examination)
     }
 }
 
-static void examine_ring_difference(struct lr_examination *examination)
+void lr_examine_rules(struct lr_examination *examination)
 {
+    if (examination->belt.closed) {
+        const double field = examination->draft->params.coincidence.field_of_view_mm;
+        const double bore = 2 * examination->belt.radius_mm;
+        struct lr_finding_head head = {
+            LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "give field_of_view_mm as a diameter in millimetres"};
+        if (field > bore) {
+            lr_examination_add(examination, &head,
+                               "the field of view of %.6g mm is wider than the bore of %.6g mm: the "
+                               "rule leaves no LOR out",
+                               field, bore);
+        } else if (field > 0 && field < 0.15 * bore) {
+            const bool cm = 10 * field > 0.3 * bore && 10 * field < bore;
+            lr_examination_add(examination, &head, "the field of view of %.6g mm is %.0f %% of the bore of %.6g mm%s",
+                               field, 100 * field / bore, bore, cm ? ": it looks like cm" : "");
+        }
+
+        examine_difference(examination);
+    }
     const lr_scanner_params *params = &examination->draft->params;
     int rings = 0;
     for (int m = 0; m < params->num_modules; m++) {
@@ -601,15 +581,6 @@ static void examine_ring_difference(struct lr_examination *examination)
     }
 }
 
-void lr_examine_rules(struct lr_examination *examination)
-{
-    if (examination->belt.closed) {
-        examine_field(examination);
-        examine_difference(examination);
-    }
-    examine_ring_difference(examination);
-}
-
 /* --- the grid --- */
 
 /* Half of the grid's extent along an axis, from the scanner's axis or middle. */
@@ -620,37 +591,37 @@ static double reach_along(const lr_grid *grid, int axis)
     return fmax(fabs(first), fabs(last));
 }
 
-static void examine_across(struct lr_examination *examination)
+void lr_examine_grid(struct lr_examination *examination)
 {
-    const lr_grid *grid = examination->grid;
-    const lr_coincidence *rules = &examination->draft->params.coincidence;
-    const double reach = fmax(reach_along(grid, 0), reach_along(grid, 1));
-    const double radius = examination->belt.radius_mm;
-    double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 2 * radius;
-    if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)
-        field = fmin(field, field_of_difference(examination, rules->min_module_difference));
-    if (reach > radius) {
-        const struct lr_finding_head head = {LR_SUSPECT,
-                                             LR_FINDING_COINCIDENCE,
-                                             {-1, -1},
-                                             "make the grid smaller, or check its voxel size and "
-                                             "the unit of the radius"};
-        lr_examination_add(examination, &head,
-                           "the grid reaches %.4g mm from the axis, the detectors begin at %.4g "
-                           "mm: voxels would lie within the crystals",
-                           reach, radius);
-    } else if (2 * reach > 1.02 * field) {
-        const struct lr_finding_head head = {
-            LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, "make the grid smaller to save time"};
-        lr_examination_add(examination, &head,
-                           "the grid is %.4g mm wide, and LORs in coincidence pass within a "
-                           "diameter of %.4g mm: what lies beyond is not measured",
-                           2 * reach, field);
+    if (examination->grid == NULL) return;
+    if (examination->belt.closed) {
+        const lr_grid *grid = examination->grid;
+        const lr_coincidence *rules = &examination->draft->params.coincidence;
+        const double reach = fmax(reach_along(grid, 0), reach_along(grid, 1));
+        const double radius = examination->belt.radius_mm;
+        double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 2 * radius;
+        if (rules->min_module_difference > 0 && examination->draft->params.num_positions >= 3)
+            field = fmin(field, field_of_difference(examination, rules->min_module_difference));
+        if (reach > radius) {
+            const struct lr_finding_head head = {LR_SUSPECT,
+                                                 LR_FINDING_COINCIDENCE,
+                                                 {-1, -1},
+                                                 "make the grid smaller, or check its voxel size and "
+                                                 "the unit of the radius"};
+            lr_examination_add(examination, &head,
+                               "the grid reaches %.4g mm from the axis, the detectors begin at %.4g "
+                               "mm: voxels would lie within the crystals",
+                               reach, radius);
+        } else if (2 * reach > 1.02 * field) {
+            const struct lr_finding_head head = {
+                LR_NOTE, LR_FINDING_COINCIDENCE, {-1, -1}, "make the grid smaller to save time"};
+            lr_examination_add(examination, &head,
+                               "the grid is %.4g mm wide, and LORs in coincidence pass within a "
+                               "diameter of %.4g mm: what lies beyond is not measured",
+                               2 * reach, field);
+        }
     }
-}
 
-static void examine_along(struct lr_examination *examination)
-{
     const lr_grid *grid = examination->grid;
     const double low = grid->origin_mm[2] - 0.5 * grid->voxel_mm[2];
     const double high = low + grid->size[2] * grid->voxel_mm[2];
@@ -674,13 +645,6 @@ static void examine_along(struct lr_examination *examination)
     }
 }
 
-void lr_examine_grid(struct lr_examination *examination)
-{
-    if (examination->grid == NULL) return;
-    if (examination->belt.closed) examine_across(examination);
-    examine_along(examination);
-}
-
 /* --- sizes --- */
 
 static const char *bytes_text(char text[32], double bytes)
@@ -695,27 +659,7 @@ static const char *bytes_text(char text[32], double bytes)
     return text;
 }
 
-static void tell_size(struct lr_examination *examination, const lr_lors_size *size)
-{
-    char dense[32], table[32];
-    const double modules = examination->draft->params.num_modules;
-    const double bytes = 4.0 * (double)size->num_lors;
-    const bool much = bytes > 0.5 * (double)lr_physical_memory();
-    const struct lr_finding_head head = {
-        LR_NOTE,
-        LR_FINDING_SIZE,
-        {-1, -1},
-        much ? "keep data sparse, or limit the coincidences: dense data would take more than half "
-               "of this machine's memory"
-             : ""};
-    lr_examination_add(examination, &head,
-                       "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
-                       "the table of pairs %s",
-                       (long long)size->num_lors, (long long)size->num_pairs, 0.5 * modules * (modules - 1),
-                       bytes_text(dense, bytes), bytes_text(table, LR_PAIR_BYTES * (double)size->num_pairs));
-}
-
-/* What is wrong with the scanner is found elsewhere; that there is no memory is nobody's fault. */
+/* Passes on a lack of memory only; other checks report the scanner's faults. */
 static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_examination *examination = user;
@@ -737,7 +681,22 @@ void lr_examine_size(struct lr_examination *examination)
     if (examination->failed) {
         /* told */
     } else if (status == LR_OK) {
-        tell_size(examination, &size);
+        char dense[32], table[32];
+        const double modules = examination->draft->params.num_modules;
+        const double bytes = 4.0 * (double)size.num_lors;
+        const bool much = bytes > 0.5 * (double)lr_physical_memory();
+        const struct lr_finding_head head = {
+            LR_NOTE,
+            LR_FINDING_SIZE,
+            {-1, -1},
+            much ? "keep data sparse, or limit the coincidences: dense data would take more than half "
+                   "of this machine's memory"
+                 : ""};
+        lr_examination_add(examination, &head,
+                           "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
+                           "the table of pairs %s",
+                           (long long)size.num_lors, (long long)size.num_pairs, 0.5 * modules * (modules - 1),
+                           bytes_text(dense, bytes), bytes_text(table, LR_PAIR_BYTES * (double)size.num_pairs));
     } else if (status == LR_BAD_INPUT) {
         const struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};

@@ -13,10 +13,10 @@ struct sampling {
     int faces;     /* along each axis of the face */
 };
 
-/* So many lines times modules that may stand in their way are followed at most. */
+/* Largest product of lines and modules that may stand in their way. */
 static const double most_meetings = 3e8;
 
-/* A smaller share is not worth a word. */
+/* Least share that is reported. */
 static const double least_share = 1e-3;
 
 struct hidden_pair {
@@ -39,26 +39,8 @@ static double radius_of(const lr_module *module)
     return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
 }
 
-/* The grid; else what the rules leave of the bore, or its inner half, and half of its length. */
-static void find_field(const struct lr_examination *examination, struct hunt *hunt)
-{
-    const lr_grid *grid = examination->grid;
-    const double rule = examination->draft->params.coincidence.field_of_view_mm;
-    const double bore = examination->belt.radius_mm;
-    /* The square in the circle. */
-    const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
-    for (int k = 0; k < 3; k++) {
-        hunt->middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
-        hunt->half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
-        if (grid != NULL) {
-            hunt->half_mm[k] = 0.5 * grid->size[k] * grid->voxel_mm[k];
-            hunt->middle_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + hunt->half_mm[k];
-        }
-    }
-}
-
-/* Whether a module comes near any line between the field of view and another one: all stay within
- * the hull of the spheres around both. */
+/* True if a module comes near any line between the field of view and another one: all lines stay within the hull of
+ * the spheres around both. */
 static bool may_hide(const struct hunt *hunt, int hider, int hidden)
 {
     const lr_module *modules = hunt->scanner->modules;
@@ -74,7 +56,7 @@ static bool may_hide(const struct hunt *hunt, int hider, int hidden)
     return vec_length(foot) <= radius_of(&modules[hider]) + width + depth;
 }
 
-/* As fine as the number of candidates allows. */
+/* Chooses the finest sampling that the number of candidates allows. */
 static void choose_sampling(struct hunt *hunt)
 {
     static const struct sampling choices[] = {{{5, 5, 3}, 16}, {{5, 5, 3}, 6}, {{3, 3, 1}, 4}, {{1, 1, 1}, 1}};
@@ -126,7 +108,7 @@ static void face_point(const struct plate *plate, const struct sampling *samplin
     }
 }
 
-/* Whether the way from a point to a place meets the plate. */
+/* True if the line from a point to a place crosses the plate. */
 static bool stops(const struct plate *plate, const double point_mm[3], const double place_mm[3])
 {
     const lr_module *module = plate->module;
@@ -192,52 +174,58 @@ static void keep(struct hunt *hunt, struct hidden_pair pair)
     hunt->num_found++;
 }
 
-static void look_at_all(struct hunt *hunt)
-{
-    for (int hidden = 0; hidden < hunt->scanner->num_modules; hidden++) {
-        const int found_before = hunt->num_found;
-        for (int hider = 0; hider < hunt->scanner->num_modules; hider++) {
-            if (may_hide(hunt, hider, hidden)) {
-                const struct hidden_pair pair = look_at(hunt, hider, hidden);
-                if (pair.share >= least_share) keep(hunt, pair);
-            }
-        }
-        hunt->num_hidden += hunt->num_found > found_before;
-    }
-}
-
-static void tell(struct lr_examination *examination, const struct hunt *hunt)
-{
-    struct lr_finding_head head = {
-        LR_NOTE,
-        LR_FINDING_HIDING,
-        {-1, -1},
-        "good where they are meant to stand so, as inserts do (layers of one block are given as "
-        "layers): lines that the first "
-        "stops are not counted for the second; else check their places"};
-    for (int k = 0; k < hunt->num_found && k < LR_FINDINGS_SPELLED; k++) {
-        const struct hidden_pair *pair = &hunt->found[k];
-        head.modules[0] = pair->hider;
-        head.modules[1] = pair->hidden;
-        lr_examination_add(examination, &head,
-                           "module %d stands before module %d and hides %.3g %% of its face from "
-                           "the field of view (%.3g to %.3g %%, by the point)",
-                           pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least, 100 * pair->most);
-    }
-    if (hunt->num_found > LR_FINDINGS_SPELLED) {
-        head.modules[0] = head.modules[1] = -1;
-        lr_examination_add(examination, &head, "%d more like these: of %d modules %d are hidden in part, or wholly",
-                           hunt->num_found - LR_FINDINGS_SPELLED, hunt->scanner->num_modules, hunt->num_hidden);
-    }
-}
-
 void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner)
 {
     struct hunt hunt = {.scanner = scanner};
     if (lr_modules_may_hide(scanner)) {
-        find_field(examination, &hunt);
+        /* Finds the field of view: the grid; else what the rules leave of the bore, or its inner half, and half of
+         * its length. */
+        const lr_grid *grid = examination->grid;
+        const double rule = examination->draft->params.coincidence.field_of_view_mm;
+        const double bore = examination->belt.radius_mm;
+        /* The square in the circle. */
+        const double across = rule > 0 && rule < 2 * bore ? 0.5 * rule * sqrt(0.5) : 0.5 * bore * sqrt(0.5);
+        for (int k = 0; k < 3; k++) {
+            hunt.middle_mm[k] = k == 2 ? 0.5 * (examination->low_mm + examination->high_mm) : 0;
+            hunt.half_mm[k] = k == 2 ? 0.25 * (examination->high_mm - examination->low_mm) : across;
+            if (grid != NULL) {
+                hunt.half_mm[k] = 0.5 * grid->size[k] * grid->voxel_mm[k];
+                hunt.middle_mm[k] = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k] + hunt.half_mm[k];
+            }
+        }
+
         choose_sampling(&hunt);
-        look_at_all(&hunt);
-        tell(examination, &hunt);
+        for (int hidden = 0; hidden < hunt.scanner->num_modules; hidden++) {
+            const int found_before = hunt.num_found;
+            for (int hider = 0; hider < hunt.scanner->num_modules; hider++) {
+                if (may_hide(&hunt, hider, hidden)) {
+                    const struct hidden_pair pair = look_at(&hunt, hider, hidden);
+                    if (pair.share >= least_share) keep(&hunt, pair);
+                }
+            }
+            hunt.num_hidden += hunt.num_found > found_before;
+        }
+
+        struct lr_finding_head head = {
+            LR_NOTE,
+            LR_FINDING_HIDING,
+            {-1, -1},
+            "good where they are meant to stand so, as inserts do (layers of one block are given as "
+            "layers): lines that the first "
+            "stops are not counted for the second; else check their places"};
+        for (int k = 0; k < hunt.num_found && k < LR_FINDINGS_SPELLED; k++) {
+            const struct hidden_pair *pair = &hunt.found[k];
+            head.modules[0] = pair->hider;
+            head.modules[1] = pair->hidden;
+            lr_examination_add(examination, &head,
+                               "module %d stands before module %d and hides %.3g %% of its face from "
+                               "the field of view (%.3g to %.3g %%, by the point)",
+                               pair->hider, pair->hidden, 100 * pair->share, 100 * pair->least, 100 * pair->most);
+        }
+        if (hunt.num_found > LR_FINDINGS_SPELLED) {
+            head.modules[0] = head.modules[1] = -1;
+            lr_examination_add(examination, &head, "%d more like these: of %d modules %d are hidden in part, or wholly",
+                               hunt.num_found - LR_FINDINGS_SPELLED, hunt.scanner->num_modules, hunt.num_hidden);
+        }
     }
 }

@@ -8,7 +8,7 @@
 
 #include <lr/scanner.h>
 
-/* What is wrong with a module's layers, of the first that does not fit. */
+/* The fault of the first layer of a module that does not fit. */
 struct lr_layer_fault {
     int layer;        /* -1: nothing */
     double excess_mm; /* by how much it overlaps with the one before, or leaves the module */
@@ -18,14 +18,14 @@ struct lr_layer_fault {
 /* Front faces and depths of layers, in a module of a depth. */
 struct lr_layer_fault lr_layers_find_fault(const lr_layer *layers, int num_layers, double depth_mm);
 
-/* How far a layer's front face lies behind the module's. */
+/* Depth of a layer's front face behind the module's, mm. */
 double lr_layer_front_mm(const lr_layer *layers, int layer);
 
 /* The module of one layer of the module `whole`, which is block `block` of its panel: numbers along
  * u and v. Its normal is that of `whole`, set or not. */
 lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int layer, const int block[2]);
 
-/* How many layers a scanner has: 1 without any. */
+/* Number of layers of a scanner; 1 without any. */
 int lr_scanner_num_layers(const lr_scanner *scanner);
 
 #endif

@@ -32,7 +32,7 @@ lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points 
                              const lr_log *log);
 void lr_point_hash_finish(struct lr_point_hash *hash);
 
-/* Where the points within a reach of a place are handed to; `distance2` in mm^2. */
+/* The receiver of the points within a reach of a place; `distance2` in mm^2. */
 struct lr_point_visit {
     void (*take)(void *user, int point, double distance2);
     void *user;

@@ -38,27 +38,6 @@ void lr_module_set_normal(lr_module *module)
     for (int k = 0; k < 3; k++) module->normal[k] = sign * n[k];
 }
 
-/* Given axes are unit and orthogonal to 1e-6 only; u keeps its direction. */
-static void complete_axes(lr_module *module)
-{
-    normalise(module->u);
-    vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
-    normalise(module->v);
-    lr_module_set_normal(module);
-}
-
-static void fill_modules(lr_scanner *scanner, const lr_module *modules)
-{
-    for (int m = 0; m < scanner->num_modules; m++) {
-        lr_module *module = &scanner->modules[m];
-        *module = modules[m];
-        complete_axes(module);
-        scanner->first_crystal[m] = scanner->num_crystals;
-        scanner->num_crystals += module->crystals[0] * module->crystals[1];
-    }
-    scanner->first_crystal[scanner->num_modules] = scanner->num_crystals;
-}
-
 /* Allocates; false when memory is short. */
 static bool prepare(lr_scanner *scanner, const lr_scanner_params *params)
 {
@@ -87,7 +66,20 @@ lr_scanner *lr_scanner_create(const lr_scanner_params *params)
         lr_scanner_destroy(scanner);
         return NULL;
     }
-    fill_modules(scanner, params->modules);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        lr_module *module = &scanner->modules[m];
+        *module = params->modules[m];
+        /* Given axes are unit and orthogonal to 1e-6 only; u keeps its direction. */
+        normalise(module->u);
+        vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
+        normalise(module->v);
+        lr_module_set_normal(module);
+
+        scanner->first_crystal[m] = scanner->num_crystals;
+        scanner->num_crystals += module->crystals[0] * module->crystals[1];
+    }
+    scanner->first_crystal[scanner->num_modules] = scanner->num_crystals;
+
     if (lr_scanner_check_overlaps(scanner->name, scanner->modules, scanner->num_modules, params->log) != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
@@ -208,10 +200,10 @@ int lr_scanner_num_layers(const lr_scanner *scanner)
 
 /* --- arrangement --- */
 
-/* How far a corner may stand behind another module's plane and still count as on it, mm. */
+/* Largest distance of a corner behind another module's plane at which it counts as on it, mm. */
 static const double plane_tolerance_mm = 1e-6;
 
-/* How far a unit axis may lie from the grid's. */
+/* Largest deviation of a unit axis from the grid's. */
 static const double axis_tolerance = 1e-9;
 
 static bool is_behind(const lr_scanner *scanner, int module, int other)

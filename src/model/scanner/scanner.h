@@ -9,7 +9,7 @@
 #include <lr/operator.h>
 #include <lr/scanner.h>
 
-/* Lengths that geometry may be off by, mm. */
+/* Tolerance of lengths in the geometry, mm. */
 #define LR_OVERLAP_TOLERANCE_MM 1e-6
 
 /* Name to use in sentences. */
@@ -25,9 +25,9 @@ void lr_module_set_normal(lr_module *module);
  * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
 lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules, const lr_log *log);
 
-/* By how much two modules' boxes overlap: the shortest way, in mm, by which one would have to move
- * to touch the other only; negative when they are apart (then not the distance). Oriented boxes
- * overlap when none of 15 axes separates them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
+/* The overlap of two modules' boxes: the shortest way, in mm, by which one would have to move to touch the other
+ * only; negative when they are apart (then not the distance). Oriented boxes overlap when none of 15 axes separates
+ * them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
 /* --- modules near each other --- */

@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-/* How far from unit and orthogonal given axes may be. */
+/* Largest deviation of given axes from unit and orthogonal. */
 #define AXIS_TOLERANCE 1e-6
 #define FACE_TOLERANCE_MM 1e-12
 
@@ -84,9 +84,13 @@ static lr_status check_sizes_along(const char *title, int index, const lr_module
     return LR_OK;
 }
 
-static lr_status check_depths(const lr_scanner_params *params, int index)
+static lr_status check_module(const lr_scanner_params *params, int index)
 {
     const lr_module *module = &params->modules[index];
+    const char *const title = lr_scanner_title(params);
+    LR_TRY(check_axes(title, index, module, params->log));
+    LR_TRY(check_sizes_along(title, index, module, 0, params->log));
+    LR_TRY(check_sizes_along(title, index, module, 1, params->log));
     if (!is_positive(module->depth_mm)) {
         return lr_error(params->log, LR_BAD_INPUT, "%s: module %d has crystals of depth %.6g mm: it must be positive",
                         lr_scanner_title(params), index, module->depth_mm);
@@ -97,17 +101,7 @@ static lr_status check_depths(const lr_scanner_params *params, int index)
                         "%.6g mm long crystals of module %d: reduce the detection depth",
                         lr_scanner_title(params), params->detection_depth_mm, module->depth_mm, index);
     }
-    return LR_OK;
-}
 
-static lr_status check_module(const lr_scanner_params *params, int index)
-{
-    const lr_module *module = &params->modules[index];
-    const char *const title = lr_scanner_title(params);
-    LR_TRY(check_axes(title, index, module, params->log));
-    LR_TRY(check_sizes_along(title, index, module, 0, params->log));
-    LR_TRY(check_sizes_along(title, index, module, 1, params->log));
-    LR_TRY(check_depths(params, index));
     if (module->layer < 0 || module->layer >= LR_MAX_LAYERS || module->block < (module->layer > 0 ? 1 : 0)) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "%s: module %d is layer %d of block %d: layers run from 0 to %d, and "
@@ -152,41 +146,6 @@ static lr_status check_rules(const lr_scanner_params *params)
     return LR_OK;
 }
 
-static lr_status check_count(const lr_scanner_params *params)
-{
-    int64_t crystals = 0;
-    for (int m = 0; m < params->num_modules && crystals <= INT32_MAX; m++)
-        crystals += (int64_t)params->modules[m].crystals[0] * params->modules[m].crystals[1];
-    if (crystals > INT32_MAX) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: more than %d crystals: reduce the number of crystals per module", lr_scanner_title(params),
-                        INT32_MAX);
-    }
-    return LR_OK;
-}
-
-static lr_status check_mu(const lr_scanner_params *params)
-{
-    double mu = params->crystal_mu_per_mm; /* the largest, or one that is refused */
-    for (int m = 0; m < params->num_modules && isfinite(mu) && mu >= 0.0; m++) {
-        const double own = params->modules[m].mu_per_mm;
-        mu = own <= mu && own >= 0.0 ? mu : own;
-    }
-    if (!isfinite(mu) || mu < 0.0) {
-        return lr_error(params->log, LR_BAD_INPUT,
-                        "%s: the crystals attenuate with %.6g/mm: it must be positive, or absent "
-                        "when it is not known",
-                        lr_scanner_title(params), mu);
-    }
-    if (mu > IMPLAUSIBLE_MU) {
-        lr_warn(params->log,
-                "%s: the crystals attenuate with %.6g/mm, while lead has 0.18/mm at 511 keV: it "
-                "looks like 1/cm; if so, divide it by 10",
-                lr_scanner_title(params), mu);
-    }
-    return LR_OK;
-}
-
 lr_status lr_scanner_check_params(const lr_scanner_params *params)
 {
     const char *const title = lr_scanner_title(params);
@@ -206,46 +165,38 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
                         "absent",
                         title, params->tof_resolution_ps);
     }
-    LR_TRY(check_mu(params));
+    double mu = params->crystal_mu_per_mm; /* the largest, or one that is refused */
+    for (int m = 0; m < params->num_modules && isfinite(mu) && mu >= 0.0; m++) {
+        const double own = params->modules[m].mu_per_mm;
+        mu = own <= mu && own >= 0.0 ? mu : own;
+    }
+    if (!isfinite(mu) || mu < 0.0) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: the crystals attenuate with %.6g/mm: it must be positive, or absent "
+                        "when it is not known",
+                        lr_scanner_title(params), mu);
+    }
+    if (mu > IMPLAUSIBLE_MU) {
+        lr_warn(params->log,
+                "%s: the crystals attenuate with %.6g/mm, while lead has 0.18/mm at 511 keV: it "
+                "looks like 1/cm; if so, divide it by 10",
+                lr_scanner_title(params), mu);
+    }
+
     for (int m = 0; m < params->num_modules; m++) LR_TRY(check_module(params, m));
-    LR_TRY(check_count(params));
+    int64_t crystals = 0;
+    for (int m = 0; m < params->num_modules && crystals <= INT32_MAX; m++)
+        crystals += (int64_t)params->modules[m].crystals[0] * params->modules[m].crystals[1];
+    if (crystals > INT32_MAX) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: more than %d crystals: reduce the number of crystals per module", lr_scanner_title(params),
+                        INT32_MAX);
+    }
+
     return check_rules(params);
 }
 
 /* --- modules near each other --- */
-
-static void set_bounds(const lr_module *module, double bounds[6])
-{
-    double middle[3];
-    vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
-    for (int k = 0; k < 3; k++) {
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]) +
-                                   module->depth_mm * fabs(module->normal[k]));
-        bounds[2 * k] = middle[k] - half;
-        bounds[2 * k + 1] = middle[k] + half;
-    }
-}
-
-/* The axis along which the modules cover least of what they span. */
-static int choose_axis(const struct lr_module_index *index)
-{
-    int best = 0;
-    double least = INFINITY;
-    for (int k = 0; k < 3; k++) {
-        double low = INFINITY, high = -INFINITY, sum = 0;
-        for (int m = 0; m < index->count; m++) {
-            low = fmin(low, index->bounds[m][2 * k]);
-            high = fmax(high, index->bounds[m][2 * k + 1]);
-            sum += index->bounds[m][2 * k + 1] - index->bounds[m][2 * k];
-        }
-        if (sum / (high - low) < least) {
-            least = sum / (high - low);
-            best = k;
-        }
-    }
-    return best;
-}
 
 struct entry {
     double low;
@@ -292,8 +243,36 @@ lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *m
         lr_module_index_finish(index);
         return LR_FAILED;
     }
-    for (int m = 0; m < count; m++) set_bounds(&modules[m], index->bounds[m]);
-    index->axis = choose_axis(index);
+    for (int m = 0; m < count; m++) {
+        const lr_module *module = &modules[m];
+        double middle[3];
+        vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
+        for (int k = 0; k < 3; k++) {
+            const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[k]) +
+                                       module->crystals[1] * module->pitch_mm[1] * fabs(module->v[k]) +
+                                       module->depth_mm * fabs(module->normal[k]));
+            index->bounds[m][2 * k] = middle[k] - half;
+            index->bounds[m][2 * k + 1] = middle[k] + half;
+        }
+    }
+
+    /* The axis along which the modules cover least of what they span. */
+    int best = 0;
+    double least = INFINITY;
+    for (int k = 0; k < 3; k++) {
+        double low = INFINITY, high = -INFINITY, sum = 0;
+        for (int m = 0; m < index->count; m++) {
+            low = fmin(low, index->bounds[m][2 * k]);
+            high = fmax(high, index->bounds[m][2 * k + 1]);
+            sum += index->bounds[m][2 * k + 1] - index->bounds[m][2 * k];
+        }
+        if (sum / (high - low) < least) {
+            least = sum / (high - low);
+            best = k;
+        }
+    }
+    index->axis = best;
+
     const lr_status status = sort_modules(index, log);
     if (status != LR_OK) lr_module_index_finish(index);
     return status;
@@ -398,7 +377,7 @@ double lr_module_overlap_mm(const lr_module *a, const lr_module *b)
     return box_overlap(&box_a, &box_b);
 }
 
-/* Of one module with those numbered above it. */
+/* Refuses overlaps of one module with those numbered above it. */
 static lr_status check_overlaps_of(const char *title, const lr_module *modules, struct lr_module_index *index,
                                    int module, const lr_log *log)
 {

@@ -155,7 +155,7 @@ static int crystals_before(const lr_ring *ring, int axis, int block)
     return sum_before(ring->block_crystals[axis], block);
 }
 
-/* Where a block's centre lies along an axis, from the panel's centre. */
+/* Position of a block's centre along an axis from the panel's centre, mm. */
 static double block_offset_mm(const struct layout *layout, int axis, int block)
 {
     const lr_ring *ring = layout->ring;
@@ -291,17 +291,6 @@ struct candidate {
     int panel; /* modules of a panel, of layer 0 */
 };
 
-/* Modules of the first panel: those that share the first one's place and ring. */
-static int panel_size(const lr_scanner *scanner)
-{
-    const lr_module *first = &scanner->modules[0];
-    int count = 0;
-    while (count < scanner->num_modules && scanner->modules[count].position == first->position &&
-           scanner->modules[count].ring == first->ring)
-        count++;
-    return count;
-}
-
 /* Blocks along u of the first panel: those of its lowest row. */
 static int row_size(const lr_scanner *scanner, int panel)
 {
@@ -311,24 +300,7 @@ static int row_size(const lr_scanner *scanner, int panel)
     return count;
 }
 
-static lr_status count_blocks(const lr_scanner *scanner, struct lr_ring_form *form, int panel, const lr_log *log)
-{
-    lr_ring *ring = &form->ring;
-    ring->blocks[0] = row_size(scanner, panel);
-    ring->blocks[1] = panel / ring->blocks[0];
-    for (int k = 0; k < 2; k++) {
-        form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
-        if (form->block_crystals[k] == NULL) return LR_FAILED;
-        for (int b = 0; b < ring->blocks[k]; b++) {
-            const lr_module *block = &scanner->modules[k == 0 ? b : b * ring->blocks[0]];
-            form->block_crystals[k][b] = block->crystals[k];
-        }
-        ring->block_crystals[k] = form->block_crystals[k];
-    }
-    return LR_OK;
-}
-
-/* What is added to the pitch between the first two blocks along an axis. */
+/* Gap in addition to the pitch between the first two blocks along an axis, mm. */
 static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis)
 {
     if (ring->blocks[axis] < 2) return 0;
@@ -339,7 +311,7 @@ static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis
     return vec_dot(way, axis == 0 ? a->u : a->v) - 0.5 * (a->crystals[axis] + b->crystals[axis]) * a->pitch_mm[axis];
 }
 
-/* Of a layer, from those of the first block. */
+/* Reads the numbers of a layer from the first block. */
 static void read_layer(const struct candidate *candidate, int index, double share, lr_layer *layer)
 {
     const lr_module *front = &candidate->scanner->modules[0];
@@ -406,16 +378,6 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            a->block == b->block;
 }
 
-static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring, double same_mm)
-{
-    int count = 0;
-    lr_module *modules = lr_ring_expand("", ring, &count, NULL);
-    bool same = modules != NULL && count == scanner->num_modules;
-    for (int m = 0; m < count && same; m++) same = is_same(&modules[m], &scanner->modules[m], same_mm);
-    free(modules);
-    return same;
-}
-
 /* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
 static bool try_numbers(const struct candidate *candidate, struct lr_ring_form *form)
 {
@@ -423,7 +385,14 @@ static bool try_numbers(const struct candidate *candidate, struct lr_ring_form *
     for (int k = 0; k < 4; k++) {
         read_numbers(&candidate->fronts, &form->ring, candidate->panel, shares[k]);
         read_layers(candidate, form, shares[k]);
-        if (is_the_scanner(candidate->scanner, &form->ring, k < 3 ? 1e-13 : 1e-6)) return true;
+        const double same_mm = k < 3 ? 1e-13 : 1e-6;
+        int count = 0;
+        lr_module *modules = lr_ring_expand("", &form->ring, &count, NULL);
+        bool same = modules != NULL && count == candidate->scanner->num_modules;
+        for (int m = 0; m < count && same; m++) same = is_same(&modules[m], &candidate->scanner->modules[m], same_mm);
+        free(modules);
+
+        if (same) return true;
     }
     return false;
 }
@@ -466,20 +435,34 @@ static lr_status find_fronts(struct candidate *candidate, const lr_log *log)
     return LR_OK;
 }
 
-static bool may_be_ring(struct candidate *candidate)
-{
-    const lr_scanner *fronts = &candidate->fronts;
-    candidate->panel = panel_size(fronts);
-    return candidate->scanner->num_modules % candidate->layers == 0 && fronts->num_positions >= 2 &&
-           candidate->panel >= 1 && fronts->num_modules % (fronts->num_positions * (int64_t)candidate->panel) == 0 &&
-           candidate->panel % row_size(fronts, candidate->panel) == 0;
-}
-
 static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found, const lr_log *log)
 {
     LR_TRY(find_fronts(candidate, log));
-    if (!may_be_ring(candidate)) return LR_OK;
-    LR_TRY(count_blocks(&candidate->fronts, form, candidate->panel, log));
+    const lr_scanner *fronts = &candidate->fronts;
+    /* Modules of the first panel: those that share the first one's place and ring. */
+    const lr_module *first = &fronts->modules[0];
+    int panel = 0;
+    while (panel < fronts->num_modules && fronts->modules[panel].position == first->position &&
+           fronts->modules[panel].ring == first->ring)
+        panel++;
+    candidate->panel = panel;
+    if (!(candidate->scanner->num_modules % candidate->layers == 0 && fronts->num_positions >= 2 &&
+          candidate->panel >= 1 && fronts->num_modules % (fronts->num_positions * (int64_t)candidate->panel) == 0 &&
+          candidate->panel % row_size(fronts, candidate->panel) == 0))
+        return LR_OK;
+    lr_ring *ring = &form->ring;
+    ring->blocks[0] = row_size(&candidate->fronts, candidate->panel);
+    ring->blocks[1] = candidate->panel / ring->blocks[0];
+    for (int k = 0; k < 2; k++) {
+        form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
+        if (form->block_crystals[k] == NULL) return LR_FAILED;
+        for (int b = 0; b < ring->blocks[k]; b++) {
+            const lr_module *block = &candidate->fronts.modules[k == 0 ? b : b * ring->blocks[0]];
+            form->block_crystals[k][b] = block->crystals[k];
+        }
+        ring->block_crystals[k] = form->block_crystals[k];
+    }
+
     LR_TRY(count_layers(candidate, form, log));
     *found = try_numbers(candidate, form);
     return LR_OK;

@@ -64,29 +64,6 @@ static struct linear distance_of(const struct lr_bundle_lines *lines, const lr_m
     return linear_of(lines, axis, vec_dot(module->normal, centre_mm) / cosine);
 }
 
-static struct linear cell_of(const struct lr_bundle_lines *lines, const lr_module *module, const double centre_mm[3],
-                             int n)
-{
-    const double *side = n == 0 ? module->u : module->v;
-    const double slope = vec_dot(side, lines->along) / vec_dot(module->normal, lines->along);
-    double axis[3];
-    for (int k = 0; k < 3; k++) axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
-    return linear_of(lines, axis, 0.5 * module->crystals[n] - vec_dot(axis, centre_mm));
-}
-
-/* Rows between the lowest and the highest corner. */
-static void find_rows(const struct lr_bundle_lines *lines, const lr_module *module, const double centre_mm[3],
-                      int rows[2])
-{
-    const double *axis = lines->across[1];
-    const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
-    const double half_mm = 0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
-                                  fabs(vec_dot(axis, module->v)) * module->crystals[1] * module->pitch_mm[1]);
-    const double last = lines->size[1];
-    rows[0] = (int)fmin(fmax(floor((middle_mm - half_mm) / lines->step_mm[1]), 0), last);
-    rows[1] = (int)fmin(fmax(ceil((middle_mm + half_mm) / lines->step_mm[1]) + 1, 0), last);
-}
-
 /* false: it is seen edge-on, or from beside the lattice. */
 static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m, struct view_of_module *seen)
 {
@@ -101,11 +78,24 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
         .layer = module->layer,
     };
     for (int n = 0; n < 2; n++) {
-        seen->cell[n] = cell_of(lines, module, centre_mm, n);
+        const double *side = n == 0 ? module->u : module->v;
+        const double slope = vec_dot(side, lines->along) / vec_dot(module->normal, lines->along);
+        double axis[3];
+        for (int k = 0; k < 3; k++) axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
+        seen->cell[n] = linear_of(lines, axis, 0.5 * module->crystals[n] - vec_dot(axis, centre_mm));
+
         seen->count[n] = module->crystals[n];
         seen->half_face[n] = 0.5 * module->face_mm[n] / module->pitch_mm[n];
     }
-    find_rows(lines, module, centre_mm, seen->rows);
+    /* Rows between the lowest and the highest corner. */
+    const double *axis = lines->across[1];
+    const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
+    const double half_mm = 0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
+                                  fabs(vec_dot(axis, module->v)) * module->crystals[1] * module->pitch_mm[1]);
+    const double last = lines->size[1];
+    seen->rows[0] = (int)fmin(fmax(floor((middle_mm - half_mm) / lines->step_mm[1]), 0), last);
+    seen->rows[1] = (int)fmin(fmax(ceil((middle_mm + half_mm) / lines->step_mm[1]) + 1, 0), last);
+
     return seen->rows[0] < seen->rows[1];
 }
 

@@ -14,7 +14,7 @@
 
 /* --- rods of the Derenzo phantom --- */
 
-/* In rod diameters. */
+/* Distances in rod diameters: between rods, and from the axis to the first row. */
 #define SPACING 2.0
 #define FIRST_ROW 1.5
 
@@ -35,19 +35,15 @@ static struct lr_rod place_rod(int sector, int row, int place)
         .sector = sector};
 }
 
-/* Rows whose middle is within the circle. */
-static int count_rows(int sector, double radius_mm)
-{
-    const double diameter = lr_derenzo_diameters_mm[sector];
-    const double room = radius_mm / diameter - 0.5 - FIRST_ROW;
-    return room < 0.0 ? 0 : 1 + (int)(room / (SPACING * sqrt(0.75)));
-}
-
 /* Writes the rods of one sector when `rods` is given; returns how many there are. */
 static int fill_sector(int sector, double radius_mm, struct lr_rod *rods)
 {
     int count = 0;
-    const int rows = count_rows(sector, radius_mm);
+    /* Rows whose middle is within the circle. */
+    const double diameter = lr_derenzo_diameters_mm[sector];
+    const double room = radius_mm / diameter - 0.5 - FIRST_ROW;
+    const int rows = room < 0.0 ? 0 : 1 + (int)(room / (SPACING * sqrt(0.75)));
+
     for (int row = 0; row < rows; row++) {
         for (int place = 0; place <= row; place++) {
             const struct lr_rod rod = place_rod(sector, row, place);
@@ -92,7 +88,7 @@ static const double sphere_diameters_mm[6] = {10.0, 13.0, 17.0, 22.0, 28.0, 37.0
 
 /* --- shapes --- */
 
-/* Where and how to draw. */
+/* The image and the settings of a drawing. */
 struct canvas {
     lr_image *image;
     double centre_mm[3]; /* of the grid */
@@ -176,7 +172,7 @@ static lr_status draw_cylinder(const struct canvas *canvas, const double centre_
     return LR_OK;
 }
 
-/* As above for a sphere, over subsamples^3 points. Parts beyond the grid are not drawn. */
+/* Adds a sphere in the same way, over subsamples^3 points. Parts beyond the grid are not drawn. */
 static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm[3], double radius_mm, double activity)
 {
     const lr_grid *grid = &canvas->image->grid;
@@ -358,7 +354,7 @@ lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid
 /* Activity of air, soft tissue, white matter, grey matter, cerebrospinal fluid. */
 static const double label_activity[NUM_LABELS] = {0.0, 0.1, 0.25, 1.0, 0.05};
 
-/* Which label voxels one grid voxel covers along an axis, and how much of it each of them fills. */
+/* The label voxels that one grid voxel covers along an axis, and the share of it that each of them fills. */
 struct cover {
     int begin, end;
     double first, inner, last; /* shares of voxel begin, of those between, of voxel end - 1 */
@@ -422,17 +418,6 @@ static double mean_activity(const lr_image *labels, const struct cover *x, const
     return sum;
 }
 
-static void resample(const lr_image *labels, struct cover *const covers[3], lr_image *image)
-{
-    const lr_grid *grid = &image->grid;
-    float *value = image->values;
-    for (int iz = 0; iz < grid->size[2]; iz++) {
-        for (int iy = 0; iy < grid->size[1]; iy++)
-            for (int ix = 0; ix < grid->size[0]; ix++)
-                *value++ = (float)mean_activity(labels, &covers[0][ix], &covers[1][iy], &covers[2][iz]);
-    }
-}
-
 lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, const lr_log *log)
 {
     struct cover *covers[3] = {NULL, NULL, NULL};
@@ -446,7 +431,15 @@ lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid, co
         for (int k = 0; image != NULL && k < grid->size[axis]; k++)
             covers[axis][k] = cover_voxel(&labels->grid, grid, axis, k);
     }
-    if (image != NULL) resample(labels, covers, image);
+    if (image != NULL) {
+        float *value = image->values;
+        for (int iz = 0; iz < grid->size[2]; iz++) {
+            for (int iy = 0; iy < grid->size[1]; iy++)
+                for (int ix = 0; ix < grid->size[0]; ix++)
+                    *value++ = (float)mean_activity(labels, &covers[0][ix], &covers[1][iy], &covers[2][iz]);
+        }
+    }
+
     for (int axis = 0; axis < 3; axis++) free(covers[axis]);
     return image;
 }

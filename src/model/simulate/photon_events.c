@@ -62,24 +62,6 @@ static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numb
     lr_random_pair(&(struct lr_random){seed, (uint64_t)pair, part, LR_RANDOM_PHOTONS}, numbers);
 }
 
-static lr_status cumulate(struct simulation *simulation)
-{
-    const lr_photon_params *params = simulation->params;
-    double sum = 0;
-    simulation->num_voxels = lr_grid_num_voxels(&params->activity->grid);
-    simulation->cumulated = lr_alloc(simulation->num_voxels, sizeof(double), "an activity", params->log);
-    if (simulation->cumulated == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < simulation->num_voxels; k++) {
-        const double value = (double)params->activity->values[k];
-        if (!(value >= 0 && isfinite(value))) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "voxel %lld has the activity %g: it must be finite and not negative", (long long)k, value);
-        }
-        simulation->cumulated[k] = sum += value;
-    }
-    return sum > 0 ? LR_OK : lr_error(params->log, LR_BAD_INPUT, "there is no activity anywhere");
-}
-
 /* The first voxel from low to high whose cumulated activity exceeds the share. */
 static int64_t search(const struct simulation *simulation, double share, int64_t low, int64_t high)
 {
@@ -94,33 +76,14 @@ static int64_t search(const struct simulation *simulation, double share, int64_t
     return low;
 }
 
-static lr_status divide_activity(struct simulation *simulation)
+/* A line that meets modules on both sides of its point goes no more than the scanner's length along the axis
+ * while it crosses the bore. */
+static void bound_directions(struct simulation *simulation)
 {
-    const double *cumulated = simulation->cumulated, total = cumulated[simulation->num_voxels - 1];
-    int shares = 1;
-    while (shares < MOST_SHARES && shares < simulation->num_voxels) shares *= 2;
-    simulation->num_shares = shares;
-    simulation->share_begin = lr_alloc(shares + 1, sizeof(int64_t), "an activity", simulation->params->log);
-    if (simulation->share_begin == NULL) return LR_FAILED;
-    int64_t begin = 0;
-    for (int k = 0; k <= shares; k++) {
-        const double wanted = (double)k / shares * total;
-        while (begin < simulation->num_voxels - 1 && !(cumulated[begin] > wanted)) begin++;
-        simulation->share_begin[k] = begin;
-    }
-    return LR_OK;
-}
-
-/* Of the share of the activity that a number, 0 < number < 1, lies in, and of the next one. */
-static const int64_t *share_of(const struct simulation *simulation, double number)
-{
-    return &simulation->share_begin[(int)(number * simulation->num_shares)];
-}
-
-/* Half of the transaxial way between two modules that a line may meet at least, squared: the line passes the
- * axis no farther out than its point and the blur allow. */
-static double half_way_squared(const struct simulation *simulation)
-{
+    const struct lr_sight *sight = &simulation->sight;
+    const lr_photon_blur *blur = &simulation->params->blur;
+    /* Half of the transaxial way between two modules that a line may meet at least, squared: the line passes the
+     * axis no farther out than its point and the blur allow. */
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
     double farthest = 0;
@@ -134,16 +97,8 @@ static double half_way_squared(const struct simulation *simulation)
     const double off_mm = farthest + 0.5 * hypot(grid->voxel_mm[0], grid->voxel_mm[1]) +
                           most_sigmas / fwhm_per_sigma * params->blur.most_radial_mm;
     const double inner_mm = simulation->sight.radius_mm[0];
-    return off_mm < inner_mm ? inner_mm * inner_mm - off_mm * off_mm : 0;
-}
+    const double square = off_mm < inner_mm ? inner_mm * inner_mm - off_mm * off_mm : 0;
 
-/* A line that meets modules on both sides of its point goes no more than the scanner's length along the axis
- * while it crosses the bore. */
-static void bound_directions(struct simulation *simulation)
-{
-    const struct lr_sight *sight = &simulation->sight;
-    const lr_photon_blur *blur = &simulation->params->blur;
-    const double square = half_way_squared(simulation);
     const double length = sight->axial_mm[1] - sight->axial_mm[0];
     const bool is_bounded = blur->radial_mm == NULL || blur->most_radial_mm > 0;
     simulation->most_up = 1;
@@ -166,8 +121,8 @@ struct drawn {
     const int64_t *voxels; /* of the share */
 };
 
-/* Those of a run that may be detected, and what finds their voxels is on its way to the cache. Returns how
- * many they are. drawn: [RUN_PAIRS] */
+/* Draws the pairs of a run that may be detected, prefetches what finds their voxels, and returns their number.
+ * drawn: [RUN_PAIRS] */
 static int draw_run(const struct simulation *simulation, int64_t first, struct drawn *drawn)
 {
     const uint64_t seed = simulation->params->seed;
@@ -183,7 +138,8 @@ static int draw_run(const struct simulation *simulation, int64_t first, struct d
         uniform_pair(seed, drawn[k].number, 0, u);
         drawn[k].share = u[0];
         drawn[k].place = u[1];
-        drawn[k].voxels = share_of(simulation, u[0]);
+        /* The first voxel of the share of the activity that u[0] lies in, and that of the next share. */
+        drawn[k].voxels = &simulation->share_begin[(int)(u[0] * simulation->num_shares)];
         __builtin_prefetch(drawn[k].voxels);
     }
     return num;
@@ -232,16 +188,6 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
         blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair->point_mm, radial))) : 0;
     vec_add_scaled(pair->point_mm, size * cos(2 * pi * u[1]) * radial_mm, radial, pair->point_mm);
     vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial, pair->point_mm);
-}
-
-/* The layers in which the pair's two photons may be met: without penetration each layer counts as if
- * it were the only one, so that any is as likely. */
-static void draw_layers(const struct simulation *simulation, const struct pair *pair, int layers[2])
-{
-    double u[2] = {0, 0};
-    if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
-    layers[0] = (int)(u[0] * simulation->num_layers);
-    layers[1] = (int)(u[1] * simulation->num_layers);
 }
 
 /* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
@@ -314,7 +260,13 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
     int layers[2];
-    draw_layers(simulation, pair, layers);
+    /* The layers in which the pair's two photons may be met: without penetration each layer counts as if it were the
+     * only one, so that any is as likely. */
+    double u[2] = {0, 0};
+    if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
+    layers[0] = (int)(u[0] * simulation->num_layers);
+    layers[1] = (int)(u[1] * simulation->num_layers);
+
     const int a = first_crystal(simulation, pair, -1, layers[0]);
     const int b = a >= 0 ? first_crystal(simulation, pair, 1, layers[1]) : -1;
     const int64_t lor = b >= 0 ? lr_lors_number(lors, a, b) : -1;
@@ -330,7 +282,7 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     return true;
 }
 
-/* Returns how many of a run are detected. */
+/* Follows a run of pairs and returns the number detected. */
 static int follow_run(const struct simulation *simulation, int64_t first, lr_event *events)
 {
     const lr_photon_blur *blur = &simulation->params->blur;
@@ -365,7 +317,7 @@ static void follow_batch(void *user)
     lr_parallel_for(simulation->threads, RUNS, 1, follow_runs, simulation);
 }
 
-/* Where events go. */
+/* The destination of events. */
 struct delivery {
     const lr_event_sink *sink;
     double duration_s;
@@ -389,7 +341,7 @@ static lr_status deliver(const struct simulation *simulation, const struct batch
     return LR_OK;
 }
 
-/* Readies the next pairs for a batch. known: events that are there already. */
+/* Assigns the next pairs to a batch. known: events found so far. */
 static lr_status begin_batch(struct simulation *simulation, struct batch *batch, int64_t known)
 {
     if (simulation->next_pair > most_pairs_an_event * (known + 1)) {
@@ -411,25 +363,6 @@ static int64_t count_events(const struct batch *batch)
     return count;
 }
 
-/* Delivers a batch while the next one is followed, if one is needed. */
-static lr_status deliver_and_follow(struct simulation *simulation, int turn, const struct delivery *delivery,
-                                    int64_t *found)
-{
-    const lr_photon_params *params = simulation->params;
-    const struct batch *batch = &simulation->batches[turn];
-    const int64_t known = *found + count_events(batch);
-    struct lr_background background = {0};
-    if (known < params->count) {
-        LR_TRY(begin_batch(simulation, &simulation->batches[1 - turn], known));
-        lr_background_start(&background, follow_batch, simulation);
-    }
-    lr_status status = deliver(simulation, batch, delivery, found);
-    if (status == LR_OK)
-        status = lr_progress_report(params->progress, "following photon pairs", (double)*found, (double)params->count);
-    lr_background_wait(&background);
-    return status;
-}
-
 static lr_status run(struct simulation *simulation, const struct delivery *delivery)
 {
     const lr_photon_params *params = simulation->params;
@@ -439,13 +372,31 @@ static lr_status run(struct simulation *simulation, const struct delivery *deliv
         LR_TRY(begin_batch(simulation, &simulation->batches[0], 0));
         follow_batch(simulation);
     }
-    for (int turn = 0; found < params->count; turn = 1 - turn)
-        LR_TRY(deliver_and_follow(simulation, turn, delivery, &found));
+    for (int turn = 0; found < params->count; turn = 1 - turn) {
+        /* Delivers a batch while the next one is followed, if one is needed. */
+        const struct batch *batch = &simulation->batches[turn];
+        const int64_t known = found + count_events(batch);
+        struct lr_background background = {0};
+        if (known < params->count) {
+            LR_TRY(begin_batch(simulation, &simulation->batches[1 - turn], known));
+            lr_background_start(&background, follow_batch, simulation);
+        }
+        lr_status status = deliver(simulation, batch, delivery, &found);
+        if (status == LR_OK)
+            status =
+                lr_progress_report(params->progress, "following photon pairs", (double)*&found, (double)params->count);
+        lr_background_wait(&background);
+        LR_TRY(status);
+    }
+
     return LR_OK;
 }
 
-static lr_status check_blur(const lr_photon_params *params)
+/* Prepares what all pairs share. */
+static lr_status prepare(struct simulation *simulation)
 {
+    const lr_photon_params *params = simulation->params;
+    const lr_scanner *scanner = params->lors->scanner;
     const lr_photon_blur *blur = &params->blur;
     if (!(blur->axial_mm >= 0 && isfinite(blur->axial_mm))) {
         return lr_error(params->log, LR_USAGE, "an axial blur of %g mm: it must be finite and not negative",
@@ -456,17 +407,34 @@ static lr_status check_blur(const lr_photon_params *params)
         return lr_error(params->log, LR_USAGE, "a radial blur of %g mm on the axis: it must be finite and not negative",
                         least);
     }
-    return LR_OK;
-}
 
-/* What is the same for all pairs. */
-static lr_status prepare(struct simulation *simulation)
-{
-    const lr_photon_params *params = simulation->params;
-    const lr_scanner *scanner = params->lors->scanner;
-    LR_TRY(check_blur(params));
-    LR_TRY(cumulate(simulation));
-    LR_TRY(divide_activity(simulation));
+    double sum = 0;
+    simulation->num_voxels = lr_grid_num_voxels(&params->activity->grid);
+    simulation->cumulated = lr_alloc(simulation->num_voxels, sizeof(double), "an activity", params->log);
+    if (simulation->cumulated == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < simulation->num_voxels; k++) {
+        const double value = (double)params->activity->values[k];
+        if (!(value >= 0 && isfinite(value))) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "voxel %lld has the activity %g: it must be finite and not negative", (long long)k, value);
+        }
+        simulation->cumulated[k] = sum += value;
+    }
+    LR_TRY(sum > 0 ? LR_OK : lr_error(params->log, LR_BAD_INPUT, "there is no activity anywhere"));
+
+    const double *cumulated = simulation->cumulated, total = cumulated[simulation->num_voxels - 1];
+    int shares = 1;
+    while (shares < MOST_SHARES && shares < simulation->num_voxels) shares *= 2;
+    simulation->num_shares = shares;
+    simulation->share_begin = lr_alloc(shares + 1, sizeof(int64_t), "an activity", simulation->params->log);
+    if (simulation->share_begin == NULL) return LR_FAILED;
+    int64_t begin = 0;
+    for (int k = 0; k <= shares; k++) {
+        const double wanted = (double)k / shares * total;
+        while (begin < simulation->num_voxels - 1 && !(cumulated[begin] > wanted)) begin++;
+        simulation->share_begin[k] = begin;
+    }
+
     simulation->num_layers = lr_scanner_num_layers(scanner);
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
     simulation->detection_mm =

@@ -18,9 +18,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Means from here on are drawn by rejection, smaller ones by inversion. */
+/* Least mean that is drawn by rejection; smaller ones are drawn by inversion. */
 #define LARGE_MEAN 10.0
-/* For means below LARGE_MEAN the probability of reaching this is below 1e-150. */
+/* Count that means below LARGE_MEAN reach with a probability below 1e-150. */
 #define MAX_SMALL_COUNT 200
 #define SHARE 4096
 
@@ -137,27 +137,12 @@ lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream 
 
 /* --- bootstrap replicates --- */
 
-/* How often each event is drawn. */
+/* Draws how often each event occurs. */
 static lr_status draw(const lr_event_list *list, uint64_t seed, float *times, const lr_log *log)
 {
     for (int64_t k = 0; k < list->count; k++) times[k] = list->events[k].weight;
     const lr_poisson_stream stream = {.seed = seed, .purpose = LR_RANDOM_REPLICATE};
     return lr_poisson_part(times, list->count, &stream, log);
-}
-
-/* How many events are left, and what they count as. */
-static int64_t count_left(const lr_event_list *list, const float *times, lr_event_counts *counts)
-{
-    int64_t left = 0;
-    counts->prompts = counts->delayeds = 0;
-    for (int64_t k = 0; k < list->count; k++) {
-        const bool is_delayed = list->events[k].is_delayed;
-        const int64_t num = (int64_t)times[k];
-        left += is_delayed ? num : num > 0;
-        counts->prompts += is_delayed ? 0 : num;
-        counts->delayeds += is_delayed ? num : 0;
-    }
-    return left;
 }
 
 static void take(const lr_event_list *list, const float *times, lr_event *events)
@@ -175,7 +160,17 @@ static void take(const lr_event_list *list, const float *times, lr_event *events
 static lr_status replace(lr_event_list *list, const float *times, const lr_log *log)
 {
     lr_event_counts counts = list->info.counts;
-    const int64_t left = count_left(list, times, &counts);
+    /* Counts the events that are left. */
+    int64_t left = 0;
+    counts.prompts = counts.delayeds = 0;
+    for (int64_t k = 0; k < list->count; k++) {
+        const bool is_delayed = list->events[k].is_delayed;
+        const int64_t num = (int64_t)times[k];
+        left += is_delayed ? num : num > 0;
+        counts.prompts += is_delayed ? 0 : num;
+        counts.delayeds += is_delayed ? num : 0;
+    }
+
     lr_event *events = lr_alloc(left > 0 ? left : 1, sizeof(*events), "events", log);
     if (events == NULL) return LR_FAILED;
     take(list, times, events);
@@ -202,7 +197,7 @@ enum { AT_ONCE = 1024 };
 
 static const double usual_duration_s = 60;
 
-/* What a random number is for. */
+/* Uses of random numbers. */
 enum purpose { ORDER = 1, GAPS = 2 };
 
 /* The number of an event, uniform in (0, 1). */

@@ -10,27 +10,14 @@
 
 static const double pi = 3.14159265358979323846;
 
-/* By which bounds are wider than what they hold, so that no rounding leaves a module out. */
+/* Margins of bounds, so that rounding leaves no module out. */
 static const double margin_mm = 1e-6, margin_rad = 1e-6;
 
 static const struct lr_sight_sectors everywhere = {0, LR_SIGHT_SECTORS - 1}, nowhere = {0, -1};
 
 /* --- modules --- */
 
-static void find_corners(const lr_scanner *scanner, int m, double corners[4][3])
-{
-    const lr_module *module = &scanner->modules[m];
-    double centre[3];
-    lr_scanner_detection_centre(scanner, m, centre);
-    for (int k = 0; k < 4; k++) {
-        const double u = (k == 0 || k == 3 ? -0.5 : 0.5) * module->crystals[0] * module->pitch_mm[0];
-        const double v = (k < 2 ? -0.5 : 0.5) * module->crystals[1] * module->pitch_mm[1];
-        vec_add_scaled(centre, u, module->u, corners[k]);
-        vec_add_scaled(corners[k], v, module->v, corners[k]);
-    }
-}
-
-/* From the axis to the edge from a to b, seen along it. */
+/* Transaxial distance from the axis to the edge from a to b, mm. */
 static double distance_to_edge(const double a[3], const double b[3])
 {
     const double along[2] = {b[0] - a[0], b[1] - a[1]};
@@ -69,29 +56,15 @@ static struct arc find_arc(double corners[4][3])
     return arc;
 }
 
-static void widen(struct lr_sight *sight, double corners[4][3])
-{
-    for (int k = 0; k < 4; k++) {
-        const double edge = distance_to_edge(corners[k], corners[(k + 1) % 4]);
-        sight->radius_mm[0] = fmin(sight->radius_mm[0], edge);
-        sight->radius_mm[1] = fmax(sight->radius_mm[1], hypot(corners[k][0], corners[k][1]));
-        sight->axial_mm[0] = fmin(sight->axial_mm[0], corners[k][2]);
-        sight->axial_mm[1] = fmax(sight->axial_mm[1], corners[k][2]);
-    }
-}
-
-static bool is_in_sector(const struct arc *arc, int sector)
-{
-    const double half = pi / LR_SIGHT_SECTORS;
-    const double from_middle = wrap((2 * sector + 1) * half - arc->middle);
-    return from_middle > arc->low - half - margin_rad && from_middle < arc->high + half + margin_rad;
-}
-
 static int fill_sector(struct lr_sight *sight, const struct arc *arcs, int sector, int *to)
 {
     int count = 0;
     for (int m = 0; m < sight->scanner->num_modules; m++) {
-        if (is_in_sector(&arcs[m], sector)) {
+        const struct arc *arc = &arcs[m];
+        const double half = pi / LR_SIGHT_SECTORS;
+        const double from_middle = wrap((2 * sector + 1) * half - arc->middle);
+
+        if (from_middle > arc->low - half - margin_rad && from_middle < arc->high + half + margin_rad) {
             if (to != NULL) to[count] = m;
             count++;
         }
@@ -117,8 +90,24 @@ lr_status lr_sight_init(struct lr_sight *sight, const lr_scanner *scanner, const
     if (arcs == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         double corners[4][3];
-        find_corners(scanner, m, corners);
-        widen(sight, corners);
+        const lr_module *module = &scanner->modules[m];
+        double centre[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        for (int k = 0; k < 4; k++) {
+            const double u = (k == 0 || k == 3 ? -0.5 : 0.5) * module->crystals[0] * module->pitch_mm[0];
+            const double v = (k < 2 ? -0.5 : 0.5) * module->crystals[1] * module->pitch_mm[1];
+            vec_add_scaled(centre, u, module->u, corners[k]);
+            vec_add_scaled(corners[k], v, module->v, corners[k]);
+        }
+
+        for (int k = 0; k < 4; k++) {
+            const double edge = distance_to_edge(corners[k], corners[(k + 1) % 4]);
+            sight->radius_mm[0] = fmin(sight->radius_mm[0], edge);
+            sight->radius_mm[1] = fmax(sight->radius_mm[1], hypot(corners[k][0], corners[k][1]));
+            sight->axial_mm[0] = fmin(sight->axial_mm[0], corners[k][2]);
+            sight->axial_mm[1] = fmax(sight->axial_mm[1], corners[k][2]);
+        }
+
         arcs[m] = find_arc(corners);
         sight->is_open = sight->is_open && !arcs[m].is_around;
     }
@@ -135,7 +124,7 @@ void lr_sight_finish(struct lr_sight *sight)
 
 /* --- rays --- */
 
-/* From the point to where the ray leaves a cylinder around the axis that the point is in. */
+/* Length of the ray from the point to its exit from a cylinder around the axis that contains the point. */
 static double leave_mm(double radius_mm, const double point_mm[3], const double direction[3], double across)
 {
     const double along = point_mm[0] * direction[0] + point_mm[1] * direction[1];
