@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Texts from files go to logs, terminals and JSON. */
+ * Cleaning of texts from files, which go to logs, terminals and JSON. */
 #ifndef LR_BASE_CLEAN_TEXT_H
 #define LR_BASE_CLEAN_TEXT_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Clocks. */
 #ifndef LR_BASE_CLOCK_H
 #define LR_BASE_CLOCK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where the parts of LORaster are that are files of their own: plugins, and the programs that it starts
- * (what reads HDF5 files, and `loraster bench`). */
+ * Search for the parts of LORaster that are files of their own: plugins, and the programs that it starts (the reader of
+ * HDF5 files, and `loraster bench`). */
 #ifndef LR_BASE_HELPER_H
 #define LR_BASE_HELPER_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Sentences for people, errors, progress. */
 #ifndef LR_BASE_LOG_H
 #define LR_BASE_LOG_H
 

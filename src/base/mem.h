@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Allocation with sentences for failures; memory and processors that the system grants. */
 #ifndef LR_BASE_MEM_H
 #define LR_BASE_MEM_H
 

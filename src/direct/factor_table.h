@@ -7,7 +7,7 @@
 #define LR_DIRECT_FACTOR_TABLE_H
 
 #include "model/lors/attenuation.h"
-#include "model/simulate/bundle.h"
+#include "model/simulate/rays.h"
 
 #include <lr/direct.h>
 

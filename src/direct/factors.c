@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "direct/factor_table.h"
-#include "model/simulate/sight.h"
+#include "model/simulate/rays.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,9 +6,7 @@
 #ifndef LR_LR_H
 #define LR_LR_H
 
-#include <lr/blobs.h>
 #include <lr/comm.h>
-#include <lr/compare.h>
 #include <lr/crystals.h>
 #include <lr/device.h>
 #include <lr/direct.h>

@@ -271,6 +271,31 @@ typedef struct lr_pixel {
  * of the primary's own layer are met. Sampled mode only. */
 LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module, lr_pixel *pixels);
 
+/* --- comparison of rows --- */
+
+/* Differences between two computations of a matrix row, such as sampled and exact. Plain functions of their
+ * arguments; any thread. */
+
+/* Result of lr_row_compare. Ratios to a reference that is zero are NaN. */
+typedef struct lr_row_error {
+    int64_t num_elements;   /* non-zeros of the reference */
+    double sum;             /* of the reference */
+    double largest;         /* element of the reference */
+    double relative_l2;     /* |row - reference| / |reference|, over elements */
+    double sum_error;       /* (sum of row - sum) / sum: the error of the sensitivity */
+    double largest_error;   /* largest |row - reference| of an element / largest */
+    int64_t num_missed;     /* non-zeros of the reference that the row lacks */
+    double missed_weight;   /* their part of `sum` */
+    int64_t num_unexpected; /* non-zeros of the row that the reference lacks */
+} lr_row_error;
+
+/* Compares two rows of the same point or voxel; lr_row.row is ignored. */
+LR_API lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference);
+
+/* The primary of a LOR's two modules for a point: the one whose centre on the detection plane is farther
+ * (docs/method/correspondence.md, "Roles"). 0 <= lor < lors->count. */
+LR_API int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,7 +3,6 @@
 #ifndef LR_PICTURE_H
 #define LR_PICTURE_H
 
-#include <lr/compare.h>
 #include <lr/direct.h>
 #include <lr/doctor.h>
 #include <lr/grid.h>

@@ -10,7 +10,7 @@
 #include "picture/font.h"
 #include "picture/pixel_lor.h"
 
-#include <lr/compare.h>
+#include <lr/operator.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

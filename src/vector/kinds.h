@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a device does for places and vectors of its kind: vector_gl/ and cuda_interop/ fill in a table
+ * Tables of the functions of a device for places and vectors of its kind: vector_gl/ and cuda_interop/ fill in one
  * each, which is in a plugin. */
 #ifndef LR_VECTOR_KINDS_H
 #define LR_VECTOR_KINDS_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Work at a place without a wait for each piece of it: the host tells a device what to do, which does it
- * later and in that order. Sums that are under way have slots, which the caller gives out, in turns of
- * LR_LATER_SLOTS: those of one turn are waited for together, while what was told after them goes on. */
+ * Work at a place without a wait for each piece: the host queues work, and the device does it later in that order.
+ * Pending sums have slots, which the caller assigns, in turns of LR_LATER_SLOTS: the sums of one turn are waited for
+ * together, while work queued after them goes on. */
 #ifndef LR_VECTOR_LATER_H
 #define LR_VECTOR_LATER_H
 

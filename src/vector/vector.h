@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a kind of place does for vectors: the facade has checked that counts agree, and that all
+ * The table of functions of a kind of place for vectors: the facade has checked that counts agree, and that all
  * vectors are of that place and of one precision unless something else is said. */
 #ifndef LR_VECTOR_VECTOR_H
 #define LR_VECTOR_VECTOR_H

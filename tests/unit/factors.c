@@ -4,7 +4,7 @@
  * Products of crystals' values and products of sources, LOR by LOR. */
 #include "fixtures.h"
 
-#include "model/scanner/coincidence.h"
+#include "model/lors/place.h"
 
 /* The product, from the definition. */
 static double expected_product(const lr_crystal_product *product, int64_t l)

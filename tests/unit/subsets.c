@@ -4,7 +4,7 @@
  * Subsets of module pairs, and sums over fans. */
 #include "fixtures.h"
 
-#include "model/scanner/coincidence.h"
+#include "model/lors/place.h"
 
 enum { NUM_WAVES = 3, NUM_DISTANCES = 3 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix elements of one row, from being collected to being handed over. */
+ * Matrix elements of one row, from collection to delivery. */
 #ifndef LR_MODEL_ELEMENTS_H
 #define LR_MODEL_ELEMENTS_H
 

@@ -11,7 +11,6 @@
 #include "base/parallel.h"
 #include "model/lors/lor_check.h"
 #include "model/lors/place.h"
-#include "model/scanner/coincidence.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Checks of values per LOR, with sentences. */
 #ifndef LR_MODEL_LOR_CHECK_H
 #define LR_MODEL_LOR_CHECK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which two crystals a LOR joins, asked for one LOR after the other. */
+ * The two crystals of a LOR, for one LOR after the other; angles of LORs; sums over the LORs in coincidence. */
 #ifndef LR_MODEL_PLACE_H
 #define LR_MODEL_PLACE_H
 
@@ -80,5 +80,14 @@ static inline bool lr_angle_is_in(const lr_lors *lors, const lr_selection *part,
     const int32_t count = lors->angles->count, angle = sum < count ? sum : sum - count;
     return part->interleave <= 1 || angle % part->interleave == part->interleave_turn;
 }
+
+/* --- sums over the LORs in coincidence --- */
+
+/* LORs of a module pair that are in coincidence. */
+int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair);
+
+/* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals].
+ * Same bits whatever the number of threads. errors: LR_FAILED, no memory, logged. */
+lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads, const lr_log *log);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "model/lors/rows.h"
 
-#include <lr/compare.h>
+#include <lr/operator.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

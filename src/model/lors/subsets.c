@@ -15,7 +15,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "model/lors/place.h"
-#include "model/scanner/coincidence.h"
 
 #include <stdlib.h>
 #include <string.h>

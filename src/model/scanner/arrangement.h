@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How the modules of a scanner stand to each other, for backends that need it simple. */
+ * The arrangement of the modules of a scanner, for backends that need a simple one. */
 #ifndef LR_MODEL_ARRANGEMENT_H
 #define LR_MODEL_ARRANGEMENT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which crystal pairs the coincidence rules let count, as bits (docs/method/common.md, "LORs and
+ * Crystal pairs that the coincidence rules allow, as bits (docs/method/common.md, "LORs and
  * coincidence"). */
 #ifndef LR_MODEL_COINCIDENCE_H
 #define LR_MODEL_COINCIDENCE_H
@@ -69,14 +69,5 @@ struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *buil
 
 void lr_mask_builder_destroy(struct lr_mask_builder *builder);
 void lr_coincidence_masks_destroy(struct lr_coincidence_masks *masks);
-
-/* --- sums over the LORs in coincidence --- */
-
-/* LORs of a module pair that are in coincidence. */
-int64_t lr_pair_num_coincidences(const lr_lors *lors, int64_t pair);
-
-/* fans[c] = sum of values[d] over the crystals d in coincidence with c; both [num_crystals].
- * Same bits whatever the number of threads. errors: LR_FAILED, no memory, logged. */
-lr_status lr_crystal_fans(const lr_lors *lors, const double *values, double *fans, int threads, const lr_log *log);
 
 #endif

@@ -8,11 +8,272 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "model/scanner/crystal_fit.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A panel being fitted, whose crystals fill a grid of n[0] x n[1] places: axes[0] = u, axes[1] = v, axes[2] = outward
+ * normal. */
+struct panel_fit {
+    const struct lr_crystal_panel *panel;
+    const lr_crystal *crystals;
+    int (*places)[2];
+    int n[2];
+    double mean[3];
+    double axes[3][3];
+    double size_mm[3]; /* along the axes; 0 = not known */
+    double *lines[2];  /* [n] mean coordinate of the crystals of a column, of a row */
+    double scatter_mm; /* largest distance of a crystal from its lines' crossing in the plane */
+    double snap_mm;
+    int *starts[2]; /* [num_segments + 1] first line of each uniform piece */
+    int num_segments[2];
+    int *segment_of[2];       /* [n] the piece that a line is in */
+    double *middles_mm[2];    /* [num_segments] mean of its lines */
+    double *pitches_mm[2];    /* [num_segments] step from line to line within each */
+    double least_pitch_mm[2]; /* of all pieces */
+};
+
+/* Share of the room that crystals fill, so that rounded places make none overlap. */
+static const double spared_share = 0.995;
+
+/* --- the grid of places --- */
+
+static bool is_full(const struct panel_fit *fit)
+{
+    const struct lr_crystal_panel *panel = fit->panel;
+    if ((int64_t)fit->n[0] * fit->n[1] != panel->count) return false;
+    char *taken = lr_alloc(panel->count, 1, "a panel", panel->growth->list->log);
+    bool full = taken != NULL;
+    for (int m = 0; m < panel->count && full; m++) {
+        const int *place = fit->places[panel->members[m]];
+        char *here = &taken[place[1] * fit->n[0] + place[0]];
+        full = *here == 0;
+        *here = 1;
+    }
+    free(taken);
+    return full;
+}
+
+/* --- room for lone lines --- */
+
+/* The nearest crystal of another panel along an axis. */
+struct neighbour {
+    const struct panel_fit *fit;
+    int from, axis;
+    double distance_mm; /* without what they differ by along the other axis */
+};
+
+static void take_neighbour(void *user, int crystal, double distance2)
+{
+    struct neighbour *next = user;
+    const int *panel = next->fit->panel->growth->panel;
+    double way[3], along[3];
+    (void)distance2;
+    if (panel[crystal] == panel[next->from]) return;
+    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, way);
+    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(way, next->fit->axes[k]));
+    const double distance = hypot(along[next->axis], along[2]);
+    if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] && distance < next->distance_mm)
+        next->distance_mm = distance;
+}
+
+/* Width that crystals of a panel of one line may have along an axis so that the next panel's crystals, which look
+ * at the scanner's axis too, have as much; the list's spacing where there are none near. */
+static double room_for_line(const struct panel_fit *fit, int axis)
+{
+    const lr_crystal_list *list = fit->panel->growth->list;
+    const struct lr_point_hash *hash = &fit->panel->growth->hash;
+    struct neighbour next = {fit, fit->panel->members[0], axis, INFINITY};
+    const struct lr_point_visit visit = {take_neighbour, &next};
+    const double *at = fit->crystals[next.from].centre_mm;
+    for (double reach = hash->cell_mm; reach <= 8.5 * hash->cell_mm && isinf(next.distance_mm); reach *= 2)
+        lr_point_hash_visit(hash, at, reach, &visit);
+    if (isinf(next.distance_mm)) return hash->cell_mm / LR_CELLS_PER_SPACING;
+    /* Crystals around the axis have the least room at their fronts. */
+    const double radius = vec_dot(fit->mean, fit->axes[2]);
+    const double front = radius - 0.5 * (fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm);
+    const double sine = radius > 0 ? 0.5 * next.distance_mm / radius : 1;
+    const bool is_around = axis == 0 && front > 0 && sine < 1;
+    const double room = is_around ? 2 * front * tan(asin(sine)) : next.distance_mm;
+    return lr_shortest_decimal(spared_share * room, (1 - spared_share) * 0.8 * room);
+}
+
+/* --- axes --- */
+
+static bool normalise(double a[3])
+{
+    const double length = vec_length(a);
+    for (int k = 0; k < 3 && length > 0; k++) a[k] /= length;
+    return length > 0;
+}
+
+/* Takes the part along the unit vector b out of a. */
+static bool straighten(double a[3], const double b[3])
+{
+    vec_add_scaled(a, -vec_dot(a, b), b, a);
+    return vec_length(a) > 1e-3 && normalise(a);
+}
+
+/* Regression of the centres on the places: along a full grid the other direction falls out, and
+ * wider gaps do not turn it. */
+static void regress(const struct panel_fit *fit, int axis, double slope[3])
+{
+    slope[0] = slope[1] = slope[2] = 0;
+    for (int m = 0; m < fit->panel->count; m++) {
+        const int c = fit->panel->members[m];
+        double way[3];
+        vec_sub(fit->crystals[c].centre_mm, fit->mean, way);
+        vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), way, slope);
+    }
+    normalise(slope);
+}
+
+static void radial(const struct panel_fit *fit, double direction[3])
+{
+    const double *at = fit->mean;
+    const bool on_axis = hypot(at[0], at[1]) < 1e-6 * (1 + fabs(at[2]));
+    direction[0] = on_axis ? 0 : at[0];
+    direction[1] = on_axis ? 0 : at[1];
+    direction[2] = on_axis ? 1 : 0;
+    normalise(direction);
+}
+
+/* An axis of a single crystal: as it says, else along z, else along y. */
+static void find_axis(const struct panel_fit *fit, const double normal[3], double axis[3])
+{
+    static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
+    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
+    const double *const choices[] = {first->axes[1], z, y};
+    for (int k = 0; k < 3; k++) {
+        memcpy(axis, choices[k], sizeof(z));
+        if (normalise(axis) && straighten(axis, normal)) return;
+    }
+}
+
+/* Two orthogonal directions of the plane along the grid's two. */
+static bool find_directions(const struct panel_fit *fit, double a[3], double b[3])
+{
+    double normal[3];
+    regress(fit, 0, a);
+    regress(fit, 1, b);
+    if (fit->n[0] > 1 && fit->n[1] > 1) {
+        /* Half of what is off a right angle goes to each. */
+        const double off = vec_dot(a, b);
+        double kept[3];
+        memcpy(kept, a, sizeof(kept));
+        vec_add_scaled(a, -0.5 * off, b, a);
+        vec_add_scaled(b, -0.5 * off, kept, b);
+        normalise(a);
+        return straighten(b, a);
+    }
+    /* The direction in which a narrow panel looks: as its crystals say, else towards the axis. */
+    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
+    memcpy(normal, first->axes[2], sizeof(first->axes[2]));
+    if (!normalise(normal)) {
+        vec_cross(first->axes[0], first->axes[1], normal);
+        if (!normalise(normal)) radial(fit, normal);
+    }
+
+    if (fit->n[0] == 1 && fit->n[1] == 1) {
+        find_axis(fit, normal, b);
+        vec_cross(b, normal, a);
+        return normalise(a);
+    }
+    double *along = fit->n[0] > 1 ? a : b, *across = fit->n[0] > 1 ? b : a;
+    if (!straighten(normal, along)) {
+        radial(fit, normal);
+        if (!straighten(normal, along)) return false;
+    }
+    vec_cross(along, normal, across);
+    return normalise(across);
+}
+
+/* --- orientation --- */
+
+static void flip_places(struct panel_fit *fit, int axis)
+{
+    for (int m = 0; m < fit->panel->count; m++) {
+        int *place = &fit->places[fit->panel->members[m]][axis];
+        *place = fit->n[axis] - 1 - *place;
+    }
+}
+
+static void swap_places(struct panel_fit *fit)
+{
+    for (int m = 0; m < fit->panel->count; m++) {
+        int *place = fit->places[fit->panel->members[m]];
+        const int kept = place[0];
+        place[0] = place[1];
+        place[1] = kept;
+    }
+    const int kept = fit->n[0];
+    fit->n[0] = fit->n[1];
+    fit->n[1] = kept;
+}
+
+static bool points_down(const double v[3])
+{
+    return fabs(v[2]) > 1e-9 ? v[2] < 0 : fabs(v[1]) > 1e-9 ? v[1] < 0 : v[0] < 0;
+}
+
+/* v is the direction nearer to z, upwards, and u = v x outward as in a ring. */
+static void orient(struct panel_fit *fit, const double a[3], const double b[3])
+{
+    double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2], away[3];
+    const bool swap = fabs(a[2]) > fabs(b[2]) + 1e-9;
+    memcpy(u, swap ? b : a, sizeof(fit->axes[0]));
+    memcpy(v, swap ? a : b, sizeof(fit->axes[1]));
+    if (swap) swap_places(fit);
+    if (points_down(v)) {
+        for (int k = 0; k < 3; k++) v[k] = -v[k];
+        flip_places(fit, 1);
+    }
+    radial(fit, away);
+    vec_cross(u, v, outward);
+    const double along = vec_dot(outward, away);
+    if ((fabs(along) > 1e-9 ? along : vec_dot(outward, fit->mean)) < 0) {
+        for (int k = 0; k < 3; k++) {
+            u[k] = -u[k];
+            outward[k] = -outward[k];
+        }
+        flip_places(fit, 0);
+    }
+}
+
+/* Moves the places to begin at 0 and counts them into n; false where the crystals do not fill the
+ * grid, one each. */
+static bool fill_places(struct panel_fit *fit)
+{
+    const struct lr_crystal_panel *panel = fit->panel;
+    int low[2] = {INT_MAX, INT_MAX}, high[2] = {INT_MIN, INT_MIN};
+    for (int m = 0; m < panel->count; m++) {
+        for (int k = 0; k < 2; k++) {
+            const int at = fit->places[panel->members[m]][k];
+            low[k] = at < low[k] ? at : low[k];
+            high[k] = at > high[k] ? at : high[k];
+        }
+    }
+    for (int k = 0; k < 2; k++) {
+        fit->n[k] = high[k] - low[k] + 1;
+        for (int m = 0; m < panel->count; m++) fit->places[panel->members[m]][k] -= low[k];
+    }
+
+    return is_full(fit);
+}
+
+/* Sets mean and axes: v is the direction of the grid nearer to z, upwards, and u = v x outward as
+ * in a ring; places are turned to run along u and v. False for a panel without a plane. */
+static bool find_axes(struct panel_fit *fit)
+{
+    double a[3], b[3];
+    for (int m = 0; m < fit->panel->count; m++)
+        vec_add_scaled(fit->mean, 1.0 / fit->panel->count, fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
+
+    if (!find_directions(fit, a, b)) return false;
+    orient(fit, a, b);
+    return true;
+}
 
 /* Known axes may be off the grid's by this (a degree): they then say nothing new. */
 static const double axis_sine = 0.02;
@@ -34,7 +295,7 @@ static const double most_snap_mm = 2e-5;
 
 /* --- lines, gaps and pitches --- */
 
-static void coordinates(const struct lr_crystal_fit *fit, int crystal, double at[3])
+static void coordinates(const struct panel_fit *fit, int crystal, double at[3])
 {
     double way[3];
     vec_sub(fit->crystals[crystal].centre_mm, fit->mean, way);
@@ -42,7 +303,7 @@ static void coordinates(const struct lr_crystal_fit *fit, int crystal, double at
 }
 
 /* Distance of a crystal from the crossing of its two lines, mm. */
-static double off_lines(const struct lr_crystal_fit *fit, int crystal)
+static double off_lines(const struct panel_fit *fit, int crystal)
 {
     double at[3];
     coordinates(fit, crystal, at);
@@ -50,7 +311,7 @@ static double off_lines(const struct lr_crystal_fit *fit, int crystal)
     return vec_length(at);
 }
 
-static void find_lines(struct lr_crystal_fit *fit)
+static void find_lines(struct panel_fit *fit)
 {
     for (int k = 0; k < 2; k++) memset(fit->lines[k], 0, (size_t)fit->n[k] * sizeof(double));
     for (int m = 0; m < fit->panel->count; m++) {
@@ -68,7 +329,7 @@ static void find_lines(struct lr_crystal_fit *fit)
 }
 
 /* Panels that are upright to within the scatter of their crystals become so. */
-static void snap_upright(struct lr_crystal_fit *fit)
+static void snap_upright(struct panel_fit *fit)
 {
     double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2];
     const double half_mm = 0.5 * (fit->lines[1][fit->n[1] - 1] - fit->lines[1][0]) +
@@ -88,7 +349,7 @@ static int compare_doubles(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-static double step_at(const struct lr_crystal_fit *fit, int axis, int line)
+static double step_at(const struct panel_fit *fit, int axis, int line)
 {
     return fit->lines[axis][line + 1] - fit->lines[axis][line];
 }
@@ -103,7 +364,7 @@ static int count_alike(const double *steps, int count, double off)
 
 /* The usual step from line to line: the median of those that are about as short as the shortest,
  * unless these are rare. */
-static double usual_step(const struct lr_crystal_fit *fit, int axis, double gap_mm, double *steps)
+static double usual_step(const struct panel_fit *fit, int axis, double gap_mm, double *steps)
 {
     const int count = fit->n[axis] - 1;
     for (int k = 0; k < count; k++) steps[k] = step_at(fit, axis, k);
@@ -121,7 +382,7 @@ static double usual_step(const struct lr_crystal_fit *fit, int axis, double gap_
 
 /* End of the uniform piece that begins at a line: lines at the usual step, or lines that stand closer. A line from
  * which the next one stands closer begins the next piece. */
-static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, double usual, double gap_mm)
+static int end_of_piece(const struct panel_fit *fit, int axis, int begin, double usual, double gap_mm)
 {
     const int last = fit->n[axis] - 1;
     if (begin == last || step_at(fit, axis, begin) > usual + gap_mm) return begin + 1;
@@ -134,7 +395,7 @@ static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, d
 }
 
 /* True if the lines of a piece stand closer than usual. */
-static bool is_narrow(const struct lr_crystal_fit *fit, int axis, int s, double least_mm)
+static bool is_narrow(const struct panel_fit *fit, int axis, int s, double least_mm)
 {
     const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
     return end - begin > 1 && step_at(fit, axis, begin) < least_mm;
@@ -142,7 +403,7 @@ static bool is_narrow(const struct lr_crystal_fit *fit, int axis, int s, double 
 
 /* Regression within the pieces of the usual step, all with one pitch; 0 when each has one line
  * only. */
-static double regress_pitch(const struct lr_crystal_fit *fit, int axis, double least_mm)
+static double regress_pitch(const struct panel_fit *fit, int axis, double least_mm)
 {
     double product = 0, square = 0;
     for (int s = 0; s < fit->num_segments[axis]; s++) {
@@ -156,17 +417,17 @@ static double regress_pitch(const struct lr_crystal_fit *fit, int axis, double l
     return square > 0 ? product / square : 0;
 }
 
-static double round_pitch(const struct lr_crystal_fit *fit, double pitch_mm, int lines)
+static double round_pitch(const struct panel_fit *fit, double pitch_mm, int lines)
 {
     return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
 }
 
 /* The pitch if no piece has two lines. */
-static lr_status lone_pitch(const struct lr_crystal_fit *fit, int axis, double step, double *pitch)
+static lr_status lone_pitch(const struct panel_fit *fit, int axis, double step, double *pitch)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
     double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
-    if (step == 0 && known == 0 && list->infers_sizes) known = lr_crystal_fit_room(fit, axis);
+    if (step == 0 && known == 0 && list->infers_sizes) known = room_for_line(fit, axis);
     *pitch = step > 0 && (known == 0 || known > step) ? step : known;
     return *pitch > 0
                ? LR_OK
@@ -176,7 +437,7 @@ static lr_status lone_pitch(const struct lr_crystal_fit *fit, int axis, double s
                           list->name ? list->name : "crystal list", fit->panel->members[0], axis == 0 ? "u" : "v");
 }
 
-static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
+static lr_status find_pitch(struct panel_fit *fit, int axis)
 {
     const int n = fit->n[axis];
     const double gap = fmax(least_gap_mm, gap_scatter * fit->scatter_mm / sqrt(fit->n[1 - axis]));
@@ -237,7 +498,7 @@ static int match_axis(const lr_crystal *crystal, const double axis[3])
 }
 
 /* Sizes of the first crystal along the panel's axes, once its axes fit them. */
-static lr_status find_sizes(struct lr_crystal_fit *fit)
+static lr_status find_sizes(struct panel_fit *fit)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
     const int first = fit->panel->members[0];
@@ -273,7 +534,7 @@ static lr_status find_sizes(struct lr_crystal_fit *fit)
 /* --- blocks --- */
 
 /* Fills in what the modules of a panel share. */
-static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module)
+static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
     for (int k = 0; k < 3; k++) {
@@ -322,7 +583,7 @@ static lr_status add_block(struct lr_crystal_blocks *blocks, const struct lr_cry
 }
 
 /* Records the block of each crystal, and the first crystal of each block. */
-static void link_crystals(const struct lr_crystal_fit *fit, struct lr_crystal_block *first)
+static void link_crystals(const struct panel_fit *fit, struct lr_crystal_block *first)
 {
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
@@ -334,7 +595,7 @@ static void link_crystals(const struct lr_crystal_fit *fit, struct lr_crystal_bl
     }
 }
 
-static lr_status add_blocks(const struct lr_crystal_fit *fit, struct lr_crystal_blocks *blocks)
+static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
 {
     struct lr_crystal_block block = {.first_listed = -1};
     const int before = blocks->count;
@@ -378,8 +639,7 @@ void lr_crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, doubl
     }
 }
 
-static lr_status fit_grid(struct lr_crystal_fit *fit, struct lr_crystal_blocks *blocks,
-                          struct lr_crystal_misfit *misfit)
+static lr_status fit_grid(struct panel_fit *fit, struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit)
 {
     const lr_log *log = fit->panel->growth->list->log;
     for (int k = 0; k < 2; k++) {
@@ -429,13 +689,12 @@ static lr_status fit_grid(struct lr_crystal_fit *fit, struct lr_crystal_blocks *
 lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_crystal_blocks *blocks,
                                struct lr_crystal_misfit *misfit)
 {
-    struct lr_crystal_fit fit = {
-        .panel = panel, .crystals = panel->growth->list->crystals, .places = panel->growth->places};
+    struct panel_fit fit = {.panel = panel, .crystals = panel->growth->list->crystals, .places = panel->growth->places};
     *misfit = (struct lr_crystal_misfit){.crystals = {-1, -1, -1}};
-    misfit->filled = lr_crystal_fit_places(&fit);
+    misfit->filled = fill_places(&fit);
     misfit->grid[0] = fit.n[0];
     misfit->grid[1] = fit.n[1];
-    if (!misfit->filled || !lr_crystal_fit_axes(&fit)) {
+    if (!misfit->filled || !find_axes(&fit)) {
         misfit->filled = false;
         return LR_OK;
     }
@@ -448,241 +707,4 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel, struct lr_c
         free(fit.middles_mm[k]);
     }
     return status;
-}
-
-/* --- grid, plane and axes of a panel --- */
-
-/* Share of the room that crystals fill, so that rounded places make none overlap. */
-static const double spared_share = 0.995;
-
-/* --- the grid of places --- */
-
-static bool is_full(const struct lr_crystal_fit *fit)
-{
-    const struct lr_crystal_panel *panel = fit->panel;
-    if ((int64_t)fit->n[0] * fit->n[1] != panel->count) return false;
-    char *taken = lr_alloc(panel->count, 1, "a panel", panel->growth->list->log);
-    bool full = taken != NULL;
-    for (int m = 0; m < panel->count && full; m++) {
-        const int *place = fit->places[panel->members[m]];
-        char *here = &taken[place[1] * fit->n[0] + place[0]];
-        full = *here == 0;
-        *here = 1;
-    }
-    free(taken);
-    return full;
-}
-
-/* --- room for lone lines --- */
-
-/* The nearest crystal of another panel along an axis. */
-struct neighbour {
-    const struct lr_crystal_fit *fit;
-    int from, axis;
-    double distance_mm; /* without what they differ by along the other axis */
-};
-
-static void take_neighbour(void *user, int crystal, double distance2)
-{
-    struct neighbour *next = user;
-    const int *panel = next->fit->panel->growth->panel;
-    double way[3], along[3];
-    (void)distance2;
-    if (panel[crystal] == panel[next->from]) return;
-    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, way);
-    for (int k = 0; k < 3; k++) along[k] = fabs(vec_dot(way, next->fit->axes[k]));
-    const double distance = hypot(along[next->axis], along[2]);
-    if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] && distance < next->distance_mm)
-        next->distance_mm = distance;
-}
-
-double lr_crystal_fit_room(const struct lr_crystal_fit *fit, int axis)
-{
-    const lr_crystal_list *list = fit->panel->growth->list;
-    const struct lr_point_hash *hash = &fit->panel->growth->hash;
-    struct neighbour next = {fit, fit->panel->members[0], axis, INFINITY};
-    const struct lr_point_visit visit = {take_neighbour, &next};
-    const double *at = fit->crystals[next.from].centre_mm;
-    for (double reach = hash->cell_mm; reach <= 8.5 * hash->cell_mm && isinf(next.distance_mm); reach *= 2)
-        lr_point_hash_visit(hash, at, reach, &visit);
-    if (isinf(next.distance_mm)) return hash->cell_mm / LR_CELLS_PER_SPACING;
-    /* Crystals around the axis have the least room at their fronts. */
-    const double radius = vec_dot(fit->mean, fit->axes[2]);
-    const double front = radius - 0.5 * (fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm);
-    const double sine = radius > 0 ? 0.5 * next.distance_mm / radius : 1;
-    const bool is_around = axis == 0 && front > 0 && sine < 1;
-    const double room = is_around ? 2 * front * tan(asin(sine)) : next.distance_mm;
-    return lr_shortest_decimal(spared_share * room, (1 - spared_share) * 0.8 * room);
-}
-
-/* --- axes --- */
-
-static bool normalise(double a[3])
-{
-    const double length = vec_length(a);
-    for (int k = 0; k < 3 && length > 0; k++) a[k] /= length;
-    return length > 0;
-}
-
-/* Takes the part along the unit vector b out of a. */
-static bool straighten(double a[3], const double b[3])
-{
-    vec_add_scaled(a, -vec_dot(a, b), b, a);
-    return vec_length(a) > 1e-3 && normalise(a);
-}
-
-/* Regression of the centres on the places: along a full grid the other direction falls out, and
- * wider gaps do not turn it. */
-static void regress(const struct lr_crystal_fit *fit, int axis, double slope[3])
-{
-    slope[0] = slope[1] = slope[2] = 0;
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        double way[3];
-        vec_sub(fit->crystals[c].centre_mm, fit->mean, way);
-        vec_add_scaled(slope, fit->places[c][axis] - 0.5 * (fit->n[axis] - 1), way, slope);
-    }
-    normalise(slope);
-}
-
-static void radial(const struct lr_crystal_fit *fit, double direction[3])
-{
-    const double *at = fit->mean;
-    const bool on_axis = hypot(at[0], at[1]) < 1e-6 * (1 + fabs(at[2]));
-    direction[0] = on_axis ? 0 : at[0];
-    direction[1] = on_axis ? 0 : at[1];
-    direction[2] = on_axis ? 1 : 0;
-    normalise(direction);
-}
-
-/* An axis of a single crystal: as it says, else along z, else along y. */
-static void find_axis(const struct lr_crystal_fit *fit, const double normal[3], double axis[3])
-{
-    static const double z[3] = {0, 0, 1}, y[3] = {0, 1, 0};
-    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
-    const double *const choices[] = {first->axes[1], z, y};
-    for (int k = 0; k < 3; k++) {
-        memcpy(axis, choices[k], sizeof(z));
-        if (normalise(axis) && straighten(axis, normal)) return;
-    }
-}
-
-/* Two orthogonal directions of the plane along the grid's two. */
-static bool find_directions(const struct lr_crystal_fit *fit, double a[3], double b[3])
-{
-    double normal[3];
-    regress(fit, 0, a);
-    regress(fit, 1, b);
-    if (fit->n[0] > 1 && fit->n[1] > 1) {
-        /* Half of what is off a right angle goes to each. */
-        const double off = vec_dot(a, b);
-        double kept[3];
-        memcpy(kept, a, sizeof(kept));
-        vec_add_scaled(a, -0.5 * off, b, a);
-        vec_add_scaled(b, -0.5 * off, kept, b);
-        normalise(a);
-        return straighten(b, a);
-    }
-    /* The direction in which a narrow panel looks: as its crystals say, else towards the axis. */
-    const lr_crystal *first = &fit->crystals[fit->panel->members[0]];
-    memcpy(normal, first->axes[2], sizeof(first->axes[2]));
-    if (!normalise(normal)) {
-        vec_cross(first->axes[0], first->axes[1], normal);
-        if (!normalise(normal)) radial(fit, normal);
-    }
-
-    if (fit->n[0] == 1 && fit->n[1] == 1) {
-        find_axis(fit, normal, b);
-        vec_cross(b, normal, a);
-        return normalise(a);
-    }
-    double *along = fit->n[0] > 1 ? a : b, *across = fit->n[0] > 1 ? b : a;
-    if (!straighten(normal, along)) {
-        radial(fit, normal);
-        if (!straighten(normal, along)) return false;
-    }
-    vec_cross(along, normal, across);
-    return normalise(across);
-}
-
-/* --- orientation --- */
-
-static void flip_places(struct lr_crystal_fit *fit, int axis)
-{
-    for (int m = 0; m < fit->panel->count; m++) {
-        int *place = &fit->places[fit->panel->members[m]][axis];
-        *place = fit->n[axis] - 1 - *place;
-    }
-}
-
-static void swap_places(struct lr_crystal_fit *fit)
-{
-    for (int m = 0; m < fit->panel->count; m++) {
-        int *place = fit->places[fit->panel->members[m]];
-        const int kept = place[0];
-        place[0] = place[1];
-        place[1] = kept;
-    }
-    const int kept = fit->n[0];
-    fit->n[0] = fit->n[1];
-    fit->n[1] = kept;
-}
-
-static bool points_down(const double v[3])
-{
-    return fabs(v[2]) > 1e-9 ? v[2] < 0 : fabs(v[1]) > 1e-9 ? v[1] < 0 : v[0] < 0;
-}
-
-/* v is the direction nearer to z, upwards, and u = v x outward as in a ring. */
-static void orient(struct lr_crystal_fit *fit, const double a[3], const double b[3])
-{
-    double *u = fit->axes[0], *v = fit->axes[1], *outward = fit->axes[2], away[3];
-    const bool swap = fabs(a[2]) > fabs(b[2]) + 1e-9;
-    memcpy(u, swap ? b : a, sizeof(fit->axes[0]));
-    memcpy(v, swap ? a : b, sizeof(fit->axes[1]));
-    if (swap) swap_places(fit);
-    if (points_down(v)) {
-        for (int k = 0; k < 3; k++) v[k] = -v[k];
-        flip_places(fit, 1);
-    }
-    radial(fit, away);
-    vec_cross(u, v, outward);
-    const double along = vec_dot(outward, away);
-    if ((fabs(along) > 1e-9 ? along : vec_dot(outward, fit->mean)) < 0) {
-        for (int k = 0; k < 3; k++) {
-            u[k] = -u[k];
-            outward[k] = -outward[k];
-        }
-        flip_places(fit, 0);
-    }
-}
-
-bool lr_crystal_fit_places(struct lr_crystal_fit *fit)
-{
-    const struct lr_crystal_panel *panel = fit->panel;
-    int low[2] = {INT_MAX, INT_MAX}, high[2] = {INT_MIN, INT_MIN};
-    for (int m = 0; m < panel->count; m++) {
-        for (int k = 0; k < 2; k++) {
-            const int at = fit->places[panel->members[m]][k];
-            low[k] = at < low[k] ? at : low[k];
-            high[k] = at > high[k] ? at : high[k];
-        }
-    }
-    for (int k = 0; k < 2; k++) {
-        fit->n[k] = high[k] - low[k] + 1;
-        for (int m = 0; m < panel->count; m++) fit->places[panel->members[m]][k] -= low[k];
-    }
-
-    return is_full(fit);
-}
-
-bool lr_crystal_fit_axes(struct lr_crystal_fit *fit)
-{
-    double a[3], b[3];
-    for (int m = 0; m < fit->panel->count; m++)
-        vec_add_scaled(fit->mean, 1.0 / fit->panel->count, fit->crystals[fit->panel->members[m]].centre_mm, fit->mean);
-
-    if (!find_directions(fit, a, b)) return false;
-    orient(fit, a, b);
-    return true;
 }

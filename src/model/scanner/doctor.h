@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the parts of the geometry doctor share (lr/doctor.h). Each examines one thing and adds
+ * Common parts of the geometry doctor (lr/doctor.h). Each check examines one thing and adds
  * findings. */
 #ifndef LR_MODEL_DOCTOR_H
 #define LR_MODEL_DOCTOR_H

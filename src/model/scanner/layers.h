@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals, one behind the other (lr/scanner.h): from what a module says of them to a
- * module a layer. */
+ * Layers of crystals, one behind the other (lr/scanner.h): a module with a description of layers becomes a module per
+ * layer. */
 #ifndef LR_MODEL_LAYERS_H
 #define LR_MODEL_LAYERS_H
 

@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 #include "model/simulate/random.h"
-#include "model/simulate/sight.h"
+#include "model/simulate/rays.h"
 
 #include <lr/events.h>
 #include <math.h>
