@@ -37,7 +37,7 @@ struct lr_text {
 /* Adds `length` bytes. errors: LR_FAILED, logged when it first comes. */
 lr_status lr_text_add(struct lr_text *text, const char *bytes, size_t length);
 
-/* Adds what printf would print. errors: likewise. */
+/* Adds what printf would print. errors: the same. */
 lr_status lr_text_print(struct lr_text *text, const char *format, ...) LR_PRINTF(2, 3);
 
 static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed, const struct lr_items *items)

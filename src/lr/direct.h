@@ -231,7 +231,7 @@ typedef struct lr_direct_params {
     const lr_lor_source *factors; /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
                                      the operator */
     const lr_log *log;            /* outlives the operator, as measured profiles do */
-    const lr_progress *progress;  /* alike; of projections */
+    const lr_progress *progress;  /* outlives it, too; for projections */
 } lr_direct_params;
 
 /* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE.
@@ -331,9 +331,9 @@ typedef struct lr_deposit_counts {
 } lr_deposit_counts;
 
 /* Takes events and puts each, weighted, where time of flight says that it happened, evenly over its bin, on the line
- * between the middles of its crystals on the detection plane, into the histo-image of the view that has its direction. Same
- * events, same bits. On `compute` sums are kept as integers of 64 bits, up to 2^26 in a voxel, and
- * differ from those of `cpu` by the latter's rounding, and by events within rounding of a border. */
+ * between the middles of its crystals on the detection plane, into the histo-image of the view that has its direction.
+ * Same events, same bits. On `compute` sums are kept as integers of 64 bits, up to 2^26 in a voxel, and differ from
+ * those of `cpu` by the latter's rounding, and by events within rounding of a border. */
 typedef struct lr_deposit lr_deposit;
 
 /* errors: NULL; LR_BAD_INPUT for events without time of flight; LR_NO_DEVICE; as
@@ -372,8 +372,8 @@ typedef struct lr_direct_factors_params {
  * projections have no scanner in them. A voxel's factor in a view is the share of lines through its centre
  * that the scanner measures, weighted by both crystals' efficiencies and by survival, over the mean
  * solid angle of a view: 1 in the mean over views where all lines are measured. A line belongs to the
- * view of its two crystals' LOR, as events do, so that a view may have more than that. What is met first counts, crystal or gap,
- * as in lr_events_from_activity, seen from the line's point nearest to the axis; all of the line is taken to
+ * view of its two crystals' LOR, as events do, so that a view may have more than that. The first hit counts, crystal
+ * or gap, as in lr_events_from_activity, seen from the line's point nearest to the axis; all of the line is taken to
  * lie between the two crystals but for points farther from the axis than any crystal, which have 0.
  * docs/method/direct.md, "Factors of a scanner".
  * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for

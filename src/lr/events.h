@@ -84,7 +84,7 @@ enum { LR_EVENTS_NO_KIND = 255 };
 
 /* Kinds of crystals that differ in time of flight or energies: PETSIRD's types of modules. */
 typedef struct lr_event_kinds {
-    int count; /* 0 = all crystals are alike, and the rest is NULL */
+    int count; /* 0 = all crystals are of one kind, and the rest is NULL */
     int num_crystals;
     unsigned char *kind_of;  /* owned [num_crystals], numbered as those of the events;
                                 LR_EVENTS_NO_KIND = no event has this crystal */
@@ -109,7 +109,7 @@ typedef struct lr_events_info {
     double energy_kev[2];   /* window */
     lr_event_kinds kinds;   /* where crystals differ in the fields above; these are then set only
                                where all agree (has_tof: where any pair of kinds has it) */
-    double duration_s;      /* as the file tells, or else from its first to its last time */
+    double duration_s;      /* from the file, or else from its first to its last time */
     lr_event_counts counts; /* filled in by reading the events */
     double weight;          /* sum over the events, of both kinds */
 } lr_events_info;
@@ -148,9 +148,9 @@ typedef struct lr_events_source {
 } lr_events_source;
 
 /* Reads a file from its begin to its end and hands its events on; none of it needs to fit memory.
- * Events that name crystals which the scanner lacks are counted, told of in a warning and left out;
+ * Events that name crystals which the scanner lacks are counted, reported in a warning and left out;
  * a file that has no others is an error. What the file knows beyond lr_event (corrections, further
- * energy bins, motion) is told of in warnings and passed over. sink NULL: only what stands before
+ * energy bins, motion) is reported in warnings and ignored. sink NULL: only what stands before
  * the events is read. info: overwritten, finish it in any case; may be NULL. */
 LR_API lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info);
 
@@ -159,7 +159,7 @@ typedef struct lr_event_list {
     int64_t count;
     lr_event *events; /* owned [count] */
     lr_events_info info;
-    bool are_joined; /* all are known to be in coincidence; false: or nobody has looked */
+    bool are_joined; /* all are known to be in coincidence; false: they are not, or were not checked */
 } lr_event_list;
 
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
@@ -263,14 +263,14 @@ typedef struct lr_photon_params {
 } lr_photon_params;
 
 /* Follows pairs that leave uniformly distributed points of voxels, drawn by their activity, in any
- * direction, until `count` of them have met a crystal's face on both sides, of the first module
+ * direction, until `count` of them have hit a crystal's face on both sides, of the first module
  * there, which stops them in gaps and from behind, too,
  * in coincidence: geometry alone, nothing scatters or is absorbed. Of blocks with layers a photon sees
  * one layer, any of them as likely. Lines are off by `blur`, times of
  * arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or nowhere; LR_USAGE without a
- * time resolution, or with a blur that is negative or not finite; LR_FAILED where fewer than one pair in 100,000 is detected; what the sink
- * returns. */
+ * time resolution, or with a blur that is negative or not finite; LR_FAILED where fewer than one pair in 100,000 is
+ * detected; what the sink returns. */
 LR_API lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink,
                                          lr_events_info *info);
 

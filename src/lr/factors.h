@@ -22,7 +22,7 @@ typedef struct lr_crystal_product {
     const lr_lors *lors;
     const float *values; /* [num_crystals] */
     double scale;
-    const lr_log *log; /* hears when there is no memory; NULL = nobody */
+    const lr_log *log; /* receives the sentence about a lack of memory; NULL = none */
 } lr_crystal_product;
 
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
@@ -83,7 +83,7 @@ LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 typedef struct lr_source_product {
     lr_lor_source sources[8];
     int num_sources;
-    const lr_log *log; /* hears when there is no memory; NULL = nobody */
+    const lr_log *log; /* receives the sentence about a lack of memory; NULL = none */
 } lr_source_product;
 
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);

@@ -42,7 +42,7 @@ LR_API lr_status lr_files_check(const lr_file_uses *uses);
 
 /* --- scanners --- */
 
-/* A preset's name ("ge-explore-vista-dr") or the path of a file; its format is told from its name
+/* A preset's name ("ge-explore-vista-dr") or the path of a file; its format is found from its name
  * and content: YAML, PETSIRD, CASToR (.geom, .hscan with its .lut), STIR (crystal map, scanner
  * block of a projection-data header). A name without a slash or a dot is a preset. LORASTER_ASSETS names a
  * folder whose scanners/ is searched before the built-in presets. */

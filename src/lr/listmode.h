@@ -36,7 +36,7 @@ LR_API lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log);
 LR_API double lr_blobs_value(const lr_blobs *blobs, double distance_mm);
 LR_API double lr_blobs_footprint(const lr_blobs *blobs, double distance_mm);
 
-/* The two grids of a complete lr_blobs, alike in size, that hold each blob which reaches the centre of a
+/* The two grids of a complete lr_blobs, equal in size, that hold each blob which reaches the centre of a
  * voxel. Coefficients are those of the first, then those of the second, each in the order of voxels. */
 LR_API void lr_blobs_grids(const lr_blobs *blobs, const lr_grid *voxels, lr_grid grids[2]);
 
@@ -53,14 +53,14 @@ LR_API lr_status lr_blobs_evaluate(const lr_blobs *blobs, const float *coefficie
  * deviations are in docs/method/listmode.md.
  *
  * The line of an event joins the middles of its crystals on the detection plane
- * (lr_scanner_hit_centre); nothing beyond them counts. It is met slice by slice, slices being
+ * (lr_scanner_hit_centre); nothing beyond them counts. It is followed slice by slice, slices being
  * orthogonal to the axis of the grid that it runs along most, its predominant direction. The element
  * of event e and voxel v is
  *
  *     A(e, v) = T(e, slice of v) * K(e, v)
  *
  * T: without time of flight the chord through the slice in mm; with it the integral over that chord of
- * a Gaussian of area 1 around the place that tof_mm tells, cut at three standard deviations and
+ * a Gaussian of area 1 around the place that tof_mm gives, cut at three standard deviations and
  * divided by what they hold, 0.9973; where tof_mm is the middle of a bin (lr_events_info) the mean over the bin.
  * That is a density per millimetre of tof_mm: times the width of a bin, and added up over the bins, it is the value
  * without time of flight.
@@ -117,7 +117,7 @@ typedef struct lr_listmode_params {
     const lr_grid *grid;        /* required; copied */
     const lr_event *events;     /* required [count]; what matters of them is copied: crystals and, where
                                    there is time of flight, tof_mm. Weights, times and whether they are
-                                   delayed are the caller's business. Prompts and delayeds alike */
+                                   delayed are the caller's business. Prompts and delayeds count the same */
     int64_t count;              /* positive */
     const lr_events_info *info; /* where events have time of flight, and its resolution by kinds of
                                    crystals; where it does not say, that of the scanner; with bins
@@ -180,7 +180,7 @@ LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
 typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* defaults filled in */
-    lr_blobs blobs;        /* likewise; radius_mm 0 = voxels */
+    lr_blobs blobs;        /* with defaults filled in; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
     double partition_seconds, sort_seconds; /* that it took to arrange the events, by the clock of the

@@ -57,7 +57,7 @@ typedef struct lr_selection {
 } lr_selection;
 
 /* errors: NULL when no pair of modules is in coincidence, or when the pairs' tables would take more
- * than a quarter of the machine's memory, which lr_lors_count tells without them. */
+ * than a quarter of the machine's memory, which lr_lors_count finds without them. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
 /* lr_lors_create for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
 LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress, const lr_log *log);

@@ -70,9 +70,10 @@ typedef struct lr_operator_params {
                            never keeps it */
     int64_t max_memory_bytes;        /* host memory for a stored matrix, that of buffers on the device,
                                   and of what a reconstruction keeps there (lr/recon.h); 0 = half of
-                                  what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
-                                  caller's data in another precision or times its factors, and up
-                                  to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
+                                  what the machine has, what the device reports, and half of that. What a
+                                  call works with comes on top: images, the caller's data in another
+                                  precision or times its factors, and up to 128 MiB (cpu with factors:
+                                  512 MiB) of sums and windows */
     int threads;                     /* 0 = all processors */
     int device;                      /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute shares objects with this context and is on its
@@ -87,9 +88,9 @@ typedef struct lr_operator_info {
     const char *device;      /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     bool is_gpu;             /* the device is a graphics processor */
     const char *passed_over; /* of a list of backends: why those before `backend` could not be
-                                created, which nothing else tells, such as "raster cannot run here:
+                                created, which is logged nowhere else, such as "raster cannot run here:
                                 no OpenGL 4.5 device can be used"; of auto: why not a graphics
-                                processor that is there, which a warning has told; NULL = neither */
+                                processor that is there, after a warning; NULL = neither */
     lr_mode mode;            /* sampled or exact */
     bool penetration;        /* crystals stop photons along their depth */
     bool stored;             /* whether the matrix is kept */
@@ -164,7 +165,8 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  * (docs/method/correspondence.md, "Deterministic sums").
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
  * LR_USAGE for vectors of other sizes, or a selection that is not ascending or leaves the range;
- * LR_FAILED without memory, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
+ * LR_FAILED without memory, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the
+ * device is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
                                      lr_vector *values);
 
@@ -186,7 +188,7 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* The place where the operator computes: vectors that are made there need not be copied. It lives as long as the
- * operator, or whoever else keeps it; NULL = the host. Backend raster has a place of its own, and compute where it
+ * operator, or another holder of it; NULL = the host. Backend raster has a place of its own, and compute where it
  * goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and "Tilted pairs"): no mu-map,
  * no module in front of another, not with `deterministic`. Neither with a stored matrix. So have compute and cuda
  * of the family direct. */
@@ -246,7 +248,7 @@ LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *cho
  * sorted) and `probability` are the elements, which have passed single precision.
  * Voxel rows are computed for some LORs at a time and turned over in memory, within
  * max_memory_bytes of the operator: the more of it, the fewer times. A pass costs what rows of
- * the module pairs at hand do (above). `factors` count.
+ * the module pairs of the pass do (above). `factors` count.
  * errors: LR_USAGE for a selection that is not ascending or leaves the range, or a grid of 2^32
  * voxels or more; LR_FAILED when memory does not do for a single LOR; LR_CANCELLED. */
 LR_API lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part, const lr_row_sink *sink);
@@ -268,7 +270,7 @@ typedef struct lr_pixel {
  * pixels: [rays * nv][rays * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of
  * crystal p = X / rays, q = Y / rays. A pixel whose line is stopped on its way to the primary, or
  * meets a module in a gap between faces or from behind, has module -1. Of blocks with layers, modules
- * of the primary's own layer are met. Sampled mode only. */
+ * of the primary's own layer count. Sampled mode only. */
 LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module, lr_pixel *pixels);
 
 /* --- comparison of rows --- */

@@ -73,7 +73,7 @@ typedef enum lr_colour_map {
     LR_COLOURS_INVERSE_GREY, /* white to black, as in nuclear medicine */
     LR_COLOURS_PERCEPTUAL,   /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
     LR_COLOURS_DIVERGING     /* blue below, white at 0.5, red-brown above: for signed numbers; equally
-                                light on both sides, and told apart by the colour-blind */
+                                light on both sides, and distinct for the colour-blind */
 } lr_colour_map;
 
 /* The colour of 0 <= t <= 1; outside of that the nearest, black for NaN. */
@@ -158,9 +158,9 @@ typedef struct lr_comparison_params {
 /* A new picture on white, or NULL, logged. Each sampled row has its figures (lr_row_compare), with
  * the law 0.6 / R beside the relative error, and three panels: sampled, exact, and their difference
  * in percent of the largest exact element, from blue (too small) over white to red-brown (too
- * large). A panel shows the primary module, u to the right and v upwards in mm; every crystal is cut into the pieces that lie on different LORs, each piece in the colour of its
- * element. Weights share one scale; each difference has its own, written on its bar. With two rows
- * or more there is a chart of the errors over R. Grey: no LOR.
+ * large). A panel shows the primary module, u to the right and v upwards in mm; every crystal is cut into the pieces
+ * that lie on different LORs, each piece in the colour of its element. Weights share one scale; each difference has
+ * its own, written on its bar. With two rows or more there is a chart of the errors over R. Grey: no LOR.
  * errors: LR_USAGE for a module, R or rows that do not exist. */
 LR_API lr_picture *lr_picture_comparison(const lr_comparison_params *params);
 

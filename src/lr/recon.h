@@ -22,7 +22,7 @@ extern "C" {
 /* Result of one iteration. With one subset, all sums are over all LORs and the log-likelihood sum y ln(yhat + b) -
  * (yhat + b) is that of the image before its update. With more, each subset adds its LORs' part, estimated from the
  * image before that subset's update: the log-likelihood then belongs to the images that the iteration went through,
- * not to any one of them (one more iteration of lr_mlem from an image tells its own). */
+ * not to any one of them (one more iteration of lr_mlem from an image gives its own). */
 typedef struct lr_iteration {
     int number;   /* from iterations_before + 1 */
     bool has_fit; /* whether what follows, down to sensitive_counts, is known; else it is 0 */
@@ -134,11 +134,11 @@ typedef struct lr_recon_params {
  * not reach, or that has none, is passed over, with a warning.
  *
  * Images, and with dense data what is measured and estimated too, stay at the operator's place while
- * half of its memory, or the operator's max_memory_bytes, does for them; nothing of them passes through the host during an iteration then.
- * Else they are on the host: with sparse data nothing as long as all LORs is held (estimates are
- * computed where counts are, and only the sensitivities visit every LOR, once); with dense data arrays
- * as long as the largest subset, of estimates, and, with several subsets, of what they are compared
- * with. There an additive source is asked in every iteration.
+ * half of its memory, or the operator's max_memory_bytes, does for them; nothing of them passes through the host
+ * during an iteration then. Else they are on the host: with sparse data nothing as long as all LORs is held (estimates
+ * are computed where counts are, and only the sensitivities visit every LOR, once); with dense data arrays as long as
+ * the largest subset, of estimates, and, with several subsets, of what they are compared with. There an additive
+ * source is asked in every iteration.
  *
  * With without_fit and dense data, backends compute and cuda of the family `direct` keep image, data,
  * factors and sensitivities on the device, in their own layout, where half of its memory does for them,
@@ -151,8 +151,8 @@ typedef struct lr_recon_params {
  * errors: LR_FAILED for an image that grows beyond the largest number, or of RAMLA beyond what counts
  * explain; LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
  * iteration; LR_USAGE for sizes that do not match, more subsets than there are LORs for, a pair whose subset
- * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, or one that the algorithm has not,
- * a prior likewise. */
+ * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite,
+ * or one that the algorithm has not, or such a prior. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
 
 /* RAMLA's default relaxation: 1 with one subset, else 10 / (9 + subsets). With any number of subsets, a pass over
@@ -166,8 +166,8 @@ LR_API double lr_ramla_relaxation(int subsets);
  * some subset. Operators of list mode share the sensitivity
  * (lr_listmode_params.sensitivity_parts). Back-projections are summed over the ranks, each rank updates its
  * slab of the image, and all get the image: the iterates of one process but for the rounding of sums. BSREM,
- * whose prior looks at neighbours, is updated whole by every rank. What an iteration tells is of all ranks,
- * seconds apart. errors: also what another rank met, and its status. */
+ * whose prior looks at neighbours, is updated whole by every rank. Figures of an iteration are of all ranks,
+ * seconds apart. errors: also those of another rank, with its status. */
 
 /* Guesses of several ranks, composed. */
 typedef struct lr_composition {
@@ -185,7 +185,7 @@ typedef struct lr_composition {
     double seconds;                     /* since the start, */
     double compose_seconds, sent_bytes; /* for this composition: all of it, and what this rank sent */
     const lr_vector *image;             /* on the host; lives during the call */
-    const float *guesses;               /* [count][num_voxels] each of them, likewise */
+    const float *guesses;               /* [count][num_voxels] each of them; they live during the call */
 } lr_composition;
 
 /* Guesses from which ranks can continue: that of each; just after a composition the composed image, with the own

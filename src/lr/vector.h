@@ -27,7 +27,7 @@ typedef enum lr_place_kind {
  *
  * A CUDA place does everything on one stream, in the order of the calls. Calls that copy from or to
  * the host or add up, lr_vector_destroy of what the library allocated, and the last lr_place_close
- * return when the stream has done all that it was told; the others return once their work is in the
+ * return when the stream has done all queued work; the others return once their work is in the
  * stream. Every call leaves the thread's current CUDA device as it was. */
 typedef struct lr_place lr_place;
 
@@ -161,7 +161,7 @@ typedef struct lr_vector_gl_buffer {
  * lost. */
 LR_API lr_status lr_vector_wrap_gl(const lr_vector_params *params, lr_vector_gl_buffer *buffer, lr_vector *vector);
 
-/* *done: a GLsync, flushed, that is signalled when all that an OpenGL place was told is done; the
+/* *done: a GLsync, flushed, that is signalled when all work queued at an OpenGL place is done; the
  * caller's to delete in the context that the place shares objects with. Waits for nothing. errors:
  * *done is NULL; LR_USAGE for a place that is not OpenGL's (for CUDA, record an event on
  * lr_place_info.cuda_stream); LR_NO_DEVICE. */
@@ -296,8 +296,8 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
 }
 
 /* values: in, what is projected; out, y / e where y > 0 and e > 0, else 0; a ratio larger than what
- * a back-projection in float can sum is cut there. All are of one place, in float32. fit NULL: nobody
- * wants to know, and nobody waits for the device. */
+ * a back-projection in float can sum is cut there. All are of one place, in float32. fit NULL: the fit is lost, and
+ * nothing waits for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
     const lr_vector *additive; /* b >= 0; NULL = 0 */

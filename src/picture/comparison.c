@@ -168,20 +168,6 @@ static void draw_marker(lr_picture *picture, const int centre[2], enum curve cur
     }
 }
 
-static void draw_law(const struct chart_axes *axes, const struct error_chart *chart)
-{
-    double rays[2] = {chart->rays[0], chart->rays[chart->count - 1]};
-    rays[1] = fmin(rays[1], SAMPLING_LAW / pow(10.0, axes->lowest));
-    if (rays[1] > rays[0]) {
-        int ends[2][2];
-        for (int e = 0; e < 2; e++) {
-            ends[e][0] = x_of(axes, rays[e]);
-            ends[e][1] = y_of(axes, SAMPLING_LAW / rays[e]);
-        }
-        draw_dashes(axes->picture, ends[0], ends[1]);
-    }
-}
-
 static void draw_curve(const struct chart_axes *axes, const struct error_chart *chart, enum curve curve)
 {
     int before[2] = {0};
@@ -260,7 +246,17 @@ static void draw_error_chart(lr_picture *picture, const int corner[2], const str
 
     write_chart_names(&axes);
     lr_picture_frame(picture, axes.corner, axes.size, chart_ink);
-    draw_law(&axes, chart);
+    double rays[2] = {chart->rays[0], chart->rays[chart->count - 1]};
+    rays[1] = fmin(rays[1], SAMPLING_LAW / pow(10.0, axes.lowest));
+    if (rays[1] > rays[0]) {
+        int ends[2][2];
+        for (int e = 0; e < 2; e++) {
+            ends[e][0] = x_of(&axes, rays[e]);
+            ends[e][1] = y_of(&axes, SAMPLING_LAW / rays[e]);
+        }
+        draw_dashes(axes.picture, ends[0], ends[1]);
+    }
+
     for (int curve = NUM_CURVES - 1; curve >= 0; curve--) draw_curve(&axes, chart, (enum curve)curve);
     draw_legend(&axes);
 }

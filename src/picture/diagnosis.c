@@ -260,7 +260,7 @@ static void write_title(const struct sheet *sheet)
     lr_picture_text(sheet->picture, (int[2]){after, 8}, count, &bold);
 }
 
-/* A line of colour and what it stands for; returns where the next one begins. */
+/* A line of colour and its meaning; returns where the next one begins. */
 static int write_entry(lr_picture *picture, int x, const char *text, lr_colour colour)
 {
     const int y = LEGEND, line = lr_picture_text_height(&small);

@@ -188,7 +188,7 @@ void lr_font_next_line(const char **text, int width_px, const lr_text_style *sty
 
 /* --- drawing --- */
 
-/* Coverage of a line of text by its letters, with a border for those that lean out. */
+/* Coverage of a line of text by its letters, with a border for those that extend beyond it. */
 struct mask {
     cairo_surface_t *surface;
     int size[2], border;

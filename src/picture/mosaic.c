@@ -117,19 +117,6 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     return LR_OK;
 }
 
-static void draw_tile(lr_picture *picture, const struct arrangement *arrangement, const lr_tile *tile, int n)
-{
-    const int column = n % arrangement->columns;
-    const int corner[2] = {(int)arrangement->x[column], (int)arrangement->y[n / arrangement->columns]};
-    if (tile->picture != NULL) lr_picture_paste(picture, corner, tile->picture);
-    if (tile->caption != NULL) {
-        const int64_t next = arrangement->x[column + 1] - arrangement->gap;
-        lr_text_style style = caption_style;
-        style.most_px = (int)(next - arrangement->x[column]);
-        lr_picture_text(picture, (int[2]){corner[0], corner[1] - arrangement->caption_height}, tile->caption, &style);
-    }
-}
-
 lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
 {
     if (params->tiles == NULL || params->num_tiles <= 0) {
@@ -155,7 +142,19 @@ lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
                        top + (params->title != NULL ? arrangement.title_height : 0));
     }
 
-    for (int n = 0; page != NULL && n < params->num_tiles; n++) draw_tile(page, &arrangement, &params->tiles[n], n);
+    for (int n = 0; page != NULL && n < params->num_tiles; n++) {
+        const lr_tile *tile = &params->tiles[n];
+        const int column = n % arrangement.columns;
+        const int corner[2] = {(int)arrangement.x[column], (int)arrangement.y[n / arrangement.columns]};
+        if (tile->picture != NULL) lr_picture_paste(page, corner, tile->picture);
+        if (tile->caption != NULL) {
+            const int64_t next = arrangement.x[column + 1] - arrangement.gap;
+            lr_text_style style = caption_style;
+            style.most_px = (int)(next - arrangement.x[column]);
+            lr_picture_text(page, (int[2]){corner[0], corner[1] - arrangement.caption_height}, tile->caption, &style);
+        }
+    }
+
     release(&arrangement);
     lr_font_tell(params->log);
     return page;

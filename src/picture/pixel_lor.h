@@ -16,7 +16,7 @@ struct lr_pixel_window {
     const lr_pixel *pixels; /* [rays * nv][rays * nu], as lr_operator_picture fills them */
 };
 
-/* LOR of the pixel's line; -1 where it meets no crystal, or one out of coincidence. */
+/* LOR of the pixel's line; -1 if it hits no crystal, or one out of coincidence. */
 int64_t lr_pixel_lor(const struct lr_pixel_window *window, int x, int y);
 
 /* Probability of a LOR in a row; 0 where the row has none. */

@@ -35,7 +35,7 @@ typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_para
 typedef lr_status lr_listmode_events_arranger(struct lr_listmode_events *events,
                                               const struct lr_listmode_backend_params *params);
 
-/* The version, and a digest that tells its builds apart. */
+/* The version, and a digest of the build. */
 extern const char lr_plugin_build[];
 
 /* The first member of each table. */

@@ -373,7 +373,7 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return LR_OK;
 }
 
-/* --- relative differences of neighbours (lr_relative_differences in lr/vector.h, which has the equations and their source) --- */
+/* --- relative differences of neighbours: equations in lr/vector.h --- */
 
 /* Numbers of a row that are worked on at once; rows that a thread takes at a time. */
 enum { PIECE = 256, ROWS = 16 };
@@ -482,7 +482,7 @@ static lr_status relative_differences(const lr_relative_differences *differences
     return LR_OK;
 }
 
-/* --- convolutions along an axis (lr_convolution in lr/vector.h) --- */
+/* --- convolutions along an axis --- */
 
 /* Adds weight times `count` numbers from `begin` on. */
 static void add_numbers(const lr_vector *x, int64_t begin, int count, double weight, double *sums)

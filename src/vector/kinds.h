@@ -45,8 +45,8 @@ struct lr_link_fns {
     lr_status (*find)(lr_place *place, struct lr_link_facts *facts, const lr_log *log);
     lr_status (*make_key)(char key[LR_LINK_KEY_BYTES], const lr_log *log);
 
-    /* Begins to meet the others, of which each has a device of its own, and returns; `look` tells when
-     * all have met. *link is NULL where that fails. */
+    /* Begins to connect to the other ranks, each of which has a device of its own, and returns; `look` shows when
+     * all are connected. *link is NULL where that fails. */
     lr_status (*begin)(lr_place *place, const struct lr_link_params *params, struct lr_link **link);
     lr_status (*look)(struct lr_link *link, bool *is_ready);
 
@@ -57,7 +57,7 @@ struct lr_link_fns {
     /* Seconds that completed transfers took by the device's clock, with the waits for later ranks. */
     double (*seconds)(struct lr_link *link);
 
-    /* is_whole: all ranks come here; else what is under way is given up, so that nobody waits for it. */
+    /* is_whole: all ranks come here; else pending transfers are given up, so that no rank waits for them. */
     void (*close)(struct lr_link *link, bool is_whole);
 
     /* Functions for exchanges by other means: `draws` checks whether an OpenGL place is on the same device; waits

@@ -33,7 +33,7 @@ struct lr_later_sums {
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y, struct lr_later_sums *later);
 lr_status lr_later_sums_finish(struct lr_later_sums *later);
 
-/* Hands a device what it has been told so far, and marks the end of a turn: finishing one of its slots then
+/* Submits the queued work to a device, and marks the end of a turn: finishing one of its slots then
  * waits for no more. Without it finishing waits for all. Nothing is done on the host, and where place is
  * NULL. */
 lr_status lr_later_send(lr_place *place, int turn);

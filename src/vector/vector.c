@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The facade of vectors: checks, then asks the place. */
+ * The facade of vectors: checks, then calls the place. */
 #include "vector/vector.h"
 
 #include "base/log.h"

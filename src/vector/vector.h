@@ -59,7 +59,7 @@ struct lr_vector_fns {
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    /* On a device fit may be NULL: nothing waits then, and nobody learns of it. */
+    /* On a device fit may be NULL: nothing waits then, and the fit is lost. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
     /* Functions of devices alone, for sums that nothing waits for (later.h), sent at the end of a turn.
      * `finish_later` gives the sums of a slot, [LR_VECTOR_NUM_SUMS]. */

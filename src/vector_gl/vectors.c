@@ -475,7 +475,7 @@ static lr_status relative_differences(const lr_relative_differences *differences
     return leave(differences->y, run_differences(differences));
 }
 
-/* --- convolutions, likewise --- */
+/* --- convolutions --- */
 
 static struct gl_program *convolve_program(const lr_convolution *convolution)
 {

@@ -56,7 +56,7 @@ static inline double crossing(const struct flat_axis *axis, int from, int to, co
 
 /* Sum of mu dt over t[0] .. t[1] inside the box, along an axis that rises and is the steepest.
  * Cells count from 1 in the box, 0 and size + 1 being its border, so that rounding at the box's
- * faces meets zeros. */
+ * faces finds zeros. */
 static double sum_slabs(const struct lr_mu_lines *self, const struct line *line, int steepest, const double range[2])
 {
     const struct flat_axis y = flat_axis(self, line, (steepest + 1) % 3);
@@ -77,7 +77,7 @@ static double sum_slabs(const struct lr_mu_lines *self, const struct line *line,
             t[0] = t[1];
             continue;
         }
-        /* One face at most: two are met at both ends of the slab by rounding only. */
+        /* One face at most: two are crossed at both ends of the slab by rounding only. */
         const int y1 = clamp(y_end, y0 - 1, y0 + 1), z1 = clamp(z_end, z0 - 1, z0 + 1);
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;

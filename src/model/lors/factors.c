@@ -69,7 +69,7 @@ double lr_crystal_product_sum(const lr_crystal_product *product, int threads)
         if (lr_crystal_fans(product->lors, values, fans, threads, product->log) == LR_OK) {
             sum = 0.0;
             for (int64_t c = 0; c < num_crystals; c++)
-                sum += 0.5 * values[c] * fans[c]; /* each LOR is met at both ends */
+                sum += 0.5 * values[c] * fans[c]; /* each LOR counts at both ends */
             sum *= product->scale;
         }
     }
@@ -253,28 +253,7 @@ static lr_status make_groups(struct estimate *estimate, enum pooling pooling)
     return LR_OK;
 }
 
-/* The finest groups that have enough delayeds, or all crystals in one. */
-static lr_status pool(struct estimate *estimate)
-{
-    for (int pooling = POOL_NONE; pooling < NUM_POOLINGS; pooling++) {
-        LR_TRY(make_groups(estimate, (enum pooling)pooling));
-        if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;
-    }
-    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
-    return LR_OK;
-}
-
 /* --- rates --- */
-
-/* Sums what the rates give each group: v_i times the sum of v over the fan of i. */
-static lr_status estimate_fans(struct estimate *estimate)
-{
-    LR_TRY(lr_crystal_fans(estimate->lors, estimate->rates, estimate->fans, lr_num_processors(), estimate->log));
-    for (int g = 0; g < estimate->num_groups; g++) estimate->estimated[g] = 0.0;
-    for (int64_t c = 0; c < estimate->num_crystals; c++)
-        estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
-    return LR_OK;
-}
 
 /* Halfway, in the logarithm, to what would meet each group's fan sum if the others stayed: all
  * change together, and whole steps would overshoot. Returns the largest relative miss. */
@@ -298,7 +277,12 @@ static lr_status find_rates(struct estimate *estimate)
     double worst = INFINITY;
     int round = 0;
     while (worst > FAN_TOLERANCE && round++ < MAX_ROUNDS) {
-        LR_TRY(estimate_fans(estimate));
+        /* Sums what the rates give each group: v_i times the sum of v over the fan of i. */
+        LR_TRY(lr_crystal_fans(estimate->lors, estimate->rates, estimate->fans, lr_num_processors(), estimate->log));
+        for (int g = 0; g < estimate->num_groups; g++) estimate->estimated[g] = 0.0;
+        for (int64_t c = 0; c < estimate->num_crystals; c++)
+            estimate->estimated[estimate->group_of[c]] += estimate->rates[c] * estimate->fans[c];
+
         worst = improve(estimate);
     }
     lr_debug(estimate->log, "fan sums of %g delayeds are met to %.2g after %d rounds", estimate->delayeds, worst,
@@ -335,7 +319,13 @@ static lr_status run(struct estimate *estimate, const struct measured *measured,
                         "reconstruct without randoms, or give a file with delayeds");
     }
 
-    LR_TRY(pool(estimate));
+    /* The finest groups that have enough delayeds, or all crystals in one. */
+    for (int pooling = POOL_NONE; pooling < NUM_POOLINGS; pooling++) {
+        LR_TRY(make_groups(estimate, (enum pooling)pooling));
+        if (2.0 * estimate->delayeds >= MIN_ENDS * estimate->num_groups) break;
+    }
+    for (int64_t c = 0; c < estimate->num_crystals; c++) estimate->measured[estimate->group_of[c]] += estimate->ends[c];
+
     LR_TRY(find_rates(estimate));
     randoms->values = lr_alloc(num, sizeof(*randoms->values), "the rates of crystals", estimate->log);
     if (randoms->values == NULL) return LR_FAILED;

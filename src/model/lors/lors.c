@@ -170,15 +170,6 @@ static int64_t crystals_of(const lr_scanner *scanner, int module)
     return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
 }
 
-static lr_status refuse_memory(const struct pair_list *list)
-{
-    return lr_error(list->log, LR_FAILED,
-                    "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
-                    "this machine's memory: describe it by fewer modules of more crystals, or "
-                    "narrow its field of view",
-                    list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
-}
-
 static lr_status append(struct pair_list *list, int i, int j)
 {
     if (list->num_pairs == INT32_MAX) {
@@ -194,7 +185,14 @@ static lr_status append(struct pair_list *list, int i, int j)
             const int64_t most = lr_physical_memory() / 4 / LR_PAIR_BYTES;
             int64_t room = 2 * list->max_pairs + 64;
             if (room > most) room = most;
-            if (room <= list->max_pairs) return refuse_memory(list);
+            if (room <= list->max_pairs) {
+                return lr_error(list->log, LR_FAILED,
+                                "%s: the tables of its pairs of modules take more than %.1f GiB, a quarter of "
+                                "this machine's memory: describe it by fewer modules of more crystals, or "
+                                "narrow its field of view",
+                                list->scanner->name, 0x1p-32 * (double)lr_physical_memory());
+            }
+
             void *pairs = lr_resize(list->pairs, room, sizeof(*list->pairs), "module pairs", list->log);
             if (pairs == NULL) return LR_FAILED;
             list->pairs = pairs;
@@ -390,8 +388,6 @@ bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s);
 }
-
-/* --- lists of some module pairs --- */
 
 /* --- the layout --- */
 

@@ -23,7 +23,7 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
 int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int64_t position);
 
 /* Walks over a selection span by span, in order. Set the first five fields, zero the rest, and
- * call lr_selection_next until it is false; span and position then describe the span at hand. */
+ * call lr_selection_next until it is false; span and position then describe the current span. */
 struct lr_selection_walk {
     const lr_lors *lors;
     const lr_selection *selection;

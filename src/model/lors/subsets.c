@@ -39,7 +39,7 @@ struct pair_line {
     int64_t from_axis; /* how far it passes the axis, ... */
     int64_t low, high; /* ... and the axial places of its ends, all in SAME_PLACE_MM */
     int64_t angle;     /* of the point next to the axis, in SAME_ANGLE */
-    int64_t direction; /* the same of what looks alike along the axis, and after half a turn */
+    int64_t direction; /* the same for lines that look the same along the axis, and after half a turn */
     bool has_side;     /* the point next to the axis is not on it */
     int64_t class_number;
     int64_t turn;     /* in which it is dealt within its class */
@@ -82,7 +82,7 @@ static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
         line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
         line->direction = rounded_angle(-dx, dy, PI);
     } else {
-        /* A line along the axis: its place around it stands for its direction. */
+        /* A line along the axis: its place around the axis serves as its direction. */
         line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
         line->has_side = line->from_axis > 0;
         line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
@@ -122,7 +122,7 @@ static int by_class_and_angle(const void *a, const void *b)
     return order != 0 ? order : compare(line_a->pair, line_b->pair);
 }
 
-/* Lines along the axis look like points from there, and are told apart by their place. */
+/* Lines along the axis look like points from there, and are distinguished by their place. */
 static int compare_directions(const struct pair_line *a, const struct pair_line *b)
 {
     const int order = compare(a->from_axis, b->from_axis);
@@ -319,10 +319,10 @@ struct dealing {
     const lr_lors *lors;
     int subsets, interleave;
     int32_t *group_of;                 /* [num_pairs] */
-    double (*sums)[WAVES][2];          /* [subsets] of the point at hand */
+    double (*sums)[WAVES][2];          /* [subsets] at the current point */
     double *lines;                     /* [subsets] of all points */
     double squares[WAVES], num_points; /* what subsets differ by, relatively */
-    int *level, num_level;             /* [num_modules] those about as high as the point at hand */
+    int *level, num_level;             /* [num_modules] those about as high as the current point */
 };
 
 /* The crystal of another module than `from` that a line out of a crystal of that one meets first; -1: none. */

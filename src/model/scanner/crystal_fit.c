@@ -37,24 +37,6 @@ struct panel_fit {
 /* Share of the room that crystals fill, so that rounded places make none overlap. */
 static const double spared_share = 0.995;
 
-/* --- the grid of places --- */
-
-static bool is_full(const struct panel_fit *fit)
-{
-    const struct lr_crystal_panel *panel = fit->panel;
-    if ((int64_t)fit->n[0] * fit->n[1] != panel->count) return false;
-    char *taken = lr_alloc(panel->count, 1, "a panel", panel->growth->list->log);
-    bool full = taken != NULL;
-    for (int m = 0; m < panel->count && full; m++) {
-        const int *place = fit->places[panel->members[m]];
-        char *here = &taken[place[1] * fit->n[0] + place[0]];
-        full = *here == 0;
-        *here = 1;
-    }
-    free(taken);
-    return full;
-}
-
 /* --- room for lone lines --- */
 
 /* The nearest crystal of another panel along an axis. */
@@ -259,7 +241,17 @@ static bool fill_places(struct panel_fit *fit)
         for (int m = 0; m < panel->count; m++) fit->places[panel->members[m]][k] -= low[k];
     }
 
-    return is_full(fit);
+    if ((int64_t)fit->n[0] * fit->n[1] != panel->count) return false;
+    char *taken = lr_alloc(panel->count, 1, "a panel", panel->growth->list->log);
+    bool full = taken != NULL;
+    for (int m = 0; m < panel->count && full; m++) {
+        const int *place = fit->places[panel->members[m]];
+        char *here = &taken[place[1] * fit->n[0] + place[0]];
+        full = *here == 0;
+        *here = 1;
+    }
+    free(taken);
+    return full;
 }
 
 /* Sets mean and axes: v is the direction of the grid nearer to z, upwards, and u = v x outward as
@@ -568,20 +560,6 @@ static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
     return LR_OK;
 }
 
-static lr_status add_block(struct lr_crystal_blocks *blocks, const struct lr_crystal_block *block, const lr_log *log)
-{
-    if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "the crystals do not stand in regular panels: they would make more than "
-                        "%d modules",
-                        LR_MAX_CRYSTAL_MODULES);
-    }
-    const struct lr_items items = {sizeof(*blocks->items), "modules", log};
-    LR_TRY(lr_grow(&blocks->items, &blocks->room, blocks->count + 1, &items));
-    blocks->items[blocks->count++] = *block;
-    return LR_OK;
-}
-
 /* Records the block of each crystal, and the first crystal of each block. */
 static void link_crystals(const struct panel_fit *fit, struct lr_crystal_block *first)
 {
@@ -615,7 +593,15 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
             }
             vec_add_scaled(block.module.centre_mm, 0.5 * panel.depth_mm, panel.normal, block.module.centre_mm);
             block.appended = blocks->count;
-            LR_TRY(add_block(blocks, &block, fit->panel->growth->list->log));
+            if (blocks->count >= LR_MAX_CRYSTAL_MODULES) {
+                return lr_error(fit->panel->growth->list->log, LR_BAD_INPUT,
+                                "the crystals do not stand in regular panels: they would make more than "
+                                "%d modules",
+                                LR_MAX_CRYSTAL_MODULES);
+            }
+            const struct lr_items items = {sizeof(*blocks->items), "modules", fit->panel->growth->list->log};
+            LR_TRY(lr_grow(&blocks->items, &blocks->room, blocks->count + 1, &items));
+            blocks->items[blocks->count++] = block;
         }
     }
     link_crystals(fit, &blocks->items[before]);

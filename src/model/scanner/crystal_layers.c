@@ -66,7 +66,7 @@ static void look_behind(struct order *order, int front, int back)
     }
 }
 
-/* The index is asked with boxes that reach as far behind as a layer may stand. */
+/* Finds the module in front of each, by boxes that reach as far behind as a layer may stand. */
 static lr_status find_order(struct order *order, const lr_log *log)
 {
     const int count = order->scanner->num_modules;
@@ -110,7 +110,7 @@ static void order_finish(struct order *order)
     free(order->gap_mm);
 }
 
-/* --- layers that the list does not tell --- */
+/* --- layers that the list does not name --- */
 
 /* Sets the layers of `crystals`, a copy of the list's, by the modules that they make; *most is the
  * last layer. */

@@ -95,7 +95,7 @@ struct lr_crystal_bounds {
     double off_mm, tolerance_mm;
 };
 
-/* Makes the arranged blocks of a ring exactly alike where the crystals then lie hardly farther off
+/* Makes the arranged blocks of a ring exactly equal if the crystals then lie hardly farther off
  * their places (half more, and 1e-4 mm); else leaves them as they are. */
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth, struct lr_crystal_bounds *bounds);

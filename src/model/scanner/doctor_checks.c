@@ -346,8 +346,6 @@ void lr_examine_gaps(struct lr_examination *examination)
     free(gaps);
 }
 
-/* --- how modules stand --- */
-
 /* --- overlaps --- */
 
 static const char overlap_remedy[] = "reduce the pitch or the number of modules, or move them apart";
@@ -459,21 +457,6 @@ static double turn_of(const double from[3], const double way[3])
     return from[0] * way[1] - from[1] * way[0];
 }
 
-/* The sense in which places are counted: the sum of steps from each place to the next. */
-static double turn_of_places(const struct lr_examination *examination)
-{
-    const struct lr_belt *belt = &examination->belt;
-    const int positions = examination->draft->params.num_positions;
-    double sum = 0;
-    for (int k = 0; k < belt->count; k++) {
-        const lr_module *here = &examination->modules[belt->modules[k]];
-        const lr_module *next = &examination->modules[belt->modules[(k + 1) % belt->count]];
-        const int step = (next->position - here->position + positions) % positions;
-        sum += step == 0 ? 0 : step <= positions / 2 ? 1 : -1;
-    }
-    return sum; /* the belt runs with the angle */
-}
-
 void lr_examine_handedness(struct lr_examination *examination)
 {
     examine_axes(examination);
@@ -484,7 +467,17 @@ void lr_examine_handedness(struct lr_examination *examination)
             const lr_module *module = &examination->modules[belt->modules[k]];
             along_u += turn_of(module->centre_mm, module->u) > 0 ? 1 : -1;
         }
-        const double places = turn_of_places(examination);
+        /* The sense in which places are counted: the sum of steps from each place to the next. */
+        const int positions = examination->draft->params.num_positions;
+        double places = 0;
+        for (int k = 0; k < belt->count; k++) {
+            const lr_module *here = &examination->modules[belt->modules[k]];
+            const lr_module *next = &examination->modules[belt->modules[(k + 1) % belt->count]];
+            const int step = (next->position - here->position + positions) % positions;
+            places += step == 0 ? 0 : step <= positions / 2 ? 1 : -1;
+        }
+        /* the belt runs with the angle */
+
         if (along_u * places < 0 && fabs(along_u) > 0.5 * belt->count &&
             fabs(places) > 0.25 * examination->draft->params.num_positions) {
             const struct lr_finding_head head = {LR_SUSPECT,
@@ -501,8 +494,6 @@ void lr_examine_handedness(struct lr_examination *examination)
         }
     }
 }
-
-/* --- coincidence rules, grids and sizes --- */
 
 /* --- rules --- */
 
@@ -679,7 +670,7 @@ void lr_examine_size(struct lr_examination *examination)
     const lr_status status = scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
     if (scanner != NULL && !examination->failed) lr_examine_hiding(examination, scanner);
     if (examination->failed) {
-        /* told */
+        /* logged */
     } else if (status == LR_OK) {
         char dense[32], table[32];
         const double modules = examination->draft->params.num_modules;

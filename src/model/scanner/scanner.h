@@ -46,7 +46,7 @@ struct lr_module_index {
 lr_status lr_module_index_init(struct lr_module_index *index, const lr_module *modules, int count, const lr_log *log);
 void lr_module_index_finish(struct lr_module_index *index);
 
-/* Modules numbered above `module` whose upright boxes meet its own: all that may overlap with it.
+/* Modules numbered above `module` whose upright boxes touch its own: all that may overlap with it.
  * Returns how many stand in index->met, ascending. */
 int lr_module_index_meet(struct lr_module_index *index, int module);
 
@@ -77,7 +77,7 @@ struct lr_ring_form {
 };
 
 /* Finds the ring whose modules are the scanner's, in its order, to within 1e-6 mm. Numbers are
- * the shortest decimals that they may stand for after rounding (1e-13).
+ * the shortest decimals that they may come from by rounding (1e-13).
  * found: whether there is one; *form holds nothing otherwise.
  * errors: LR_FAILED when memory is short. */
 lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found, const lr_log *log);

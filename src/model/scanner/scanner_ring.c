@@ -54,22 +54,6 @@ static lr_status check_lengths(const char *title, const lr_ring *ring, const lr_
     return LR_OK;
 }
 
-static lr_status check_counts(const char *title, const lr_ring *ring, const lr_log *log)
-{
-    if (ring->modules < 2) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %d modules around the ring: a coincidence needs at least two", title,
-                        ring->modules);
-    }
-    if (ring->rings < 0) return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title, ring->rings);
-    if (ring->rings > 1 && ring->ring_pitch_mm == 0.0) {
-        return lr_error(log, LR_BAD_INPUT,
-                        "%s: %d rings without a ring pitch lie upon each other: give the distance "
-                        "between their centres",
-                        title, ring->rings);
-    }
-    return LR_OK;
-}
-
 /* Counts a panel's crystals along one axis. */
 static lr_status count_crystals(const char *title, const lr_ring *ring, int axis, struct layout *layout,
                                 const lr_log *log)
@@ -127,7 +111,18 @@ static lr_status check_layers(const char *title, const lr_ring *ring, const lr_l
 static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout, const lr_log *log)
 {
     LR_TRY(check_lengths(title, ring, log));
-    LR_TRY(check_counts(title, ring, log));
+    if (ring->modules < 2) {
+        return lr_error(log, LR_BAD_INPUT, "%s: %d modules around the ring: a coincidence needs at least two", title,
+                        ring->modules);
+    }
+    if (ring->rings < 0) return lr_error(log, LR_BAD_INPUT, "%s: %d rings: at least one is needed", title, ring->rings);
+    if (ring->rings > 1 && ring->ring_pitch_mm == 0.0) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s: %d rings without a ring pitch lie upon each other: give the distance "
+                        "between their centres",
+                        title, ring->rings);
+    }
+
     layout->ring = ring;
     layout->rings = ring->rings > 0 ? ring->rings : 1;
     LR_TRY(count_crystals(title, ring, 0, layout, log));
@@ -272,7 +267,7 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
 
 static const double degree = 3.14159265358979323846 / 180;
 
-/* The shortest decimal that a value may stand for after rounding by a share of it. */
+/* The shortest decimal that a value may come from by rounding by a share of it. */
 static double shorten(double value, double share)
 {
     double power = 1;

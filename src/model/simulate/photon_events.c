@@ -45,7 +45,7 @@ struct simulation {
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
     int num_layers;
-    double most_up; /* directions with a larger axial part, up or down, meet no two modules */
+    double most_up; /* directions with a larger axial part, up or down, hit no two modules */
     struct batch {
         lr_event *events; /* owned [RUNS][RUN_PAIRS] */
         int num_events[RUNS];
@@ -76,13 +76,13 @@ static int64_t search(const struct simulation *simulation, double share, int64_t
     return low;
 }
 
-/* A line that meets modules on both sides of its point goes no more than the scanner's length along the axis
- * while it crosses the bore. */
+/* Bounds directions: a line that hits modules on both sides of its point goes no more than the scanner's length along
+ * the axis while it crosses the bore. */
 static void bound_directions(struct simulation *simulation)
 {
     const struct lr_sight *sight = &simulation->sight;
     const lr_photon_blur *blur = &simulation->params->blur;
-    /* Half of the transaxial way between two modules that a line may meet at least, squared: the line passes the
+    /* Half of the transaxial way between two modules that a line may hit at least, squared: the line passes the
      * axis no farther out than its point and the blur allow. */
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
@@ -191,7 +191,7 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
 }
 
 /* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
- * which stops the photon all the same; false: the module is not met. */
+ * which stops the photon all the same; false: the module is not hit. */
 static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign, double *distance_mm,
                  int *crystal)
 {
@@ -221,7 +221,7 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
-/* The first module of a layer met so far. */
+/* The first module of a layer hit so far. */
 struct nearest {
     int layer;
     double distance_mm;
@@ -260,8 +260,8 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
     int layers[2];
-    /* The layers in which the pair's two photons may be met: without penetration each layer counts as if it were the
-     * only one, so that any is as likely. */
+    /* The layers in which the pair's two photons may be detected: without penetration each layer counts as if it were
+     * the only one, so that any is as likely. */
     double u[2] = {0, 0};
     if (simulation->num_layers > 1) uniform_pair(simulation->params->seed, pair->number, 5, u);
     layers[0] = (int)(u[0] * simulation->num_layers);

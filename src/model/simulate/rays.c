@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The modules and crystals that rays meet: one ray by its azimuth, and parallel lines, for which the place where they
+ * The modules and crystals that rays hit: one ray by its azimuth, and parallel lines, for which the place where they
  * pass a module's plane, and its distance, are linear functions of the line's place on the lattice. */
 #include "model/simulate/rays.h"
 
@@ -33,7 +33,7 @@ static double distance_to_edge(const double a[3], const double b[3])
     return hypot(a[0] + held * along[0], a[1] + held * along[1]);
 }
 
-/* Azimuths of a module, from the one of its middle; their sum over the corners' steps tells whether it
+/* Azimuths of a module, from the one of its middle; the sum of the corners' steps shows if it
  * goes around the axis. */
 struct arc {
     double middle, low, high;
@@ -167,7 +167,7 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 
 /* --- parallel lines --- */
 
-/* Modules seen closer to edge-on than this, by the cosine between normal and line, are not met. */
+/* Modules seen closer to edge-on than this, by the cosine between normal and line, are not hit. */
 static const double least_cosine = 1e-12;
 
 /* A linear function of a line's place: base + step[0] i + step[1] k. */
@@ -177,13 +177,13 @@ struct linear {
 
 /* A module as the lines see it. */
 struct view_of_module {
-    struct linear cell[2];     /* where it is met, in cells along u and v from its corner */
+    struct linear cell[2];     /* place of the hit, in cells along u and v from its corner */
     struct linear distance_mm; /* along the line, from its point nearest to the axis */
     double half_face[2];       /* of a cell */
     int count[2];
     int first_crystal;
-    int front_side; /* on which it is met from the front */
-    int rows[2];    /* k that may meet it: from the first up to the second, without it */
+    int front_side; /* side on which it is hit from the front */
+    int rows[2];    /* k that may hit it: from the first up to the second, without it */
     int layer;
 };
 
@@ -258,7 +258,7 @@ static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *li
 static void narrow(const struct linear *cell, int count, int k, double range[2])
 {
     const double step = cell->step[0];
-    if (fabs(step) < least_cosine) return; /* the row is parallel to the module's edge: each line is asked */
+    if (fabs(step) < least_cosine) return; /* the row is parallel to the module's edge: each line is checked */
     const double a = -at(cell, 0, k) / step, b = (count - at(cell, 0, k)) / step;
     range[0] = fmax(range[0], floor(fmin(a, b)));
     range[1] = fmin(range[1], ceil(fmax(a, b)) + 1);

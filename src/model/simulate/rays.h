@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The modules and crystals that rays meet. */
+ * The modules and crystals that rays hit. */
 #ifndef LR_MODEL_SIMULATE_RAYS_H
 #define LR_MODEL_SIMULATE_RAYS_H
 
@@ -25,7 +25,7 @@ struct lr_sight {
 lr_status lr_sight_init(struct lr_sight *sight, const struct lr_scanner *scanner, const lr_log *log);
 void lr_sight_finish(struct lr_sight *sight);
 
-/* Sectors from first to last, going up and around, whose modules a ray may meet; last < first: none. */
+/* Sectors from first to last, going up and around, whose modules a ray may hit; last < first: none. */
 struct lr_sight_sectors {
     int first, last;
 };
@@ -48,11 +48,11 @@ struct lr_bundle_lines {
 struct lr_bundle {
     const lr_scanner *scanner;
     int num_layers;
-    int64_t num_lines;         /* at hand */
+    int64_t num_lines;         /* of the current bundle */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     float *distance_mm;        /* owned [num_layers][2][num_lines], from the line's point nearest to the
                                   scanner's axis */
-    int32_t *crystals;         /* owned, alike: what is met against `along`, then along it */
+    int32_t *crystals;         /* owned, same shape: hits against `along`, then along it */
 };
 
 /* room: lines of the largest lattice. errors: LR_FAILED without memory. */
