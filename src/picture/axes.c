@@ -142,11 +142,6 @@ static lr_text_style style_of(const struct lr_axes *axes)
     return (lr_text_style){.colour = axes->ink, .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
 }
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 /* --- ticks --- */
 
 static int widest_label(const struct lr_ticks *ticks, const lr_text_style *style)
@@ -154,7 +149,7 @@ static int widest_label(const struct lr_ticks *ticks, const lr_text_style *style
     int widest = 0;
     for (int n = 0; n < ticks->count; n++) {
         const struct lr_tick_label label = lr_tick_label(ticks, n);
-        widest = larger(widest, lr_picture_text_width(label.text, style));
+        widest = lr_larger(widest, lr_picture_text_width(label.text, style));
     }
     return widest;
 }
@@ -172,7 +167,7 @@ static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
 static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
 {
     const struct lr_axis *axis = &axes->across;
-    int most = larger(axes->size[0] / (3 * style->size_px), 2);
+    int most = lr_larger(axes->size[0] / (3 * style->size_px), 2);
     struct lr_ticks ticks = choose_ticks(axis, most);
     while (most > 2 && ticks.count > 2 &&
            ticks.step / (axis->high - axis->low) * axes->size[0] < widest_label(&ticks, style) + between_labels)
@@ -224,15 +219,15 @@ struct lr_margins lr_axes_margins(const struct lr_axes *axes)
         .left = 1 + tick_length + space + widest_label(&up, &style) + space,
         .bottom = 1 + tick_length + line,
     };
-    margins.left = larger(margins.left + (axes->up.name != NULL ? line : 0), half);
+    margins.left = lr_larger(margins.left + (axes->up.name != NULL ? line : 0), half);
     margins.bottom += axes->across.name != NULL ? line : 0;
     /* Names may be longer than their axes. */
     const int lacks[2] = {
         width_of_name(&axes->across, &style) - axes->size[0] - margins.left,
         width_of_name(&axes->up, &style) - axes->size[1] - margins.bottom,
     };
-    margins.right = larger(half + 1, lacks[0]);
-    margins.top = larger(line / 2 + 1, lacks[1]);
+    margins.right = lr_larger(half + 1, lacks[0]);
+    margins.top = lr_larger(line / 2 + 1, lacks[1]);
     return margins;
 }
 
@@ -262,7 +257,7 @@ static int begin_name(int corner, int size, int width, const int margins[2])
 {
     const int middle = corner + (size - width) / 2;
     const int last = corner + size + margins[1] - width;
-    return larger(middle < last ? middle : last, corner - margins[0]);
+    return lr_larger(middle < last ? middle : last, corner - margins[0]);
 }
 
 static void write_names(lr_picture *picture, const struct lr_axes *axes)

@@ -49,6 +49,11 @@ struct lr_axes {
     int text_px; /* size of the letters; 0 = 12 */
 };
 
+static inline int lr_larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
 /* Pixels that ticks, labels and names take on each side of what they enclose. */
 struct lr_margins {
     int left, top, right, bottom;

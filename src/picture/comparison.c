@@ -18,11 +18,6 @@
 
 /* --- a chart of errors over R --- */
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 /* Relative error per element that R x R samples leave: 0.6 / R, within 0.8 / R. */
 #define SAMPLING_LAW 0.6
 
@@ -91,7 +86,7 @@ static int left_room(const struct chart_axes *axes)
     int widest = 0;
     for (int power = axes->lowest; power <= axes->highest; power++) {
         const struct percent percent = percent_of(power);
-        widest = larger(widest, lr_picture_text_width(percent.text, &chart_style));
+        widest = lr_larger(widest, lr_picture_text_width(percent.text, &chart_style));
     }
     return lr_picture_text_height(&chart_style) + widest + 2 * space;
 }
@@ -99,7 +94,8 @@ static int left_room(const struct chart_axes *axes)
 static int legend_room(void)
 {
     int widest = lr_picture_text_width(law_name, &chart_style);
-    for (int n = 0; n < NUM_CURVES; n++) widest = larger(widest, lr_picture_text_width(curve_names[n], &chart_style));
+    for (int n = 0; n < NUM_CURVES; n++)
+        widest = lr_larger(widest, lr_picture_text_width(curve_names[n], &chart_style));
     return 3 * space + line_length + widest;
 }
 
@@ -449,13 +445,6 @@ static void draw_weights(const struct page *page, int top, const lr_row *row, en
 
 /* --- the page --- */
 
-/* Width of a text (NULL: none), but for what is above `most`. */
-static int width_within(const char *text, const lr_text_style *style, int most)
-{
-    const int width = text != NULL ? lr_picture_text_width(text, style) : 0;
-    return width < most ? width : most;
-}
-
 /* The widest bar of a column; scales are not known yet, but labels have few digits. */
 static int room_of_bar(const struct page *page, enum column column)
 {
@@ -488,17 +477,17 @@ static void arrange(struct page *page)
         x = page->x[c] + page->panel[0] + room_of_bar(page, (enum column)c) + gap;
         for (int line = 0; line < 2; line++) {
             const int text = lr_picture_text_width(headings[c][line], &plain);
-            x = larger(x, page->x[c] + text + 2 * gap);
+            x = lr_larger(x, page->x[c] + text + 2 * gap);
         }
     }
     page->size[0] = x + margin;
     for (int n = 0; n < num_notes; n++)
-        page->size[0] = larger(page->size[0], lr_picture_text_width(notes[n], &soft) + 2 * margin);
+        page->size[0] = lr_larger(page->size[0], lr_picture_text_width(notes[n], &soft) + 2 * margin);
 
-    page->size[0] = larger(page->size[0], width_within(params->title, &large, widest_line) + 2 * margin);
-    page->size[0] = larger(page->size[0], width_within(params->subtitle, &soft, widest_line) + 2 * margin);
+    page->size[0] = lr_larger(page->size[0], lr_font_width_within(params->title, &large, widest_line) + 2 * margin);
+    page->size[0] = lr_larger(page->size[0], lr_font_width_within(params->subtitle, &soft, widest_line) + 2 * margin);
     const int panel = page->panel[1] + page->margins.bottom;
-    page->row_height = larger(panel, card_height) + 2 * gap;
+    page->row_height = lr_larger(panel, card_height) + 2 * gap;
     page->header = margin + (params->title != NULL ? title_height : 0) + break_subtitle(page, NULL, 0) * line_height +
                    gap + 2 * line_height + page->margins.top;
     page->footer = gap + num_notes * line_height + margin;

@@ -6,6 +6,7 @@
 #include "picture/pixel_lor.h"
 
 #include "base/log.h"
+#include "model/lors/place.h"
 #include "picture/axes.h"
 #include "picture/font.h"
 
@@ -29,14 +30,7 @@ int64_t lr_pixel_lor(const struct lr_pixel_window *window, int x, int y)
 
 double lr_row_element(const lr_row *row, int64_t lor)
 {
-    int64_t low = 0, high = row->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (row->lor[middle] < lor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const int64_t low = lr_first_at_least(row->lor, row->count, lor);
     return low < row->count && row->lor[low] == lor ? row->probability[low] : 0.0;
 }
 

@@ -283,3 +283,9 @@ int lr_picture_text_height(const lr_text_style *style)
     cairo_scaled_font_destroy(font);
     return above + below;
 }
+
+int lr_font_width_within(const char *text, const lr_text_style *style, int most)
+{
+    const int width = text != NULL ? lr_picture_text_width(text, style) : 0;
+    return width < most ? width : most;
+}

@@ -19,6 +19,9 @@ void lr_font_tell(const lr_log *log);
 /* True if the font has letters for all of a text. */
 bool lr_font_shows(const char *text);
 
+/* Width of a text in pixels, at most `most`; 0 for NULL. */
+int lr_font_width_within(const char *text, const lr_text_style *style, int most);
+
 /* A line of clean UTF-8: no control characters, nothing that is not UTF-8. */
 struct lr_font_text {
     char text[1024];

@@ -48,13 +48,6 @@ static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 
 /* --- text over the tiles --- */
 
-/* Width of a text (NULL: none), but for what is above `most`. */
-static int width_within(const char *text, const lr_text_style *style, int most)
-{
-    const int width = text != NULL ? lr_picture_text_width(text, style) : 0;
-    return width < most ? width : most;
-}
-
 /* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
 static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement, const char *text, int top)
 {
@@ -98,15 +91,15 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     }
     for (int n = 0; n < params->num_tiles; n++) {
         const lr_tile *tile = &params->tiles[n];
-        make_room(&arrangement->x[n % columns], width_within(tile->caption, &caption_style, widest_caption));
+        make_room(&arrangement->x[n % columns], lr_font_width_within(tile->caption, &caption_style, widest_caption));
         if (tile->picture != NULL) {
             make_room(&arrangement->x[n % columns], tile->picture->size[0]);
             make_room(&arrangement->y[n / columns], tile->picture->size[1]);
         }
     }
     sum_up(arrangement->x, columns, arrangement->gap, arrangement->gap);
-    const int64_t titled = width_within(params->title, &title_style, widest_title);
-    const int64_t noted = width_within(params->subtitle, &subtitle_style, narrowest_subtitle);
+    const int64_t titled = lr_font_width_within(params->title, &title_style, widest_title);
+    const int64_t noted = lr_font_width_within(params->subtitle, &subtitle_style, narrowest_subtitle);
     const int64_t headed = 2 * (int64_t)arrangement->gap + (titled > noted ? titled : noted);
     const int64_t tiled = arrangement->x[arrangement->columns];
     arrangement->width = headed > tiled ? headed : tiled;

@@ -100,11 +100,6 @@ struct layout {
     lr_bar_params bar;
 };
 
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
 static void arrange_axes(struct layout *layout, const struct view *view, const lr_slice_params *params)
 {
     static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
@@ -138,16 +133,16 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
     if (params->colour_bar) {
         const lr_text_style style = {.size_px = lr_font_small};
         const int unit = params->unit != NULL ? lr_picture_text_width(params->unit, &style) : 0;
-        const int least = larger(least_bar, unit + power_room);
-        layout.bar = (lr_bar_params){.size = {0, larger(view->map.drawn_size[1], least)},
+        const int least = lr_larger(least_bar, unit + power_room);
+        layout.bar = (lr_bar_params){.size = {0, lr_larger(view->map.drawn_size[1], least)},
                                      .low = view->map.low,
                                      .high = view->map.high,
                                      .colours = view->map.colours,
                                      .unit = params->unit,
                                      .text = black};
 
-        layout.size[0] = larger(layout.size[0], margins.left + drawn[0] + space + lr_picture_bar_width(&layout.bar));
-        layout.size[1] = larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
+        layout.size[0] = lr_larger(layout.size[0], margins.left + drawn[0] + space + lr_picture_bar_width(&layout.bar));
+        layout.size[1] = lr_larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
     }
     if (params->scale_bar) {
         /* Room for the scale bar, whose words may be wider than the slice. */
@@ -157,7 +152,7 @@ static struct layout arrange(const struct view *view, const lr_slice_params *par
         const int words =
             drawn_pixels(layout.length_mm, view->pixels_per_mm) + space + lr_picture_text_width(layout.length, &style);
         layout.strip = layout.size[1];
-        layout.size[0] = larger(layout.size[0], layout.corner[0] + words);
+        layout.size[0] = lr_larger(layout.size[0], layout.corner[0] + words);
         layout.size[1] += strip_height;
     }
 

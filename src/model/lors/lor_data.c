@@ -110,20 +110,6 @@ void lr_lor_data_destroy(lr_lor_data *data)
 
 /* --- data as a source --- */
 
-/* The first entry at or after a LOR. */
-static int64_t find_entry(const lr_lor_data *data, int64_t lor)
-{
-    int64_t low = 0, high = data->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (data->index[middle] < lor)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static lr_status get_data(void *user, const lr_lor_span *span, float *values)
 {
     const lr_lor_data *data = user;
@@ -135,7 +121,7 @@ static lr_status get_data(void *user, const lr_lor_span *span, float *values)
             values[k] = data->values[lor];
             continue;
         }
-        entry = k == 0 ? find_entry(data, lor) : entry;
+        entry = k == 0 ? lr_first_at_least(data->index, data->count, lor) : entry;
         while (entry < data->count && data->index[entry] < lor) entry++;
         const bool is_listed = entry < data->count && data->index[entry] == lor;
         values[k] = is_listed ? data->values[entry] : 0.0f;
@@ -172,8 +158,8 @@ static int64_t walk(const lr_lor_data *data, const lr_lors *all, const lr_lors *
     int64_t count = 0;
     for (int64_t k = 0; k < part->num_pairs; k++) {
         const int64_t pair = find_pair(all, part, k);
-        const int64_t begin = find_entry(data, all->offsets[pair]);
-        const int64_t end = find_entry(data, all->offsets[pair + 1]);
+        const int64_t begin = lr_first_at_least(data->index, data->count, all->offsets[pair]);
+        const int64_t end = lr_first_at_least(data->index, data->count, all->offsets[pair + 1]);
         for (int64_t n = begin; taken != NULL && n < end; n++) {
             taken->index[count + n - begin] = data->index[n] - all->offsets[pair] + part->offsets[k];
             taken->values[count + n - begin] = data->values[n];

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/scanner/scanner.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -335,12 +336,6 @@ static void snap_upright(struct panel_fit *fit)
     vec_cross(u, v, outward);
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 static double step_at(const struct panel_fit *fit, int axis, int line)
 {
     return fit->lines[axis][line + 1] - fit->lines[axis][line];
@@ -360,7 +355,7 @@ static double usual_step(const struct panel_fit *fit, int axis, double gap_mm, d
 {
     const int count = fit->n[axis] - 1;
     for (int k = 0; k < count; k++) steps[k] = step_at(fit, axis, k);
-    qsort(steps, (size_t)count, sizeof(*steps), compare_doubles);
+    qsort(steps, (size_t)count, sizeof(*steps), lr_compare_doubles);
     int first = 0, usual = count_alike(steps, count, 2 * gap_mm);
     for (int k = usual, alike; k < count; k += alike) {
         alike = count_alike(&steps[k], count - k, 2 * gap_mm);

@@ -216,12 +216,6 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
 
 /* --- preparation --- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 double lr_crystals_spacing_mm(const lr_crystal_list *list)
 {
     double nearest2[NUM_SAMPLES];
@@ -240,7 +234,7 @@ double lr_crystals_spacing_mm(const lr_crystal_list *list)
             if (distance2 < nearest2[k] && distance2 > 0) nearest2[k] = distance2;
         }
     }
-    qsort(nearest2, (size_t)count, sizeof(nearest2[0]), compare_doubles);
+    qsort(nearest2, (size_t)count, sizeof(nearest2[0]), lr_compare_doubles);
     return isfinite(nearest2[count / 2]) ? sqrt(nearest2[count / 2]) : 1.0;
 }
 

@@ -125,12 +125,6 @@ static double plane_distance(const lr_module *module)
     return fabs(vec_dot(module->normal, module->centre_mm));
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 /* True if `back` is a deeper layer of crystals behind `front`. */
 static bool is_behind(const lr_module *back, const lr_module *front)
 {
@@ -149,7 +143,7 @@ struct direction {
 static int compare_directions(const void *a, const void *b)
 {
     const struct direction *left = a, *right = b;
-    return compare_doubles(&left->angle, &right->angle);
+    return lr_compare_doubles(&left->angle, &right->angle);
 }
 
 static bool find_belt(struct lr_examination *examination)
@@ -195,7 +189,7 @@ static bool find_belt(struct lr_examination *examination)
             sum[1] += module->normal[1];
             scratch[k] = plane_distance(module);
         }
-        qsort(scratch, (size_t)belt->count, sizeof(*scratch), compare_doubles);
+        qsort(scratch, (size_t)belt->count, sizeof(*scratch), lr_compare_doubles);
         belt->radius_mm = belt->count > 0 ? scratch[belt->count / 2] : 0;
         belt->closed =
             belt->count >= LEAST_CLOSED && belt->radius_mm > 0 && hypot(sum[0], sum[1]) < closed_share * belt->count;

@@ -250,12 +250,6 @@ static double edge_gap(const lr_module *a, const lr_module *b)
     return least;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 static double gap_after(const struct lr_examination *examination, int k)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -320,7 +314,7 @@ void lr_examine_gaps(struct lr_examination *examination)
         return;
     }
     for (int k = 0; k < belt->count; k++) gaps[k] = gap_after(examination, k);
-    qsort(gaps, (size_t)belt->count, sizeof(*gaps), compare_doubles);
+    qsort(gaps, (size_t)belt->count, sizeof(*gaps), lr_compare_doubles);
     if (belt->closed) {
         name_holes(examination, gaps[belt->count / 2]);
         name_displaced(examination);

@@ -25,6 +25,12 @@
 /* BGO, which stops best of the usual crystals, has 0.096/mm at 511 keV, lead 0.18/mm. */
 #define IMPLAUSIBLE_MU 0.3
 
+int lr_compare_doubles(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
 const char *lr_scanner_title(const lr_scanner_params *params)
 {
     return params->name ? params->name : "unnamed scanner";

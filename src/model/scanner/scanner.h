@@ -30,6 +30,9 @@ lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules,
  * them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
+/* Order of two doubles, for qsort. */
+int lr_compare_doubles(const void *a, const void *b);
+
 /* --- modules near each other --- */
 
 /* Modules sorted by where the upright boxes around them begin along one axis. Plain data. */
