@@ -260,27 +260,6 @@ static int begin_name(int corner, int size, int width, const int margins[2])
     return lr_larger(middle < last ? middle : last, corner - margins[0]);
 }
 
-static void write_names(lr_picture *picture, const struct lr_axes *axes)
-{
-    lr_text_style style = style_of(axes);
-    const int line = lr_picture_text_height(&style);
-    const struct lr_margins margins = lr_axes_margins(axes);
-    const int bottom = axes->corner[1] + axes->size[1];
-    if (axes->across.name != NULL) {
-        const int width = width_of_name(&axes->across, &style);
-        const int first =
-            begin_name(axes->corner[0], axes->size[0], width, (const int[2]){margins.left, margins.right});
-        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line}, axes->across.name, &style);
-    }
-    if (axes->up.name != NULL) {
-        const int width = width_of_name(&axes->up, &style);
-        const int first =
-            begin_name(axes->corner[1], axes->size[1], width, (const int[2]){margins.top, margins.bottom});
-        style.upwards = true;
-        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name, &style);
-    }
-}
-
 void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
 {
     lr_picture_frame(picture, (int[2]){axes->corner[0] - 1, axes->corner[1] - 1},
@@ -301,5 +280,20 @@ void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
     }
 
     draw_up(picture, axes);
-    write_names(picture, axes);
+    lr_text_style name_style = style_of(axes);
+    const int line = lr_picture_text_height(&name_style);
+    const struct lr_margins margins = lr_axes_margins(axes);
+    if (axes->across.name != NULL) {
+        const int width = width_of_name(&axes->across, &name_style);
+        const int first =
+            begin_name(axes->corner[0], axes->size[0], width, (const int[2]){margins.left, margins.right});
+        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line}, axes->across.name, &name_style);
+    }
+    if (axes->up.name != NULL) {
+        const int width = width_of_name(&axes->up, &name_style);
+        const int first =
+            begin_name(axes->corner[1], axes->size[1], width, (const int[2]){margins.top, margins.bottom});
+        name_style.upwards = true;
+        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name, &name_style);
+    }
 }

@@ -70,25 +70,6 @@ static void box_corner(const lr_module *module, int index, double corner[3])
     vec_add_scaled(corner, index & 4 ? module->depth_mm : 0, outward, corner);
 }
 
-static void find_extent(struct sheet *sheet)
-{
-    const lr_scanner_params *params = &sheet->params->draft->params;
-    for (int k = 0; k < 3; k++) {
-        sheet->low[k] = INFINITY;
-        sheet->high[k] = -INFINITY;
-    }
-    for (int m = 0; m < params->num_modules; m++) {
-        for (int index = 0; index < 8; index++) {
-            double corner[3];
-            box_corner(&params->modules[m], index, corner);
-            for (int k = 0; k < 3; k++) {
-                sheet->low[k] = fmin(sheet->low[k], corner[k]);
-                sheet->high[k] = fmax(sheet->high[k], corner[k]);
-            }
-        }
-    }
-}
-
 /* --- drawing --- */
 
 static void place(const struct view *view, const double at[3], int pixel[2])
@@ -175,29 +156,6 @@ static void write_over(const struct view *view, const int middle[2], const char 
     lr_picture_text(view->picture, (int[2]){corner[0] + 2, corner[1]}, text, &style);
 }
 
-/* Draws the field of view and its diameter, above it, or in the middle of a view that it leaves. */
-static void draw_field(const struct sheet *sheet, const struct view *view)
-{
-    const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
-    for (int k = 0; k < ARCS && radius > 0; k++) {
-        const double a = 2 * pi * k / ARCS, b = 2 * pi * (k + 1) / ARCS;
-        draw_edge(view, (double[]){radius * cos(a), radius * sin(a), 0},
-                  (double[]){radius * cos(b), radius * sin(b), 0}, blue);
-    }
-    if (radius > 0) {
-        char text[64];
-        int at[2];
-        place(view, (double[]){0, radius, 0}, at);
-        const int *corner = view->frame.corner, *size = view->frame.size;
-        const bool is_inside =
-            at[0] > corner[0] && at[0] < corner[0] + size[0] && at[1] > corner[1] && at[1] < corner[1] + size[1];
-        snprintf(text, sizeof(text), "field of view, %.4g mm across", 2 * radius);
-        at[0] = is_inside ? at[0] : corner[0] + size[0] / 2;
-        at[1] = is_inside ? at[1] - lr_font_small : corner[1] + size[1] / 2;
-        write_over(view, at, text, blue);
-    }
-}
-
 static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
 {
     struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
@@ -242,7 +200,27 @@ static void draw_view(const struct sheet *sheet, int column, const char *caption
         write_over(&view, at, text, green);
     }
 
-    if (!side) draw_field(sheet, &view);
+    if (!side) {
+        /* Draws the field of view and its diameter, above it, or in the middle of a view that it leaves. */
+        const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
+        for (int k = 0; k < ARCS && radius > 0; k++) {
+            const double a = 2 * pi * k / ARCS, b = 2 * pi * (k + 1) / ARCS;
+            draw_edge(&view, (double[]){radius * cos(a), radius * sin(a), 0},
+                      (double[]){radius * cos(b), radius * sin(b), 0}, blue);
+        }
+        if (radius > 0) {
+            char text[64];
+            int at[2];
+            place(&view, (double[]){0, radius, 0}, at);
+            const int *box = view.frame.corner, *size = view.frame.size;
+            const bool is_inside =
+                at[0] > box[0] && at[0] < box[0] + size[0] && at[1] > box[1] && at[1] < box[1] + size[1];
+            snprintf(text, sizeof(text), "field of view, %.4g mm across", 2 * radius);
+            at[0] = is_inside ? at[0] : box[0] + size[0] / 2;
+            at[1] = is_inside ? at[1] - lr_font_small : box[1] + size[1] / 2;
+            write_over(&view, at, text, blue);
+        }
+    }
 }
 
 static void write_title(const struct sheet *sheet)
@@ -327,7 +305,22 @@ lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
                     sheet.suspected[finding->modules[n]] = true;
         }
 
-        find_extent(&sheet);
+        const lr_scanner_params *scanner = &sheet.params->draft->params;
+        for (int k = 0; k < 3; k++) {
+            sheet.low[k] = INFINITY;
+            sheet.high[k] = -INFINITY;
+        }
+        for (int m = 0; m < scanner->num_modules; m++) {
+            for (int index = 0; index < 8; index++) {
+                double corner[3];
+                box_corner(&scanner->modules[m], index, corner);
+                for (int k = 0; k < 3; k++) {
+                    sheet.low[k] = fmin(sheet.low[k], corner[k]);
+                    sheet.high[k] = fmax(sheet.high[k], corner[k]);
+                }
+            }
+        }
+
         write_title(&sheet);
         draw_view(&sheet, 0, "seen from +z", false);
         draw_view(&sheet, 1, "seen from the side", true);

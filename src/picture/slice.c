@@ -100,30 +100,26 @@ struct layout {
     lr_bar_params bar;
 };
 
-static void arrange_axes(struct layout *layout, const struct view *view, const lr_slice_params *params)
-{
-    static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
-    const lr_grid *grid = &params->image->grid;
-    const int axes[2] = {view->across, view->up};
-    struct lr_axis drawn[2];
-    for (int k = 0; k < 2; k++) {
-        const double first = grid->origin_mm[axes[k]] - 0.5 * grid->voxel_mm[axes[k]];
-        drawn[k] =
-            (struct lr_axis){first, first + grid->size[axes[k]] * grid->voxel_mm[axes[k]], names[axes[k]], false};
-        layout->axes.size[k] = view->map.drawn_size[k];
-    }
-    layout->axes.across = drawn[0];
-    layout->axes.up = drawn[1];
-    layout->axes.ink = black;
-}
-
 static struct layout arrange(const struct view *view, const lr_slice_params *params)
 {
     const int *drawn = view->map.drawn_size;
     struct layout layout = {0};
     struct lr_margins margins = {0};
     if (params->axes) {
-        arrange_axes(&layout, view, params);
+        static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
+        const lr_grid *grid = &params->image->grid;
+        const int axes[2] = {view->across, view->up};
+        struct lr_axis axis_of[2];
+        for (int k = 0; k < 2; k++) {
+            const double first = grid->origin_mm[axes[k]] - 0.5 * grid->voxel_mm[axes[k]];
+            axis_of[k] =
+                (struct lr_axis){first, first + grid->size[axes[k]] * grid->voxel_mm[axes[k]], names[axes[k]], false};
+            layout.axes.size[k] = view->map.drawn_size[k];
+        }
+        layout.axes.across = axis_of[0];
+        layout.axes.up = axis_of[1];
+        layout.axes.ink = black;
+
         margins = lr_axes_margins(&layout.axes);
     }
     layout.corner[0] = layout.axes.corner[0] = margins.left;

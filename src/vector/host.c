@@ -236,19 +236,6 @@ static void add_block(struct lanes *lanes, int count, const double *x, const dou
     for (int lane = 0; k < count; k++, lane++) add_number(lanes, lane, x[k], y[k]);
 }
 
-static lr_vector_sums join_lanes(const struct lanes *lanes)
-{
-    lr_vector_sums sums = {.largest = -INFINITY};
-    for (int k = 0; k < LANES; k++) {
-        sums.sum += lanes->sum[k];
-        sums.product += lanes->product[k];
-        sums.difference += lanes->difference[k];
-        sums.largest = fmax(sums.largest, lanes->largest[k]);
-        sums.not_finite += lanes->not_finite[k];
-    }
-    return sums;
-}
-
 static void add_share(const struct summing *at, int64_t share, lr_vector_sums *sums)
 {
     double x[BLOCK], y[BLOCK];
@@ -261,7 +248,15 @@ static void add_share(const struct summing *at, int64_t share, lr_vector_sums *s
         load(at->y, begin, count, y);
         add_block(&lanes, count, x, y);
     }
-    *sums = join_lanes(&lanes);
+    lr_vector_sums joined = {.largest = -INFINITY};
+    for (int lane = 0; lane < LANES; lane++) {
+        joined.sum += lanes.sum[lane];
+        joined.product += lanes.product[lane];
+        joined.difference += lanes.difference[lane];
+        joined.largest = fmax(joined.largest, lanes.largest[lane]);
+        joined.not_finite += lanes.not_finite[lane];
+    }
+    *sums = joined;
 }
 
 static void add_shares(void *user, int64_t begin, int64_t end, int worker)
@@ -505,20 +500,6 @@ static void store_sums(const lr_vector *y, int64_t begin, int count, const doubl
             ((float *)y->values)[begin + k] = (float)sums[k];
 }
 
-/* Numbers first .. first + count of a row along x, each with its neighbours along it. */
-static void convolve_along(const lr_convolution *convolution, int64_t row, const int range[2], double *sums)
-{
-    const int length = convolution->size[0], end = range[0] + range[1];
-    for (int k = -convolution->reach; k <= convolution->reach; k++) {
-        const int from = range[0] + k < 0 ? -k : range[0];
-        const int to = end + k > length ? length - k : end;
-        if (from < to) {
-            add_numbers(convolution->x, row * length + from + k, to - from, convolution->weights[k < 0 ? -k : k],
-                        sums + from - range[0]);
-        }
-    }
-}
-
 static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     const lr_convolution *convolution = user;
@@ -528,9 +509,18 @@ static void convolve_rows(void *user, int64_t begin, int64_t end, int worker)
         for (int first = 0; first < length; first += PIECE) {
             const int range[2] = {first, length - first < PIECE ? length - first : PIECE};
             double sums[PIECE] = {0};
-            if (convolution->axis == 0)
-                convolve_along(convolution, row, range, sums);
-            else {
+            if (convolution->axis == 0) {
+                /* Numbers first .. first + count of a row along x, each with its neighbours along it. */
+                const int row_length = convolution->size[0], last = range[0] + range[1];
+                for (int k = -convolution->reach; k <= convolution->reach; k++) {
+                    const int from = range[0] + k < 0 ? -k : range[0];
+                    const int to = last + k > row_length ? row_length - k : last;
+                    if (from < to) {
+                        add_numbers(convolution->x, row * row_length + from + k, to - from,
+                                    convolution->weights[k < 0 ? -k : k], sums + from - range[0]);
+                    }
+                }
+            } else {
                 /* The same where the neighbours are in other rows. */
                 const int *size = convolution->size;
                 const int64_t step = convolution->axis == 1 ? 1 : size[1];

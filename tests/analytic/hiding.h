@@ -137,7 +137,7 @@ static inline void hiding_finish(struct hiding *hiding)
 
 /* --- the definition --- */
 
-/* What a line meets first on one side of its point. */
+/* The first hit of a line on one side of its point. */
 struct met {
     int module; /* -1: nothing */
     double distance;
@@ -145,7 +145,7 @@ struct met {
     int at[2];
 };
 
-/* Where a line through a point ends. */
+/* The ends of a line through a point. */
 struct line {
     struct met met[2]; /* along the direction, and against it */
 };
@@ -163,7 +163,7 @@ static inline void meet(const struct hiding *hiding, int m, const double place[2
     met->crystal = is_face ? hiding->scanner->first_crystal[m] + met->at[1] * module->crystals[0] + met->at[0] : -1;
 }
 
-/* Whether a place on a module's plane is near to an edge of its rectangle or of a face. */
+/* True if a place on a module's plane is near to an edge of its rectangle or of a face. */
 static inline bool is_near_edge(const lr_module *module, const double place[2])
 {
     double edge = INFINITY;
@@ -178,7 +178,7 @@ static inline bool is_near_edge(const lr_module *module, const double place[2])
     return edge <= BORDERLINE_PITCHES;
 }
 
-/* Where a line meets a module's plane. */
+/* The place where a line crosses a module's plane. */
 struct crossing {
     double height;   /* of the point over the plane */
     double distance; /* along the direction; negative against it */
@@ -215,8 +215,8 @@ static inline struct line follow(const struct hiding *hiding, const double point
     return line;
 }
 
-/* Whether a line passes so near to an edge of any module or face that single precision may have it
- * on the other side. */
+/* True if a line passes so near to an edge of any module or face that single precision may have it on the other
+ * side. */
 static inline bool is_borderline(const struct hiding *hiding, const double point[3], const double direction[3])
 {
     for (int m = 0; m < hiding->scanner->num_modules; m++) {
@@ -234,7 +234,7 @@ static inline int64_t line_lor(const struct hiding *hiding, const struct line *l
     return lor >= 0 && lr_lors_in_coincidence(hiding->lors, lor) ? lor : -1;
 }
 
-/* Whether `primary` has its role in the pair. */
+/* True if `primary` has its role in the pair. */
 static inline bool is_primary(const struct hiding *hiding, const double point[3], int primary, int other)
 {
     double squares[2];

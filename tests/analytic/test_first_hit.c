@@ -95,8 +95,8 @@ static void test_crowded(void **state)
     }
 }
 
-/* Of two modules equally far, to 1e-9 of the squared distance, the one with the lower index is the
- * primary. Lines are drawn through the primary only. */
+/* Two modules are equally far to 1e-9 of the squared distance: the one with the lower index is the primary. Lines
+ * are drawn through the primary only. */
 static void test_tie(void **state)
 {
     (void)state;

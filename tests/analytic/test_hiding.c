@@ -32,7 +32,7 @@ static const struct kind kinds[] = {
     {"compute", true, false, 1e-5, 1e-5, 2e-6},
 };
 
-/* What a test asks of one arrangement. */
+/* Requirements of a test for one arrangement. */
 struct bench {
     const struct kind *kind;
     struct hiding hiding;
@@ -74,7 +74,7 @@ static double *point_row(const struct hiding *hiding, lr_operator *op, int point
 
 /* --- sums --- */
 
-/* How many of NUM_LINES belong to each LOR; free() it. */
+/* Counts of NUM_LINES for each LOR; free() it. */
 static double *count_lines(const struct hiding *hiding, int point, uint64_t seed)
 {
     double *counts = fixture_doubles(hiding->lors->count);
@@ -109,7 +109,7 @@ static double deviations(const struct sums *sums)
     return variance > 0 ? (sums->counted - expected) / sqrt(variance) : 0;
 }
 
-/* As many standard deviations of a normal distribution: Wilson and Hilferty, PNAS 17:684 (1931). */
+/* The same number of standard deviations of a normal distribution: Wilson and Hilferty, PNAS 17:684 (1931). */
 static double chi2_deviations(double chi2, int degrees)
 {
     const double width = 2.0 / (9.0 * degrees);
@@ -171,7 +171,7 @@ static void check_sums(const struct hiding *hiding, int point, const double *cou
 
 /* --- elements --- */
 
-/* From the point to sample (x, y) of a module; its weight. */
+/* The line from the point to sample (x, y) of a module; its weight. */
 static double sample_line(const struct hiding *hiding, const double point[3], int m, const int sample[2], double ray[3])
 {
     const lr_module *module = &hiding->scanner->modules[m];
@@ -257,7 +257,7 @@ static void check_point(struct bench *bench, int point, lr_operator *const ops[3
     double *expected = sampled_row(hiding, point, &borderline);
     double *sampled = point_row(hiding, ops[0], point);
     check_sampled(bench, point, sampled, expected, borderline);
-    /* Where crystals line up, the lines of all of them cross an edge together: one in R. */
+    /* If crystals line up, the lines of all of them cross an edge together: one in R. */
     print_message("sampled\n");
     check_sums(hiding, point, counts, sampled, 1.0 / RAYS);
     if (ops[1] != NULL) {
@@ -377,7 +377,7 @@ static float *random_floats(int64_t count, uint64_t *state)
     return values;
 }
 
-/* Of sums over rows, or over columns, relative to the largest. */
+/* Error of sums over rows, or over columns, relative to the largest. */
 static void check_values(const struct bench *bench, const char *what, const float *values, const double *expected,
                          int64_t count)
 {

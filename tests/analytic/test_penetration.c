@@ -6,8 +6,8 @@
 #include "backend_arrays.h"
 #include "crystals.h"
 
-/* With one ray and a primary of one crystal, seen from before its face, a row is one line: its
- * elements are closed forms. The primary is 1 mm wide at (0, 100, 0). */
+/* One ray with a primary of one crystal, seen from before its face, a row is one line: its elements are closed
+ * forms. The primary is 1 mm wide at (0, 100, 0). */
 static lr_module single_primary(void)
 {
     return deep(level_module(0, 100, 0, (int[2]){1, 1}, 1, 1), 20);
@@ -169,9 +169,8 @@ static void test_parallax(void **state)
     }
 }
 
-/* As 1 - exp(-mu L) of lines that lie wholly in the modules, at most: of the geometric part, what
- * the longest chord stops at both ends; and at least what the depth stops where no line can leave
- * through a side. */
+/* Bound by 1 - exp(-mu L) of lines that lie wholly in the modules, at most: of the geometric part, what the longest
+ * chord stops at both ends; and at least what the depth stops where no line can leave through a side. */
 static void test_sum_rule(void **state)
 {
     (void)state;

@@ -9,7 +9,7 @@
 
 #include <Random123/philox.h>
 
-/* Of each LOR expected less often, all are counted together. */
+/* LORs expected less often are counted together. */
 #define FEWEST 25
 
 /* Standard deviations: some hundred sums are compared, so that one seed in 150 fails by chance. */

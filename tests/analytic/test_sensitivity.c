@@ -80,8 +80,8 @@ static double dot(const double a[3], const double b[3])
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Whether a photon from `point` along `way` meets a crystal face. Modules of a ring do not hide
- * each other from inside. */
+/* True if a photon from `point` along `way` hits a crystal face. Modules of a ring do not hide each other from
+ * inside. */
 static bool detected(const lr_scanner *scanner, const double point[3], const double way[3])
 {
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -135,7 +135,7 @@ static void test_monte_carlo(void **state)
     setup_finish(&setup);
 }
 
-/* Nothing outside the scanner is detected: beyond its ends, beyond its modules. */
+/* Activity outside the scanner is not detected: beyond its ends, beyond its modules. */
 static void test_outside(void **state)
 {
     (void)state;

@@ -136,8 +136,8 @@ static void test_sums(void **state)
     setup_finish(&setup);
 }
 
-/* In the plane of the primary at distance 505 the nearer module's image is its rectangle blown up
- * by 505 / 425 around the foot of the point: what both share, as one rectangle. */
+/* Geometry: in the plane of the primary at distance 505 the nearer module's image is its rectangle blown up by 505
+ * / 425 around the foot of the point: what both share, as one rectangle. */
 static void test_sum_off_axis_is_one_rectangle(void **state)
 {
     (void)state;

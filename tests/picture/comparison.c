@@ -97,8 +97,8 @@ static lr_picture *draw(const lr_comparison_params *params)
     return picture;
 }
 
-/* How many pixels of a colour one picture has more than another of the same size: what is common
- * to both, as bars are, drops out. */
+/* Number of pixels of a colour that one picture has more than another of the same size: what is common to both, as
+ * bars are, drops out. */
 static int gained(const lr_picture *after, const lr_picture *before, lr_colour_map map, double t)
 {
     const lr_colour colour = lr_colour_of(map, t);

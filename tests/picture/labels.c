@@ -124,7 +124,7 @@ static void test_bars(void **state)
 
 /* --- around pictures --- */
 
-/* Where a picture lies in a larger one, pixel by pixel. */
+/* The place of a picture in a larger one, pixel by pixel. */
 static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2])
 {
     for (corner[1] = 0; corner[1] + inside->size[1] <= whole->size[1]; corner[1]++) {
@@ -241,7 +241,7 @@ static void test_panel_of_long_names(void **state)
     lr_picture *page = lr_picture_mosaic(&params);
     assert_non_null(page);
     assert_true(page->size[0] > 2 * 420 && page->size[0] < 1100);
-    /* Nothing is written over the border. */
+    /* The border stays free of text. */
     assert_int_equal(count_ink(page, (int[2]){page->size[0] - 6, 0}, page->size), 0);
     lr_picture_destroy(page);
     lr_picture_destroy(tile);

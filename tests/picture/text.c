@@ -153,7 +153,7 @@ static void test_utf8(void **state)
     assert_true(lr_picture_text_width("µ", &style) < lr_picture_text_width("uu", &style));
 }
 
-/* What is not UTF-8 is '?' for each byte, control characters are blanks. */
+/* Bytes that are not UTF-8 become '?', control characters are blanks. */
 static void test_hostile_bytes(void **state)
 {
     (void)state;
@@ -166,7 +166,7 @@ static void test_hostile_bytes(void **state)
     for (size_t n = 0; n < sizeof(pairs) / sizeof(pairs[0]); n++) assert_true(look_alike(pairs[n][0], pairs[n][1]));
 }
 
-/* Whether a line is drawn as the text's first characters with an ellipsis after them. */
+/* True if a line is drawn as the text's first characters with an ellipsis after them. */
 static bool is_shortened(const lr_picture *picture, const char *text, const lr_text_style *style)
 {
     bool found = false;

@@ -6,14 +6,14 @@
 
 #include "picture/axes.h"
 
-/* Whether a step is 1, 2 or 5 times a power of ten. */
+/* True if a step is 1, 2 or 5 times a power of ten. */
 static bool is_round(double step)
 {
     const double digit = step / pow(10.0, floor(log10(step) + 1e-9));
     return fabs(digit - 1.0) < 1e-6 || fabs(digit - 2.0) < 1e-6 || fabs(digit - 5.0) < 1e-6;
 }
 
-/* How many ticks the next larger round step would leave. */
+/* Number of ticks with the next larger round step. */
 static int count_larger(const struct lr_ticks *ticks, double low, double high)
 {
     const double digit = ticks->step / pow(10.0, floor(log10(ticks->step) + 1e-9));

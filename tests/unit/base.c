@@ -66,7 +66,7 @@ static void odd_arguments_run_on_the_caller(void **state)
     assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
 }
 
-/* What nobody has begun is done by the caller at the end; all of it where there is but one thread. */
+/* The caller does at the end what no thread has begun; with one thread, all of it. */
 static void loop_goes_on_beside_the_caller(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void memory_is_zeroed(void **state)
     free(nothing);
 }
 
-/* Nothing beside it is touched. */
+/* Memory beside the block stays. */
 static void memory_is_freed_in_pieces(void **state)
 {
     (void)state;

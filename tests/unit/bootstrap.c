@@ -29,7 +29,7 @@ static lr_event_list *make_list(int count)
     return list;
 }
 
-/* How often each event counts; checks that the rest of it is as before, and that they are in order. */
+/* Counts how often each event occurs; checks that the rest of it is as before, and that they are in order. */
 static void count_events(const lr_event_list *list, double *times)
 {
     int64_t prompts = 0, delayeds = 0;

@@ -6,7 +6,7 @@
 
 #include <time.h>
 
-/* What a list tells of its crystals besides their centres. */
+/* Facts of a list about its crystals besides their centres. */
 enum knowledge { CENTRES, DEPTH_AXES, EVERYTHING };
 
 struct exploded {
@@ -178,7 +178,7 @@ static void presets_come_back(void **state)
     }
 }
 
-/* In the order of the scanner's own numbers, every crystal keeps its number. */
+/* A list in the order of the scanner's own numbers: every crystal keeps its number. */
 static void numbers_are_kept(void **state)
 {
     (void)state;
@@ -327,7 +327,7 @@ static void curved_panels_are_refused(void **state)
         assert_null(lr_scanner_from_crystals(&list, NULL, &residual_mm));
         assert_int_equal(log.status, LR_BAD_INPUT);
         if (strstr(log.error, "curved") == NULL) fail_msg("%s", log.error);
-        /* From the mean plane of an arc its ends are 2/3 of the sagitta off. */
+        /* An arc: from its mean plane its ends are 2/3 of the sagitta off. */
         const double half = 9.5 * 4 / radius_mm, sagitta = radius_mm * (1 - cos(half));
         assert_close(residual_mm, sagitta * 2 / 3, 0.12);
         free(exploded.crystals);

@@ -12,7 +12,7 @@ struct item {
     char text[40];
 };
 
-/* What is there stays, and adding one after the other moves the array seldom. */
+/* Items stay, and adding one after the other moves the array seldom. */
 static void arrays_grow_and_keep(void **state)
 {
     (void)state;

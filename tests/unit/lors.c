@@ -154,7 +154,7 @@ static void rules_of_a_ring(void **state)
 {
     (void)state;
     const int crystals = 16 * 25;
-    /* Without rules: all pairs of crystals but those within one block of 6, 9, 4 or 6. */
+    /* No rules: all pairs of crystals but those within one block of 6, 9, 4 or 6. */
     const int64_t within = 16 * (15 + 36 + 6 + 15);
     assert_int_equal(check_all(small_ring(0, 0, -1)), crystals * (crystals - 1) / 2 - within);
     const int64_t field = check_all(small_ring(50, 0, -1));

@@ -140,7 +140,7 @@ static void spheres_have_their_volumes(void **state)
     lr_image_destroy(image);
 }
 
-/* At half its size: spheres of 5 mm at 37.5 mm, 6 to 1, or as asked for. */
+/* The phantom at half its size: spheres of 5 mm at 37.5 mm, 6 to 1, or as asked for. */
 static void six_spheres_are_equal(void **state)
 {
     (void)state;

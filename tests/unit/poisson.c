@@ -164,7 +164,7 @@ static void purposes_are_independent(void **state)
     }
 }
 
-/* In parts of any length they are those of the whole. */
+/* Parts of any length give the counts of the whole. */
 static void parts_are_those_of_the_whole(void **state)
 {
     (void)state;

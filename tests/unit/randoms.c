@@ -14,7 +14,7 @@ struct session {
     lr_lor_data *delayeds; /* dense */
 };
 
-/* What a singles rate depends on. */
+/* Variables of a singles rate. */
 enum pattern { BY_CRYSTAL, BY_PLACE, BY_COLUMN, UNIFORM };
 
 static double single(enum pattern pattern, int m, int n, uint64_t *state)
@@ -98,8 +98,8 @@ static void sum_fans(const lr_lors *lors, const float *values, double *fans)
     }
 }
 
-/* What singles rates give is found again, whatever the fans' sizes; 1e-5: fan sums to 1e-7, and
- * what is measured is float. Sums over LORs of floats hold to 1e-6. */
+/* Singles rates are found again, whatever the fans' sizes; 1e-5: fan sums to 1e-7, and what is measured is float.
+ * Sums over LORs of floats hold to 1e-6. */
 static void expected_delayeds_give_their_rates(void **unused)
 {
     (void)unused;
@@ -247,8 +247,8 @@ static lr_lor_data draw_events(const lr_lors *lors, int64_t num_events)
     return data;
 }
 
-/* As many delayeds as in a measurement of a second: 2.5 a crystal. Blocks of one panel that differ
- * in width or place are not pooled with each other. */
+/* A number of delayeds as in a measurement of a second: 2.5 a crystal. Blocks of one panel that differ in width or
+ * place are not pooled with each other. */
 static void clinical_scanner(void **unused)
 {
     (void)unused;

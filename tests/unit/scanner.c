@@ -183,7 +183,7 @@ static void normals_point_inwards(void **state)
     lr_scanner_destroy(scanner);
 }
 
-/* Where the axis and the origin lie on different sides of a tilted module, the axis decides. */
+/* If the axis and the origin lie on different sides of a tilted module, the axis decides. */
 static void axis_decides_before_origin(void **state)
 {
     (void)state;

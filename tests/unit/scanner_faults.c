@@ -178,7 +178,7 @@ static void overlap_of_turned_boxes(void **state)
     assert_true(lr_module_overlap_mm(&ridge, &hanging) < 0.0);
 }
 
-/* In a regular polygon modules fit as long as their width is at most the side 2 r tan(pi / n). */
+/* Modules in a regular polygon fit as long as their width is at most the side 2 r tan(pi / n). */
 static void ring_overlap_starts_at_the_polygon_side(void **state)
 {
     (void)state;

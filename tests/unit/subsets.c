@@ -154,14 +154,14 @@ static struct balance weigh(const lr_lors *lors, int subsets)
     return balance;
 }
 
-/* What is dealt, of a scanner of so many lines, seen along the axis, and so many where those after half
- * a turn count as one: there are 20 for each subset, or else pairs are dealt one by one. */
+/* Lines to deal, of a scanner of so many lines, seen along the axis, and so many where those after half a turn
+ * count as one: there are 20 for each subset, or else pairs are dealt one by one. */
 static int64_t count_dealt(const lr_lors *lors, const int lines[2], int subsets)
 {
     return lines[1] >= 20 * subsets ? lines[1] : lines[0] >= 20 * subsets ? lines[0] : lors->num_pairs;
 }
 
-/* What is dealt can be shared out to within one of it. Directions and distances are held to 5 % and
+/* Lines can be shared out to within one of it. Directions and distances are held to 5 % and
  * four: as many, and more, of a scanner share each direction and distance. */
 static void subsets_are_balanced(void **unused)
 {

@@ -41,7 +41,7 @@ static int reset(void **state)
     return 0;
 }
 
-/* After any test. */
+/* Cleans up after any test. */
 static int check_left(void **state)
 {
     (void)state;

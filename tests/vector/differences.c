@@ -48,7 +48,7 @@ static lr_vector put(const double *numbers, int count, lr_precision precision)
     return vector;
 }
 
-/* What the place finds, with y as it was before; numbers are rounded to the precision. */
+/* Results of the place, with y as it was before; numbers are rounded to the precision. */
 static void find(struct numbers *n, lr_differences what, lr_precision precision, double *found)
 {
     lr_vector x = put(n->x, n->count, precision), kappa = put(n->kappa, n->count, precision);
@@ -154,7 +154,7 @@ static void the_gradient_is_that_of_the_value(void **state)
     }
 }
 
-/* Where both are 0 and epsilon is, too. */
+/* Both numbers and epsilon are 0. */
 static void zeros_have_no_difference(void **state)
 {
     (void)state;

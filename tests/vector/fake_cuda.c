@@ -16,7 +16,7 @@
 struct fake_cuda fake_cuda = {.renders = -1};
 __thread int fake_current = FAKE_CURRENT;
 
-/* Of fake_cuda, and of what is held. */
+/* Guards fake_cuda and the blocks held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void add_to(int *number, int more)
@@ -40,7 +40,7 @@ void fake_fail_in(int calls)
     fake_cuda.fails_in = calls;
 }
 
-/* What calls return that have an effect only where they do not fail. */
+/* Result of calls that have an effect only if they do not fail. */
 #define TRY_CALL()                                                                                                     \
     do {                                                                                                               \
         const int fault_ = fake_fault();                                                                               \
@@ -114,7 +114,7 @@ static struct held {
     int device;   /* OF_HOST: streams and events, too */
 } all_held[MOST_HELD];
 
-/* With the mutex. */
+/* To be called with the mutex locked. */
 static struct held *find_held(const void *memory)
 {
     for (int k = 0; k < MOST_HELD; k++)
@@ -122,7 +122,7 @@ static struct held *find_held(const void *memory)
     return NULL;
 }
 
-/* Whether there was room for it, and it was not there. */
+/* True if there was room for it, and it was not there. */
 static bool add_held(void *memory, int device)
 {
     pthread_mutex_lock(&mutex);
@@ -136,7 +136,7 @@ static bool add_held(void *memory, int device)
     return is_new;
 }
 
-/* Whether it was there, of that device. */
+/* True if it was there, of that device. */
 static bool remove_held(void *memory, int device)
 {
     pthread_mutex_lock(&mutex);
@@ -464,7 +464,7 @@ static lr_status read_all(const struct gl_buffer *buffer, struct gl_context *ctx
     return status;
 }
 
-/* Nothing of it is read later. */
+/* It is not read later. */
 static void end_lending(size_t bytes)
 {
     memset(lent, 0xff, bytes);
@@ -516,7 +516,7 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
     return lr_cuda_check(fake_fault(), "a buffer that is lent", log) == LR_OK ? lent : NULL;
 }
 
-/* Of vectors, and of list mode where a test brings it: what else the plugin has would bring the device in. */
+/* Tables of vectors, and of list mode if a test links it: others would need the device. */
 const struct lr_cuda_plugin lr_cuda_plugin = {.plugin = {lr_plugin_build, lr_pool_use},
                                               .places = &lr_place_cuda_fns,
 #ifdef LR_TEST_FAKE_LISTMODE

@@ -41,7 +41,7 @@ int fake_fault(void);
 /* Sets fake_cuda.fails_in, for libraries that know it by name alone. */
 void fake_fail_in(int calls);
 
-/* Has the stream do this in its turn; the pass is copied. */
+/* Queues a pass on the stream; the pass is copied. */
 int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass, void *stream);
 int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass, void *stream);
 int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass), const lr_cuda_convolve_pass *pass,

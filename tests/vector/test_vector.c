@@ -91,7 +91,7 @@ static void discard(struct placed *placed)
     free(placed->numbers);
 }
 
-/* What lies beside the part is still zero. */
+/* Numbers beside the part are still zero. */
 static void check_outside(const struct placed *placed)
 {
     double *all = read_numbers(&placed->whole);
@@ -251,7 +251,7 @@ static void check_everywhere(operation *run, expectation *expect)
     }
 }
 
-/* What a projection gave that is no number is not taken for a factor below 0. */
+/* NaN of a projection is not taken for a factor below 0. */
 static void updates_keep_what_is_not_finite(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void element_by_element(void **state)
     check_everywhere(run_bsrem_in_place, expect_bsrem_in_place);
 }
 
-/* What is rounded once, by the same steps, has the same bits. */
+/* Numbers rounded once, by the same steps, have the same bits. */
 static void check_bits(operation *run, lr_precision precision)
 {
     enum { COUNT = 1000 };

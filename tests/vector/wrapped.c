@@ -79,7 +79,7 @@ static void put(lr_vector *vector)
     assert_int_equal(lr_vector_copy(&from, vector), LR_OK);
 }
 
-/* What the vector holds is numbers from `begin` on, times `factor`. */
+/* The vector holds numbers from `begin` on, times `factor`. */
 static void check_numbers(const lr_vector *vector, int64_t begin, float factor)
 {
     lr_vector to = lr_vector_of_floats(found, vector->count);
@@ -170,7 +170,7 @@ static lr_vector wrap_buffer(GLuint buffer, int64_t count)
     return vector;
 }
 
-/* What the caller's context has put there is changed in place, and the caller reads it. */
+/* Numbers of the caller's context are changed in place, and the caller reads it. */
 static void a_buffer_of_another_context(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void memory_that_is_not_of_the_device(void **state)
 
 /* --- between OpenGL and CUDA --- */
 
-/* Whether numbers stay on the device, and so whether nothing is counted. */
+/* True if numbers stay on the device, so that nothing is counted. */
 static void check_traffic(const lr_place *place, const lr_traffic *before, int64_t bytes)
 {
     const lr_traffic now = lr_place_get_info(place).traffic;
@@ -327,7 +327,7 @@ static void go_around(lr_precision at_gl, lr_precision at_cuda, bool is_direct)
     lr_vector_destroy(&there);
 }
 
-/* Whether nothing passes through the host. */
+/* True if nothing passes through the host. */
 static bool is_direct_to(lr_place *place)
 {
     lr_vector from = make(gl, 16, LR_FLOAT32), to = make(place, 16, LR_FLOAT32);

@@ -240,17 +240,6 @@ static void find_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The first value that is no count; -1 = there is none. */
-static int64_t find_bad(const lr_lor_data *data)
-{
-    struct finding finding = {.values = data->values};
-    const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
-    atomic_init(&finding.bad, data->count);
-    lr_parallel_for(threads, data->count, VALUES_AT_ONCE, find_share, &finding);
-    const int64_t bad = atomic_load(&finding.bad);
-    return bad < data->count ? bad : -1;
-}
-
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name, const lr_log *log)
 {
     if (data->count < 0 || (data->count > 0 && data->values == NULL))
@@ -277,7 +266,14 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
         }
     }
 
-    const int64_t bad = find_bad(data);
+    /* The first value that is no count; -1 = there is none. */
+    struct finding finding = {.values = data->values};
+    const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
+    atomic_init(&finding.bad, data->count);
+    lr_parallel_for(threads, data->count, VALUES_AT_ONCE, find_share, &finding);
+    const int64_t first_bad = atomic_load(&finding.bad);
+    const int64_t bad = first_bad < data->count ? first_bad : -1;
+
     return bad < 0
                ? LR_OK
                : lr_lor_report_value(lors, data->index != NULL ? data->index[bad] : bad, data->values[bad], name, log);

@@ -223,9 +223,12 @@ void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int
     find_range(&(struct costs){listed_cost, costs, num}, part, range);
 }
 
-static lr_status check_share(const struct cut *cut)
+lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share, int64_t range[2])
 {
-    const lr_rows_share *share = cut->share;
+    struct cut cut = {.lors = lors, .grid = grid, .share = share};
+    LR_TRY(lr_grid_check(grid, share->log));
+    LR_TRY(lr_selection_check(lors, share->work.choice.part, share->log));
+    cut.num = count_entries(&cut);
     const char *what = !share->work.by_lor                                                        ? "rows"
                        : share->work.choice.part != NULL && share->work.choice.part->lors != NULL ? "LORs"
                                                                                                   : "module pairs";
@@ -233,19 +236,10 @@ static lr_status check_share(const struct cut *cut)
         return lr_error(share->log, LR_USAGE, "part %lld of %lld makes no sense: parts count from 1",
                         (long long)share->number, (long long)share->parts);
     }
-    return share->parts <= cut->num
-               ? LR_OK
-               : lr_error(share->log, LR_USAGE, "%lld %s cannot be cut into %lld parts: take %lld parts at most",
-                          (long long)cut->num, what, (long long)share->parts, (long long)cut->num);
-}
-
-lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share, int64_t range[2])
-{
-    struct cut cut = {.lors = lors, .grid = grid, .share = share};
-    LR_TRY(lr_grid_check(grid, share->log));
-    LR_TRY(lr_selection_check(lors, share->work.choice.part, share->log));
-    cut.num = count_entries(&cut);
-    LR_TRY(check_share(&cut));
+    if (share->parts > cut.num) {
+        return lr_error(share->log, LR_USAGE, "%lld %s cannot be cut into %lld parts: take %lld parts at most",
+                        (long long)cut.num, what, (long long)share->parts, (long long)cut.num);
+    }
     if (!share->work.by_lor) {
         const int *num = cut.boxes.num;
         /* Cosine to the axis of the steepest line, from the scanner's length and the least distance of a module from

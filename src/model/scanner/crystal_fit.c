@@ -555,19 +555,6 @@ static lr_status fill_module(const struct panel_fit *fit, lr_module *module)
     return LR_OK;
 }
 
-/* Records the block of each crystal, and the first crystal of each block. */
-static void link_crystals(const struct panel_fit *fit, struct lr_crystal_block *first)
-{
-    for (int m = 0; m < fit->panel->count; m++) {
-        const int c = fit->panel->members[m];
-        const int r = fit->segment_of[0][fit->places[c][0]];
-        const int s = fit->segment_of[1][fit->places[c][1]];
-        struct lr_crystal_block *block = &first[s * fit->num_segments[0] + r];
-        fit->panel->growth->block[c] = block->appended;
-        if (block->first_listed < 0 || c < block->first_listed) block->first_listed = c;
-    }
-}
-
 static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_blocks *blocks)
 {
     struct lr_crystal_block block = {.first_listed = -1};
@@ -599,7 +586,17 @@ static lr_status add_blocks(const struct panel_fit *fit, struct lr_crystal_block
             blocks->items[blocks->count++] = block;
         }
     }
-    link_crystals(fit, &blocks->items[before]);
+    /* Records the block of each crystal, and the first crystal of each block. */
+    struct lr_crystal_block *first = &blocks->items[before];
+    for (int m = 0; m < fit->panel->count; m++) {
+        const int c = fit->panel->members[m];
+        const int r = fit->segment_of[0][fit->places[c][0]];
+        const int s = fit->segment_of[1][fit->places[c][1]];
+        struct lr_crystal_block *linked = &first[s * fit->num_segments[0] + r];
+        fit->panel->growth->block[c] = linked->appended;
+        if (linked->first_listed < 0 || c < linked->first_listed) linked->first_listed = c;
+    }
+
     return LR_OK;
 }
 

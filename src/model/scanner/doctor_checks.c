@@ -124,45 +124,6 @@ void lr_examine_arc(struct lr_examination *examination)
 
 /* --- units of single lengths --- */
 
-static void examine_tof(struct lr_examination *examination)
-{
-    const double ps = examination->draft->params.tof_resolution_ps;
-    const struct lr_finding_head head = {LR_SUSPECT,
-                                         LR_FINDING_UNITS,
-                                         {-1, -1},
-                                         "give the time-of-flight resolution as FWHM in "
-                                         "picoseconds"};
-    if (ps > 0 && ps < 10) {
-        lr_examination_add(examination, &head,
-                           "a time-of-flight resolution of %.4g ps is beyond any scanner: it looks "
-                           "like ns (%.4g ps)",
-                           ps, ps * 1000);
-    } else if (ps > 5000) {
-        lr_examination_add(examination, &head,
-                           "a time-of-flight resolution of %.6g ps (%.3g m along the line) tells "
-                           "nothing within a bore: it looks like a coincidence window, or "
-                           "femtoseconds",
-                           ps, ps * 0.29979 / 2000);
-    }
-}
-
-static void examine_mu(struct lr_examination *examination)
-{
-    const double mu = examination->draft->params.crystal_mu_per_mm;
-    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give crystal_mu_per_mm in 1/mm"};
-    if (mu > 0.3) {
-        lr_examination_add(examination, &head,
-                           "crystals that attenuate with %.4g/mm stop more than lead (0.18/mm at "
-                           "511 keV): it looks like 1/cm (%.4g/mm)",
-                           mu, mu / 10);
-    } else if (mu > 0 && mu < 0.015) {
-        lr_examination_add(examination, &head,
-                           "crystals that attenuate with %.4g/mm stop hardly more than water "
-                           "(0.0096/mm at 511 keV): it looks like 1/10 mm, or a wrong energy",
-                           mu);
-    }
-}
-
 void lr_examine_units(struct lr_examination *examination)
 {
     const lr_scanner_params *params = &examination->draft->params;
@@ -184,8 +145,38 @@ void lr_examine_units(struct lr_examination *examination)
                            depth);
     }
 
-    examine_tof(examination);
-    examine_mu(examination);
+    const double ps = examination->draft->params.tof_resolution_ps;
+    const struct lr_finding_head tof_head = {LR_SUSPECT,
+                                             LR_FINDING_UNITS,
+                                             {-1, -1},
+                                             "give the time-of-flight resolution as FWHM in "
+                                             "picoseconds"};
+    if (ps > 0 && ps < 10) {
+        lr_examination_add(examination, &tof_head,
+                           "a time-of-flight resolution of %.4g ps is beyond any scanner: it looks "
+                           "like ns (%.4g ps)",
+                           ps, ps * 1000);
+    } else if (ps > 5000) {
+        lr_examination_add(examination, &tof_head,
+                           "a time-of-flight resolution of %.6g ps (%.3g m along the line) tells "
+                           "nothing within a bore: it looks like a coincidence window, or "
+                           "femtoseconds",
+                           ps, ps * 0.29979 / 2000);
+    }
+
+    const double crystal_mu = examination->draft->params.crystal_mu_per_mm;
+    const struct lr_finding_head mu_head = {LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give crystal_mu_per_mm in 1/mm"};
+    if (crystal_mu > 0.3) {
+        lr_examination_add(examination, &mu_head,
+                           "crystals that attenuate with %.4g/mm stop more than lead (0.18/mm at "
+                           "511 keV): it looks like 1/cm (%.4g/mm)",
+                           crystal_mu, crystal_mu / 10);
+    } else if (crystal_mu > 0 && crystal_mu < 0.015) {
+        lr_examination_add(examination, &mu_head,
+                           "crystals that attenuate with %.4g/mm stop hardly more than water "
+                           "(0.0096/mm at 511 keV): it looks like 1/10 mm, or a wrong energy",
+                           crystal_mu);
+    }
 }
 
 /* --- along the axis --- */
