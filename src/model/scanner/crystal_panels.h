@@ -116,9 +116,6 @@ struct lr_crystal_room {
  * errors: LR_FAILED without memory. */
 lr_status lr_crystal_room_shorten(struct lr_crystal_room *room);
 
-/* The shortest decimal within `off` of a value. */
-double lr_shortest_decimal(double value, double off);
-
 /* Does lr_scanner_from_crystals for crystals that are all in one layer, whatever the list says. */
 lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of, double *residual_mm);
 

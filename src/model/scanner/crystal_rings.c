@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/scanner/scanner.h"
 
 #include <stdlib.h>
 

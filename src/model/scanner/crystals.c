@@ -313,16 +313,6 @@ void lr_crystal_growth_finish(struct lr_crystal_growth *growth)
     growth->places = NULL;
 }
 
-double lr_shortest_decimal(double value, double off)
-{
-    double power = 1;
-    for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
-        const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= off) return rounded;
-    }
-    return value;
-}
-
 /* --- crystals longer than the room between panels --- */
 
 /* Crystals keep at least this share of their length. */

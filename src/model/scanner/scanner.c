@@ -25,6 +25,16 @@
 /* BGO, which stops best of the usual crystals, has 0.096/mm at 511 keV, lead 0.18/mm. */
 #define IMPLAUSIBLE_MU 0.3
 
+double lr_shortest_decimal(double value, double off)
+{
+    double power = 1;
+    for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
+        const double rounded = round(value * power) / power;
+        if (fabs(rounded - value) <= off) return rounded;
+    }
+    return value;
+}
+
 int lr_compare_doubles(const void *a, const void *b)
 {
     const double left = *(const double *)a, right = *(const double *)b;

@@ -30,6 +30,9 @@ lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules,
  * them (Gottschalk, Lin, Manocha: OBBTree, 1996). */
 double lr_module_overlap_mm(const lr_module *a, const lr_module *b);
 
+/* The shortest decimal within `off` of a value. */
+double lr_shortest_decimal(double value, double off);
+
 /* Order of two doubles, for qsort. */
 int lr_compare_doubles(const void *a, const void *b);
 
