@@ -11,6 +11,7 @@
 #include "cuda_interop/vector_passes.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
+#include "vector/sums.h"
 #include "vector/vector.h"
 
 #include <cuda_runtime_api.h>

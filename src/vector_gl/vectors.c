@@ -10,6 +10,7 @@
 #include "gl/resource.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
+#include "vector/sums.h"
 #include "vector/vector.h"
 
 #include <math.h>
