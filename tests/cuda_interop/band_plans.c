@@ -4,7 +4,7 @@
  * What the host prepares of a view for gathers by bands: tables hold all that is looked up, plans fit. */
 #include "fixtures.h"
 
-#include "cuda_interop/direct/bands.h"
+#include "cuda_interop/direct/plans.h"
 #include "layouts.h"
 
 /* rows: 1 where there is one kernel. */

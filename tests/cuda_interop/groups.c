@@ -7,7 +7,7 @@
 #include "direct/cases.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/tables.h"
 #include "cuda_interop/lend.h"
 #include "on_cpu.h"

@@ -6,9 +6,7 @@
 #include "direct/cases.h"
 #include "fixtures.h"
 
-#include "cuda_interop/direct/bands.h"
-#include "cuda_interop/direct/cloud.h"
-#include "cuda_interop/direct/columns.h"
+#include "cuda_interop/direct/plans.h"
 #include "layouts.h"
 #include "on_cpu.h"
 

@@ -6,8 +6,7 @@
  * lies there. */
 #include "direct/cases.h"
 
-#include "cuda_interop/direct/band_tables.h"
-#include "cuda_interop/direct/values.h"
+#include "cuda_interop/direct/memory.h"
 #include "on_cpu.h"
 
 enum { FLOATS = 4, NUM_VIEWS = 12 };

@@ -3,7 +3,7 @@
 #include "cuda_interop/direct/sorted_image.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct/bands.h"
+#include "cuda_interop/direct/plans.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>
@@ -60,7 +60,7 @@ void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted)
     *sorted = (struct lr_cuda_sorted_image){0};
 }
 
-/* That along the pass's lattice, or else one that is not used yet: there are as many as lattices. */
+/* The copy along the pass's lattice, or else an unused one: there are as many as lattices. */
 static struct lr_cuda_sorted_copy *find_copy(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass)
 {
     struct lr_cuda_sorted_copy *copy = sorted->copies;

@@ -7,7 +7,7 @@
 #ifndef LR_CUDA_SORTED_IMAGE_H
 #define LR_CUDA_SORTED_IMAGE_H
 
-#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/passes.h"
 #include "direct/lattice.h"
 
 /* Zero is none. */
@@ -49,7 +49,7 @@ lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted, co
 lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass, uint64_t number,
                              lr_cuda_images *images, const lr_log *log);
 
-/* Whenever that image changes. */
+/* Called whenever that image changes. */
 void lr_cuda_forget_sorted(struct lr_cuda_sorted_image *sorted, uint64_t number);
 
 #endif

@@ -4,14 +4,72 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct/band_tables.h"
-#include "cuda_interop/direct/launch.h"
-#include "cuda_interop/direct/list_tables.h"
-#include "cuda_interop/direct/values.h"
+#include "cuda_interop/direct/memory.h"
+#include "cuda_interop/direct/passes.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+
+/* --- blocks of memory --- */
+
+static void free_block(struct lr_cuda_block *block)
+{
+    if (block->memory != NULL) /* there may be no device to ask */
+        cudaFree(block->memory);
+    *block = (struct lr_cuda_block){0};
+}
+
+static void blocks_finish(struct lr_cuda_blocks *blocks)
+{
+    if (blocks->staging.memory != NULL) cudaFreeHost(blocks->staging.memory);
+    blocks->staging = (struct lr_cuda_block){0};
+    free_block(&blocks->spare);
+}
+
+/* A block of so many bytes, or of up to twice as many. errors: LR_FAILED, here and below. */
+static lr_status blocks_take(struct lr_cuda_blocks *blocks, int64_t bytes, struct lr_cuda_block *block,
+                             const lr_log *log)
+{
+    if (blocks->spare.bytes >= bytes && blocks->spare.bytes / 2 <= bytes) {
+        *block = blocks->spare;
+        blocks->spare = (struct lr_cuda_block){0};
+        return LR_OK;
+    }
+    free_block(&blocks->spare);
+    *block = (struct lr_cuda_block){0};
+    LR_TRY(lr_cuda_check((int)cudaMalloc(&block->memory, (size_t)bytes), "look-up tables", log));
+    block->bytes = bytes;
+    return LR_OK;
+}
+
+/* Waits for what was launched, which may still read it. A block that is none may be returned. */
+static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
+{
+    if (block->memory != NULL) cudaDeviceSynchronize();
+    if (block->bytes > blocks->spare.bytes) {
+        const struct lr_cuda_block former = blocks->spare;
+        blocks->spare = *block;
+        *block = former;
+    }
+    free_block(block);
+}
+
+/* Room in the host's memory for so many bytes. Nothing is copied from it at the moment. */
+static lr_status blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes, const lr_log *log)
+{
+    struct lr_cuda_block *staging = &blocks->staging;
+    const int64_t wanted = bytes + bytes / 4; /* not anew for every group that is a bit larger */
+    if (staging->bytes >= bytes) return LR_OK;
+    if (staging->memory != NULL) cudaFreeHost(staging->memory);
+    *staging = (struct lr_cuda_block){0};
+    LR_TRY(lr_cuda_check((int)cudaMallocHost(&staging->memory, (size_t)wanted),
+                         "look-up tables on their way to the device", log));
+    staging->bytes = wanted;
+    return LR_OK;
+}
+
+/* --- tables --- */
 
 enum { MOST_VIEWS = 256 /* of a group */ };
 
@@ -21,7 +79,7 @@ struct lr_cuda_group {
     int num_views; /* that are not forgotten */
 };
 
-/* What is only known of a view while its tables are made. */
+/* Data of a view that exist only while its tables are made. */
 struct lr_cuda_making {
     struct lr_cuda_memory *memory;
     struct lr_cuda_view_plan *plan;
@@ -69,7 +127,7 @@ static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables
     return is_placed ? LR_OK : lr_error(log_of(set), LR_FAILED, "look-up tables take more memory than was counted");
 }
 
-/* What columns have passes of their own for. */
+/* Launches the fills that columns have passes of their own for. */
 static int launch_own_fills(const struct lr_cuda_tables *tables)
 {
     const struct lr_cuda_making *making = tables->making;
@@ -101,7 +159,7 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
     return &assembly->set->views[assembly->views[k]];
 }
 
-/* How many views there is room for, at least one, going by the one made last. */
+/* Estimates from the last view made for how many views there is room; at least one. */
 static int guess_fit(const struct lr_cuda_table_set *set)
 {
     if (set->view_bytes == 0) return MOST_VIEWS;
@@ -111,7 +169,7 @@ static int guess_fit(const struct lr_cuda_table_set *set)
     return fit < 1 ? 1 : fit < MOST_VIEWS ? (int)fit : MOST_VIEWS;
 }
 
-/* Those of some views that are not there. */
+/* Chooses, of some views, those without tables. */
 static void choose_views(struct assembly *assembly, const int *views, int num_views)
 {
     struct lr_cuda_table_set *set = assembly->set;
@@ -179,17 +237,6 @@ static lr_status count_bytes(struct assembly *assembly)
     return LR_OK;
 }
 
-static lr_status take_memory(struct assembly *assembly, struct lr_cuda_group *group)
-{
-    struct lr_cuda_table_set *set = assembly->set;
-    struct lr_cuda_memory *memory = &assembly->memory;
-    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room, &group->block, log_of(set)));
-    LR_TRY(lr_cuda_blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
-    memory->device = group->block.memory;
-    memory->host = set->blocks.staging.memory;
-    return LR_OK;
-}
-
 /* fills: on the device. */
 static lr_status launch_fills(const struct assembly *assembly, const lr_cuda_view_fill *fills)
 {
@@ -210,7 +257,13 @@ static lr_status launch_fills(const struct assembly *assembly, const lr_cuda_vie
 static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
 {
     const lr_log *log = log_of(assembly->set);
-    LR_TRY(take_memory(assembly, group));
+    struct lr_cuda_table_set *set = assembly->set;
+    struct lr_cuda_memory *memory = &assembly->memory;
+    LR_TRY(blocks_take(&set->blocks, memory->copied_room + memory->filled_room, &group->block, log_of(set)));
+    LR_TRY(blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
+    memory->device = group->block.memory;
+    memory->host = set->blocks.staging.memory;
+
     for (int k = 0; k < assembly->num_views; k++) LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
     const lr_cuda_view_fill *fills =
         lr_cuda_place(&assembly->memory, assembly->num_views * (int64_t)sizeof(*assembly->fills), assembly->fills);
@@ -255,7 +308,7 @@ static lr_status assemble(struct assembly *assembly, const int *views, int num_v
         if (status != LR_OK) *tables_of(assembly, k) = (struct lr_cuda_tables){0};
     }
     if (status != LR_OK) {
-        lr_cuda_blocks_return(&set->blocks, &group->block);
+        blocks_return(&set->blocks, &group->block);
         free(group);
     }
     return status;
@@ -273,19 +326,15 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
     return status;
 }
 
-/* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in
- * another order would have the others made in vain, time and again. */
-static int count_next(const struct lr_cuda_table_set *set)
-{
-    const struct lr_direct_backend_params *params = &set->compute->params;
-    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
-    return set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;
-}
-
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    const int count = count_next(set);
+    /* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in another
+     * order would have the others made in vain, time and again. */
+    const struct lr_direct_backend_params *params = &set->compute->params;
+    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
+    const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;
+
     int views[MOST_VIEWS];
     if (tables->is_there) return tables;
     for (int k = 0; k < count; k++) views[k] = (view + k) % set->compute->params.num_views;
@@ -300,7 +349,7 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
     *tables = (struct lr_cuda_tables){0};
     if (--group->num_views == 0) {
         set->bytes -= group->block.bytes;
-        lr_cuda_blocks_return(&set->blocks, &group->block);
+        blocks_return(&set->blocks, &group->block);
         free(group);
     }
 }
@@ -324,7 +373,7 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
 {
     for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++)
         lr_cuda_forget_tables(set, view);
-    lr_cuda_blocks_finish(&set->blocks);
+    blocks_finish(&set->blocks);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cuda_interop/listmode/order.h"
+#include "cuda_interop/listmode/tables.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/listmode/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an event: two keys, two numbers, and the arrays that are gathered. */
+/* Bytes of an event: two keys, two numbers, and the arrays that are gathered. */
 enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {
@@ -121,9 +120,9 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                       cudaMemcpyDefault, ordering->params->stream)));
     LR_TRY(gather(ordering, &group));
     const struct lr_cuda_list_order_params *params = ordering->params;
-    if (params->lines == NULL && params->sights == NULL) return LR_OK;
+    if (params->lines == NULL && params->paths == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
-    group.sights = params->sights != NULL ? params->sights + ends[0] : NULL;
+    group.paths = params->paths != NULL ? params->paths + ends[0] : NULL;
     return check(ordering, lr_cuda_launch_list_lines(&group));
 }
 
@@ -134,27 +133,22 @@ static lr_status order_all(struct ordering *ordering)
     return LR_OK;
 }
 
-static lr_status count_pieces(struct lr_cuda_list_order *order, const struct lr_listmode_events *events,
-                              const lr_log *log)
-{
-    const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
-    int64_t pieces = 0;
-    order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
-    for (int64_t k = 0; order->first != NULL && k < groups; k++) {
-        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
-        order->first[k] = pieces;
-        pieces += pieces_of(ends[1] - ends[0]);
-    }
-    order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
-    return order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
 {
     const lr_log *log = params->backend->log;
     struct ordering ordering = {.params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
     *order = (struct lr_cuda_list_order){0};
-    lr_status status = count_pieces(order, params->backend->events, log);
+    const int64_t groups = params->backend->events->layout.num_pairs * LR_LISTMODE_GROUPS;
+    int64_t pieces = 0;
+    order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
+    for (int64_t k = 0; order->first != NULL && k < groups; k++) {
+        const int64_t *ends = &params->backend->events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
+        order->first[k] = pieces;
+        pieces += pieces_of(ends[1] - ends[0]);
+    }
+    order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
+    lr_status status = order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
+
     status = status == LR_OK ? open_ordering(&ordering) : status;
     status = status == LR_OK ? order_all(&ordering) : status;
     const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->stream));

@@ -21,7 +21,7 @@ struct lr_cuda_list_plan_params {
     const lr_log *log;
 };
 
-/* What one launch has. Jobs count their chunks from the batch's first one. */
+/* The work of one launch. Jobs count their chunks from the batch's first one. */
 struct lr_cuda_list_batch {
     int64_t begin;      /* its first event */
     int64_t chunk, job; /* the first ones */
@@ -52,7 +52,7 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 /* Frames and the tube. Finish the plan in any case. errors: LR_USAGE for an image of too many voxels. */
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
-/* After that, chunks, jobs and batches. errors: LR_FAILED without memory. */
+/* Deals out chunks, jobs and batches, after the init. errors: LR_FAILED without memory. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
 

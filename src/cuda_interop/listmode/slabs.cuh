@@ -18,8 +18,8 @@ extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
-/* Where a block's numbers begin in shared memory, in a register: found anew for each use, which compilers
- * like to do, it takes longer than what it is used for. After the barrier behind which they are there. */
+/* The begin of a block's numbers in shared memory, in a register: found anew for each use, which compilers like to do,
+ * it takes longer than what it is used for. After the barrier behind which they are there. */
 __device__ unsigned shared_begin()
 {
     unsigned begin;
@@ -131,13 +131,13 @@ __device__ double add_values(const lr_cuda_list_pass &pass, const list_block &bl
     return sum_of_block(total);
 }
 
-/* What a block adds up: whole numbers, or floats. */
+/* The sums of a block: whole numbers, or floats. */
 struct slab_sums {
     list_taking taking;
     bool are_floats;
 };
 
-/* To be cleared behind the next barrier. */
+/* Clears a slab; it is clear after the next barrier. */
 __device__ void clear_slab(const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
