@@ -33,7 +33,6 @@ struct band_half {
 
 /* --- the grid's rows --- */
 
-
 enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
 
 /* --- the kernel's rows --- */

@@ -236,12 +236,6 @@ static bool has_bands(const struct lr_cuda_tables *tables)
     return tables->bands[0][0].num_tiles > 0;
 }
 
-static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool forward, const lr_cuda_images *images)
-{
-    const bool is_beside = images->stream != NULL;
-    return &tables->bands[forward][is_beside ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE];
-}
-
 /* Sources are sorted in the same way for all shapes, both ways. */
 static const lr_cuda_bands *sorting_of(const struct lr_cuda_tables *tables)
 {
@@ -306,8 +300,12 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         break;
     case LR_DIRECT_TEXTURE_CACHE: error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images); break;
     case LR_DIRECT_BANDS:
-        error = has_bands(tables) ? lr_cuda_launch_bands(forward, bands_of(tables, forward, images), images)
-                                  : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
+        if (has_bands(tables)) {
+            const int shape = images->stream != NULL ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE;
+            error = lr_cuda_launch_bands(forward, &tables->bands[forward][shape], images);
+        } else {
+            error = lr_cuda_launch_columns(forward, &tables->columns[forward], images);
+        }
         break;
     case LR_DIRECT_COLUMNS: error = lr_cuda_launch_columns(forward, &tables->columns[forward], images); break;
     }
@@ -383,17 +381,6 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
     return launch(cuda, tables, forward, images);
 }
 
-/* Sorts the image for all views of a task before they run side by side. */
-static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task, const struct lr_direct_image *source,
-                           lr_cuda_images *images)
-{
-    for (int k = 0; task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-        LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
-    }
-    return LR_OK;
-}
-
 /* The k-th view to be launched. Streams take turns: on the way back each has views that follow each other,
  * which lie along the same lattice for the most part, and so has its room. Where tables of some views
  * have to go for those of others, views come as they follow each other. */
@@ -410,39 +397,16 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
                              lr_cuda_images *images)
 {
     const bool fork = overlaps(cuda, task);
-    LR_TRY(fork ? sort_task(cuda, task, source, images) : LR_OK);
+    /* Sorts the image for all views of a task before they run side by side. */
+    for (int k = 0; fork && task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
+        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
+        LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
+    }
     lr_status status = fork ? streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = launch_view(cuda, task, place_in_turn(cuda, task, k), source, images);
     const lr_status joined = fork ? streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;
-}
-
-static lr_status make_image_room(struct cuda_direct *cuda, const struct lr_cuda_tables *tables)
-{
-    return has_bands(tables) ? lr_cuda_sorted_image_make_room(&cuda->sorted, sorting_of(tables), log_of(cuda)) : LR_OK;
-}
-
-static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
-                                   const struct lr_cuda_tables *tables)
-{
-    const int first = overlaps(cuda, task) ? 0 : DEFAULT_STREAM;
-    const int end = overlaps(cuda, task) ? SORTING_STREAMS : DEFAULT_STREAM + 1;
-    for (int stream = first; has_bands(tables) && stream < end; stream++)
-        LR_TRY(lr_cuda_room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
-    return LR_OK;
-}
-
-/* Allocates room before the clock runs. */
-static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task)
-{
-    for (int k = 0; k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-        LR_TRY(tables != NULL ? LR_OK : LR_FAILED);
-        LR_TRY(task->work == LR_DIRECT_WORK_FORWARD ? make_image_room(cuda, tables)
-                                                    : make_stream_rooms(cuda, task, tables));
-    }
-    return LR_OK;
 }
 
 static lr_status time_task(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
@@ -451,7 +415,20 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     struct cuda_direct *cuda = enter(self);
     lr_cuda_images images;
     LR_TRY(open_images(cuda, source, target, &images));
-    LR_TRY(make_rooms(cuda, task));
+
+    /* Rooms for sorted sources are allocated before the clock runs. */
+    const bool is_beside = overlaps(cuda, task);
+    const int first = is_beside ? 0 : DEFAULT_STREAM, end = is_beside ? SORTING_STREAMS : DEFAULT_STREAM + 1;
+    for (int k = 0; k < task->num_views; k++) {
+        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
+        if (tables == NULL) return LR_FAILED;
+        if (!has_bands(tables)) continue;
+        const lr_cuda_bands *pass = sorting_of(tables);
+        if (task->work == LR_DIRECT_WORK_FORWARD)
+            LR_TRY(lr_cuda_sorted_image_make_room(&cuda->sorted, pass, log_of(cuda)));
+        for (int stream = first; task->work != LR_DIRECT_WORK_FORWARD && stream < end; stream++)
+            LR_TRY(lr_cuda_room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), log_of(cuda)));
+    }
     if (cuda->compute->is_unordered) /* a measurement, which counts it each time */
         forget_sorted(cuda, source);
     watch_begin(&cuda->projections, log_of(cuda));

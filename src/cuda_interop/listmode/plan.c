@@ -335,23 +335,6 @@ static lr_status add_jobs(struct planning *planning, const struct portion *porti
     return LR_OK;
 }
 
-/* Adds the needs of these jobs to the launch. */
-static void take_needs(struct planning *planning, const lr_cuda_list_frame *frame, const lr_cuda_list_chunk *chunk,
-                       int32_t slices)
-{
-    struct lr_cuda_list_plan *plan = planning->plan;
-    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
-    const int64_t most = (slices + chunk->slabs - 1) / chunk->slabs;
-    const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
-    plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
-    batch->num_chunks++;
-    batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk->count);
-    batch->num_warps += (chunk->count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
-    batch->num_partial += (int64_t)chunk->slabs * chunk->count;
-    batch->num_events += chunk->count;
-    plan->most_partial = larger(plan->most_partial, batch->num_partial);
-}
-
 static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
@@ -359,7 +342,7 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &plan->frames[axis];
     const int32_t slices = portion->slices[1] - portion->slices[0];
-    const struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
+    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
     const int32_t slabs = slabs_for(planning, frame, slices);
     const lr_cuda_list_chunk chunk = {.begin = portion->events[0] - batch->begin,
                                       .count = (int32_t)(portion->events[1] - portion->events[0]),
@@ -371,7 +354,17 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
     LR_TRY(add_jobs(planning, portion, slabs));
     plan->chunks[plan->num_chunks++] = chunk;
-    take_needs(planning, frame, &chunk, slices);
+
+    /* The launch has to have room for these jobs, too. */
+    const int64_t most = (slices + slabs - 1) / slabs;
+    const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
+    plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
+    batch->num_chunks++;
+    batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk.count);
+    batch->num_warps += (chunk.count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
+    batch->num_partial += (int64_t)slabs * chunk.count;
+    batch->num_events += chunk.count;
+    plan->most_partial = larger(plan->most_partial, batch->num_partial);
     return LR_OK;
 }
 
@@ -480,12 +473,6 @@ static int compare_jobs(const void *a, const void *b)
     return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1) : left->slab - right->slab;
 }
 
-static int64_t count_launches(const struct planning *planning, int64_t r)
-{
-    const int64_t most = most_sums(planning->params);
-    return (count_sums(planning, r) + most - 1) / most;
-}
-
 /* Approximate work of each launch, if the device has an order of its own. */
 static int64_t find_launch_work(const struct planning *planning, int64_t r)
 {
@@ -498,7 +485,8 @@ static int64_t find_launch_work(const struct planning *planning, int64_t r)
                                     .line_work = line_work(planning)};
         work += all_work(&all);
     }
-    return work / count_launches(planning, r);
+    const int64_t most = most_sums(planning->params);
+    return work / ((count_sums(planning, r) + most - 1) / most);
 }
 
 static lr_status plan_range(struct planning *planning, int64_t r)
