@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the cpu backend knows of a scanner, and what a sample point sees of it:
+ * The scanner as the cpu backend sees it, and a sample point's view of it:
  * docs/method/correspondence.md, "Matrix element". Millimetres, the scanner's frame, double
  * throughout. */
 #ifndef LR_CPU_SCENE_H
@@ -89,9 +89,9 @@ void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], cons
 /* True if `primary` takes that role in its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists what stands opposite to one primary and before it, in ascending module order; nothing when
- * the primary does not face the point. Where modules cannot hide each other only those opposite that
- * detect are listed. Conservative: a listed module may turn out not to be hit. */
+/* Lists the modules opposite to one primary and before it, in ascending module order; nothing when the primary does not
+ * face the point. Where modules cannot hide each other only those opposite that detect are listed. Conservative: a
+ * listed module may turn out not to be hit. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 
 /* Probability that neither photon is absorbed between y1 and y2: docs/method/common.md,

@@ -40,9 +40,8 @@ uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log)
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
 
-/* Each taking of an object has a number of its own in the object's context: what was found out about
- * what the object holds stays true until it is given back or destroyed, or CUDA writes it. 0: it is not
- * out. */
+/* The number of an object's current loan, one of its own in the object's context: facts about its content hold until it
+ * is given back or destroyed, or CUDA writes it. 0: it is not out. */
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* LR_OK for cudaSuccess; else logs "WHAT: CUDA says REASON" and is LR_FAILED. */

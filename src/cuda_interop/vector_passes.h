@@ -69,7 +69,7 @@ typedef struct lr_cuda_terms_pass {
     int own, num;
 } lr_cuda_terms_pass;
 
-/* It depends on the count alone, so that sums have the same bits in every run. */
+/* Groups of a pass: they depend on the count alone, so that sums have the same bits in every run. */
 static inline int lr_cuda_vector_groups(int64_t count)
 {
     const int64_t groups = (count + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;

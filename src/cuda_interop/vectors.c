@@ -381,7 +381,7 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
-/* Groups are put together on the device, and the sums of all cross. */
+/* Adds up the groups on the device, and copies the sums of all of them to the host. */
 static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;

@@ -82,7 +82,7 @@ struct lanes {
 
 /* Working memory of a thread. */
 struct worker {
-    struct seen_module *seen;             /* [num_modules] of the current point, for rows and back */
+    struct seen_module *seen;         /* [num_modules] of the current point, for rows and back */
     struct target *opposite, *before; /* [num_modules] */
     int num_opposite, num_before;
     struct crossing *far; /* crystals of the primary on the current line */
@@ -172,15 +172,15 @@ static bool is_primary(const struct seen_module *seen, int primary, int other)
     return fabs(a - b) <= tie * fmax(a, b) ? primary < other : a > b;
 }
 
-/* Tells if a line through the point may meet both spheres, on the same side of it or (-1) on opposite
- * ones. */
+/* True if a line through the point may meet both spheres, on the same side of it or (-1) on opposite ones. */
 static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
            side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - slack;
 }
 
-static struct target make_target(const struct stopping *stopping, const struct seen_module *seen, int primary, int module)
+static struct target make_target(const struct stopping *stopping, const struct seen_module *seen, int primary,
+                                 int module)
 {
     const struct box *from = &stopping->boxes[primary], *to = &stopping->boxes[module];
     struct target target = {.module = module, .pair = -1};
@@ -191,7 +191,7 @@ static struct target make_target(const struct stopping *stopping, const struct s
     return target;
 }
 
-/* Lists what lines of a primary may meet; false where none of it is a secondary that is wanted. */
+/* Lists the modules that lines of a primary may meet; false if none of them is a wanted secondary. */
 static bool find_targets(const struct use *use, const struct seen_module *seen, int primary)
 {
     const struct stopping *stopping = use->stopping;
@@ -690,9 +690,9 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
-    double *sums;         /* [count][2] */
+    double *sums;             /* [count][2] */
     struct seen_module *seen; /* [points][num_modules] */
-    const float *values;  /* [points] of the image */
+    const float *values;      /* [points] of the image */
     int num_points;
     double (*points)[3];
     atomic_int status;

@@ -83,7 +83,7 @@ static int scanner_cell(const struct lr_native_module *module, int cell)
     return module->step_along > 0 ? cell : module->num_cells - 1 - cell;
 }
 
-/* The set of a separable mask that speaks of cells along the axis. */
+/* The set of a separable mask for cells along the axis. */
 static uint32_t cells_set(const struct lr_native_scene *scene, int64_t index)
 {
     const struct lr_pair_mask *mask = &scene->params.lors->masks->pairs[index];
@@ -290,8 +290,8 @@ static double tau_at(const struct lr_native_crossing *crossing, double u)
     return crossing->tau[0] + crossing->tau[1] * u;
 }
 
-/* Coordinate on the primary from where a line comes to coordinate w of the secondary. Where it comes
- * from beside or behind, the end to which the last lines from the front went. */
+/* Coordinate on the primary of the line that meets coordinate w of the secondary. For a line from beside or behind it
+ * is the end that the last lines from the front went to. */
 static double on_primary(const struct lr_native_crossing *crossing, double w)
 {
     const double *reach = crossing->reach, *on_first = crossing->on_first;

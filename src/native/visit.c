@@ -364,7 +364,7 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
 
 /* --- jobs on all threads --- */
 
-/* Seconds between two questions whether to go on, about: they cost little and are answered soon. */
+/* Approximate seconds between two questions if work is to go on: often enough to stop soon, and cheap. */
 #define ASK_SECONDS 0.02
 
 struct lr_native_run_state {
@@ -424,7 +424,7 @@ lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *w
 
 /* --- images --- */
 
-/* Calls with the place of each voxel of the column order in that of the grid. */
+/* The grid's place of a voxel given in the order of columns. */
 static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
 {
     const int *size = scene->params.grid->size;

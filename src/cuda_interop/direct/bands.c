@@ -145,7 +145,6 @@ static bool is_needed(const struct band_rows *rows, int d, const struct band_hal
 }
 
 /* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
-/* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
 static void band_range(const struct band_rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;
@@ -164,7 +163,7 @@ static int count_octets(const struct band_span *span)
     return span != NULL ? span->octets[1] - span->octets[0] + 1 : 0;
 }
 
-/* Octets that both have. */
+/* Octets of sources that both rows have. */
 static int count_common(const struct band_span *a, const struct band_span *b)
 {
     if (a == NULL || b == NULL) return 0;
@@ -416,7 +415,7 @@ static void list_steps_of(const struct planner *planner, int d, struct band_half
 
     plan->lists[d][1] = plan->num_steps;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-        /* The octet that slab c begins with. */
+        /* The octet that the list's slab begins with. */
         const int c = d + I * pair;
         int range[2];
         find_slab(planner, c, range);
@@ -482,8 +481,8 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
     pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin there */
 
-    /* Slabs: one that some warps are still at, one that others are, and what comes. Where there are most blocks, or
-     * would be fewer for it, others go on while one waits. */
+    /* Slabs: one that some warps still work on, one that the rest work on, and the next. With as many blocks as can be,
+     * or if a third slab would make them fewer, two are enough: another block works while one waits. */
     const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
     const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
     pass->depth = is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
@@ -570,9 +569,9 @@ static lr_status make_plan(struct planner *planner)
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
-    /* Alone, few blocks with many warps take the least time, beside others many with few: one computes while another
-     * begins, unless they have so much to compute that this is nothing. With the most products above each other,
-     * there are registers for few. */
+    /* Few blocks with many warps are fastest for a pass that has the device alone; beside other passes many blocks with
+     * few warps are, as one computes while another begins, unless each has very much to compute. With the most products
+     * above each other, there are registers for few. */
     lr_cuda_bands *passes = plan->passes;
     const lr_cuda_bands common = *pass;
     int32_t width = 1; /* octets of the widest slab, of a block that is one warp wide */

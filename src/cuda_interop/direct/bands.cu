@@ -35,7 +35,7 @@ __device__ inline bool is_elected()
     return elected != 0;
 }
 
-/* round: how often the barrier has completed before, which whoever waits must have seen. */
+/* round: completions of the barrier so far, all of which the waiting thread must have seen. */
 __device__ inline void wait_for(uint64_t *barrier, int round)
 {
     while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
@@ -86,7 +86,7 @@ __device__ inline ring_place next_place(int depth, ring_place place)
 
 using encode_tiled = decltype(&cuTensorMapEncodeTiled);
 
-/* The driver's, which no library has to be linked for. NULL: there is none. */
+/* The driver's function, found without linking its library. NULL: there is none. */
 inline encode_tiled find_encode_tiled()
 {
     void *found = nullptr;
@@ -97,7 +97,7 @@ inline encode_tiled find_encode_tiled()
                                                                          : nullptr;
 }
 
-/* An array, as the tensor unit takes it: fastest axis first. What a box has beyond it is zero. */
+/* An array as the tensor unit reads it, fastest axis first. A box is zero beyond the array. */
 template <int Dimensions> struct boxed_array {
     CUtensorMapDataType type;
     const void *first;
@@ -199,7 +199,7 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
     }
 }
 
-/* Once a source may be read. */
+/* Called once a source may be read. */
 __device__ inline void load_units(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   const band_room &room)
 {
@@ -234,7 +234,7 @@ struct ring_front {
     ring_place place;
 };
 
-/* Slabs below `end`, each once all warps are through with the one that it replaces. For one warp. */
+/* Loads slabs below `end`, each once all warps are through with the slab that it replaces. Called by one warp. */
 __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
                                    const CUtensorMap *source, int end, ring_front &front)
 {
@@ -329,7 +329,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
 
 /* --- tables --- */
 
-/* A view each along y, and along z both ways, and what is the same for them. */
+/* Blocks: a view each along y; along z back, forward, and the part that both share. */
 enum band_filling_part { FILL_BACK, FILL_FORWARD, FILL_BOTH };
 
 struct band_filling {
@@ -479,7 +479,7 @@ __device__ inline float largest_in_block(float number)
 
 #endif
 
-/* Kept: pieces of a thread. */
+/* Kept: pieces that a thread has in registers. */
 template <int Kept, int Threads>
 __global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
     sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,

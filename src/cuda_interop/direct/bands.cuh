@@ -24,7 +24,7 @@ struct band_block {
     int slice;      /* the first */
 };
 
-/* A warp's, of that: an octet of a row and that of the next one. */
+/* A warp's share of the block's work: an octet of a row and that of the next one. */
 struct band_warp {
     int side, pair;
     int octet, row; /* of the lattice; the first row */
@@ -66,7 +66,7 @@ __device__ inline float unit_of(float peak)
     return 1 / scale_for(peak);
 }
 
-/* Numbers of an octet of slices: high halves and low ones. */
+/* Numbers of an octet of slices: high and low halves. */
 __device__ inline int sorted_octet(int slices)
 {
     return 2 * slices * LR_CUDA_OCTET;

@@ -95,7 +95,7 @@ struct band_weights_of_row {
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
 template <int Height, bool Held> struct band_products {
-    /* About, that slabs' sums are of, which tensor cores make: these do not round, they cut. */
+    /* Steps, about, that a slab's sums in tensor cores are of: these do not round, they truncate. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;
@@ -152,7 +152,7 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* Slabs' sums, to those of the warp. */
+    /* Adds a slab's sums to those of the warp. */
     __device__ void flush()
     {
 #pragma unroll
@@ -214,7 +214,7 @@ template <int Height, bool Held> struct band_products {
         next_spots = listed(spots + k);
     }
 
-    /* All but the weights of a step that does not follow the last one. */
+    /* Everything but the weights of a step that does not follow the last one. */
     template <band_kernels Kernels> __device__ void jump_to(int k)
     {
         if constexpr (Kernels != BAND_ONE) {
@@ -288,7 +288,7 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* The next step is on its way meanwhile. */
+    /* The next step is loaded in the meantime. */
     template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int, int next)
     {
         const int2 here = source;

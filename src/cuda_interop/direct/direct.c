@@ -63,7 +63,7 @@ static lr_status streams_fork(struct streams *streams, const lr_log *log)
     return lr_cuda_check((int)error, "streams", log);
 }
 
-/* The number of the stream whose turn it is, of the first `count`. */
+/* The next stream's number, in turn among the first `count`. */
 static int streams_next(struct streams *streams, int count)
 {
     return (int)(streams->next++ % (unsigned)count);
@@ -186,7 +186,8 @@ static lr_status open_update_images(const struct lr_direct_compute *compute,
 
 /* --- the backend --- */
 
-/* On the way back, each has its own sorted source: those of so many are still near when they are read. */
+/* Streams of a back projection, each with its own sorted source: the sources of so many are still in the cache when
+ * they are read. */
 enum { SORTING_STREAMS = 4 };
 
 struct cuda_direct {
@@ -194,7 +195,7 @@ struct cuda_direct {
     struct lr_cuda_table_set tables;
     int device; /* -1 until there is one */
     struct streams streams;
-    /* of each stream that sorts, and of the default one: a sorted source, until the stream's passes are
+    /* one for each stream that sorts, and one for the default stream: a sorted source, until the stream's passes are
      * done */
     struct lr_cuda_room rooms[SORTING_STREAMS + 1];
     struct lr_cuda_sorted_image sorted;
@@ -207,7 +208,7 @@ static const lr_log *log_of(const struct cuda_direct *cuda)
     return cuda->compute->params.log;
 }
 
-/* Whatever thread this is: each has a device of its own, the first to begin with. */
+/* Makes the device current on this thread: threads begin with the first one. */
 static struct cuda_direct *enter(void *self)
 {
     struct cuda_direct *cuda = self;

@@ -50,8 +50,8 @@ static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape, const 
     return fill;
 }
 
-/* Rows lie side by side: blocks that have several write longer runs. Where there are few offsets, that is
- * nothing, and threads have one or two each. */
+/* Rows of a block. Rows lie side by side, so that blocks with several of them write longer runs. With few offsets that
+ * gains nothing. */
 static int32_t find_block_rows(int rows, int64_t offsets)
 {
     int32_t most = offsets > FEW_OFFSETS ? MOST_ROWS : FEW_ROWS;

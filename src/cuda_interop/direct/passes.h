@@ -264,7 +264,7 @@ typedef struct lr_cuda_kernel {
     int64_t shared_bytes; /* of a block, as many as it was started with */
 } lr_cuda_kernel;
 
-/* The last one that any of the projections below has started in this thread. */
+/* The kernel that the last projection of this thread has started. */
 lr_cuda_kernel lr_cuda_last_kernel(void);
 void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes);
 
@@ -273,13 +273,13 @@ enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
 int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
                           const lr_cuda_images *images);
 
-/* shared: sources in shared memory; else by fetches. */
+/* shared: sources are in shared memory; else they are fetched. */
 int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images);
 
 /* Bytes of shared memory that a block of it needs. */
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
 
-/* Bytes that a block may have of it on the current device; -1 where that is not known. */
+/* Bytes of shared memory that a block may have on the current device; -1: not known. */
 int64_t lr_cuda_shared_room(void);
 
 /* images: arrays only. */

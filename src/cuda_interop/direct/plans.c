@@ -30,7 +30,7 @@ static lr_status plan_variant(struct lr_cuda_view_plan *plan, const struct lr_cu
 {
     switch (params->backend->variant) {
     case LR_DIRECT_BANDS: {
-        /* Columns, where a slab is too wide. */
+        /* Columns take over if a slab is too wide. */
         if (params->bands_work) {
             LR_TRY(lr_cuda_band_plan_init(&plan->bands, &plan->shape, &params->layout, plan->num_rows, log));
             plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
@@ -78,7 +78,7 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
 
 /* --- several --- */
 
-/* Why a view failed: a log takes one sentence at a time, and not from whatever thread. */
+/* The reason why a view failed, to be logged later: a log takes one sentence at a time, from one thread. */
 struct reason {
     lr_status status;
     char sentence[512];
@@ -108,7 +108,7 @@ static void plan_views(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The first view's that failed. */
+/* The reason of the first view that failed. */
 static lr_status find_reason(const struct reason *reasons, int count, const lr_log *log)
 {
     for (int k = 0; k < count; k++)
@@ -227,7 +227,7 @@ struct point {
     double along, factor;
 };
 
-/* Along the line, then as mSR has them. */
+/* Sorts points along the line, then in the order of mSR. */
 static int compare_points(const void *a, const void *b)
 {
     const struct point *one = a, *other = b;

@@ -13,7 +13,7 @@
 
 /* --- gathers by bands --- */
 
-/* Blocks of a pass that has the device for itself, or goes on beside others. */
+/* Shapes of blocks: for a pass that has the device alone, or runs beside other passes. */
 enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
 
 /* All but the passes' pointers to the device. */

@@ -40,7 +40,7 @@ static bool is_along(const struct lr_cuda_sorted_lattice *lattice, const lr_cuda
            memcmp(lattice->across, pass->across, sizeof(pass->across)) == 0;
 }
 
-/* All views along a lattice leave the same places of a room out, which then stay zero. */
+/* Views along a lattice leave out the same places of a room, which then stay zero. */
 lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room, lr_cuda_images *images,
                               const lr_log *log)
 {

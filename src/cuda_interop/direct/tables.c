@@ -43,7 +43,7 @@ static lr_status blocks_take(struct lr_cuda_blocks *blocks, int64_t bytes, struc
     return LR_OK;
 }
 
-/* Waits for what was launched, which may still read it. A block that is none may be returned. */
+/* Waits for all that was launched, which may still read the block. An empty block may be returned. */
 static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
 {
     if (block->memory != NULL) cudaDeviceSynchronize();
@@ -55,7 +55,7 @@ static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *b
     free_block(block);
 }
 
-/* Room in the host's memory for so many bytes. Nothing is copied from it at the moment. */
+/* Makes room in the host's memory for so many bytes. No copy from it is under way. */
 static lr_status blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes, const lr_log *log)
 {
     struct lr_cuda_block *staging = &blocks->staging;
@@ -211,7 +211,7 @@ static lr_status count_bytes(struct assembly *assembly)
     return LR_OK;
 }
 
-/* Projections of any stream may read them at once. */
+/* Fills the group's block and waits: projections of any stream may read it at once. */
 static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
 {
     const lr_log *log = log_of(assembly->set);
@@ -300,8 +300,8 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    /* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in another
-     * order would have the others made in vain, time and again. */
+    /* The view and the next ones, or the view alone if tables cannot stay: an algorithm that takes views in another
+     * order would have the rest made in vain each time. */
     const struct lr_direct_backend_params *params = &set->compute->params;
     const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
     const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;

@@ -49,7 +49,7 @@ static int64_t bytes_of_words(const lr_lors *lors)
     return lors->masks->num_words * (int64_t)sizeof(uint32_t);
 }
 
-/* Brings that to the memory of the device, and waits. errors: LR_FAILED without memory. */
+/* Brings the tables of LORs to the device, and waits. errors: LR_FAILED without memory. */
 static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
                               lr_cuda_list_drawing *drawing)
 {
@@ -139,7 +139,7 @@ static lr_status wait(const struct arranging *at)
 
 /* --- what stays --- */
 
-/* The thread's device before. */
+/* Makes the device current and returns the thread's device before. */
 static int enter(const struct held *held)
 {
     int before = held->device;
@@ -319,7 +319,7 @@ static lr_status sort_group(struct arranging *at, int64_t r, int g)
     return check(at, lr_cuda_launch_list_sort(&sort));
 }
 
-/* A range's part of what is held. */
+/* A range's part of the events on the device. */
 static int32_t *held_array(const struct arranging *at, int k, int64_t r)
 {
     return (int32_t *)at->held->base.arrays[k] + at->events->offsets[r];
@@ -414,7 +414,7 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
 {
     const int device = at->params->device;
     const struct lr_listmode_sample *sample = at->events->sample;
-    /* Bytes of what it takes to know of the LORs. */
+    /* Bytes of the tables of LORs on the device. */
     const int64_t tables =
         sample != NULL ? (sample->lors->num_pairs * (int64_t)sizeof(lr_cuda_list_pair) + bytes_of_words(sample->lors))
                        : 0;
@@ -424,7 +424,7 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
     const int64_t bytes = (longest * EVENT_BYTES + at->sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(at->params)) {
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
-        /* A sample stays on the device, or is the host's to draw. */
+        /* A sample stays on the device, or the host draws it. */
         const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
         status = may_be_arranged && open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
         (void)cudaStreamSynchronize(at->stream);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * By what events are arranged (docs/method/listmode.md, "Arranging events"), for one thread: the host's
+ * Keys by which events are arranged (docs/method/listmode.md, "Arranging events"), for one thread: the host's
  * operations in the host's order, so that both have the same bits. Nothing here may be fused. Written
  * for the processor, too. */
 #ifndef LR_CUDA_LISTMODE_ARRANGE_CUH

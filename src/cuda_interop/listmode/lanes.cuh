@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What threads of a device have instructions for, and what stands for it on the processor. */
+ * Instructions of a device's threads, and their equivalents on the processor. */
 #ifndef LR_CUDA_LISTMODE_LANES_CUH
 #define LR_CUDA_LISTMODE_LANES_CUH
 

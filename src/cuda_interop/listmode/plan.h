@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How the events of each range are dealt out to blocks: chunks of arranged events, times slabs of the
+ * The division of the events of each range among blocks: chunks of arranged events, times slabs of the
  * slices that they may meet. No CUDA in it. */
 #ifndef LR_CUDA_LISTMODE_PLAN_H
 #define LR_CUDA_LISTMODE_PLAN_H

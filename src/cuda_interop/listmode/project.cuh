@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a block does of a projection, thread by thread; and the passes around it. Written for the
+ * A block's part of a projection, thread by thread, and the passes around it. Written for the
  * processor, too. */
 #ifndef LR_CUDA_LISTMODE_PROJECT_CUH
 #define LR_CUDA_LISTMODE_PROJECT_CUH
@@ -162,7 +162,7 @@ __host__ __device__ inline list_taking take_usual(double mean_log2)
     return {(float)exp2(mean_log2 - spread_log2), (float)exp2(mean_log2 + spread_log2), 1.0f};
 }
 
-/* All values, as they are. */
+/* Takes all values as they are. */
 __host__ __device__ inline list_taking take_all()
 {
     return {0.0f, INFINITY, 1.0f};

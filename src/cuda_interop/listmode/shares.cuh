@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How a slice's factor is shared among its voxels, for one thread. Written for the processor, too. Who takes the elements comes as a type with
+ * The shares of a slice's voxels in its factor, for one thread. Written for the processor, too. Who takes the elements comes as a type with
  *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
  *   void take_one(element, at), where it is not one that reads numbers to add them up (line_reader) */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH

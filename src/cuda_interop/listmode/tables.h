@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the passes of list mode read besides images and values, in the memory of the current device. */
+ * The tables that the passes of list mode read besides images and values, in the memory of the current device. */
 #ifndef LR_CUDA_LISTMODE_TABLES_H
 #define LR_CUDA_LISTMODE_TABLES_H
 
