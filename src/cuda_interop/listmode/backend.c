@@ -473,15 +473,6 @@ static lr_status end_clock(struct listmode_cuda *cuda)
     return check(cuda, (int)cudaEventRecord(cuda->clocks[k][1], cuda->stream), "a clock");
 }
 
-/* Reads the clocks in the order of the projections. */
-static lr_status read_clocks(struct listmode_cuda *cuda)
-{
-    lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++)
-        status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
-    return status;
-}
-
 /* --- forward --- */
 
 static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
@@ -551,9 +542,14 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return leave(self, back_here(self, part, values, image));
 }
 
+/* Reads the clocks in the order of the projections. */
 static bool know_times(struct listmode_cuda *cuda)
 {
-    return enter(cuda) == LR_OK && leave(cuda, read_clocks(cuda)) == LR_OK;
+    lr_status status = enter(cuda);
+    if (status != LR_OK) return false;
+    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++)
+        status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
+    return leave(cuda, status) == LR_OK;
 }
 
 static double device_seconds(void *self)
@@ -716,33 +712,6 @@ static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_pa
     }
 }
 
-/* True if stored lines have all that the kernel needs: make_line, exact_line. */
-static bool may_keep_lines(const struct listmode_cuda *cuda)
-{
-    const struct lr_listmode_model *model = cuda->params.model;
-    const char *const asked = setting("LORASTER_LISTMODE_LINES");
-    const double least = lr_listmode_least_sigma_mm(cuda->params.events);
-    double edge = 0;
-    for (int axis = 0; axis < 3; axis++) edge = fmax(edge, model->grid.voxel_mm[axis]);
-    const bool has_all =
-        model->kernel == LR_LISTMODE_EXACT || (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
-    return has_all && (asked == NULL || strcmp(asked, "found") != 0);
-}
-
-/* Allocates stored lines if the budget and free memory have room. bytes: of everything else at the same time. */
-static void make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
-{
-    const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
-    const size_t each = is_exact ? sizeof(lr_cuda_list_path) : sizeof(lr_cuda_list_line);
-    const int64_t more = cuda->params.events->layout.count * (int64_t)each;
-    if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) return;
-    cuda->memory.log = NULL; /* without them lines are found when they are needed */
-    void *const kept = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
-    cuda->memory.log = cuda->params.log;
-    cuda->paths = is_exact ? kept : NULL;
-    cuda->lines = is_exact ? NULL : kept;
-}
-
 /* Temporary bytes of the device for ordering. */
 static int64_t ordering_bytes(const struct listmode_cuda *cuda)
 {
@@ -760,7 +729,26 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
 {
     if (!may_order(cuda)) return LR_OK;
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
-    make_room_for_lines(cuda, ordering_bytes(cuda) + sums);
+
+    /* Lines are stored if they have all that the kernel needs (make_line, exact_line), and budget and free memory have
+     * room for them. */
+    const struct lr_listmode_model *model = cuda->params.model;
+    const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
+    const char *const asked = setting("LORASTER_LISTMODE_LINES");
+    const double least = lr_listmode_least_sigma_mm(cuda->params.events);
+    double edge = 0;
+    for (int axis = 0; axis < 3; axis++) edge = fmax(edge, model->grid.voxel_mm[axis]);
+    const bool has_all = is_exact || (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
+    const size_t each = is_exact ? sizeof(lr_cuda_list_path) : sizeof(lr_cuda_list_line);
+    const int64_t more = cuda->params.events->layout.count * (int64_t)each;
+    if (has_all && (asked == NULL || strcmp(asked, "found") != 0) &&
+        ordering_bytes(cuda) + sums + more <= lr_cuda_list_budget(&cuda->params)) {
+        cuda->memory.log = NULL; /* without them lines are found when they are needed */
+        void *const lines = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
+        cuda->memory.log = cuda->params.log;
+        cuda->paths = is_exact ? lines : NULL;
+        cuda->lines = is_exact ? NULL : lines;
+    }
     plan->order = &cuda->order;
     return lr_cuda_list_order_init(&cuda->order, &(struct lr_cuda_list_order_params){.backend = &cuda->params,
                                                                                      .pass = &cuda->pass,
@@ -799,16 +787,6 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     return pass->numbers != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status deal_out(struct listmode_cuda *cuda, const struct lr_cuda_list_plan_params *plan)
-{
-    lr_cuda_list_pass *pass = &cuda->pass;
-    LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, plan));
-    LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
-    pass->shared_bytes = cuda->plan.shared_bytes;
-    pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
-    return pass->partial != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status open_here(struct listmode_cuda *cuda)
 {
     const struct lr_listmode_backend_params *params = &cuda->params;
@@ -833,7 +811,12 @@ static lr_status open_here(struct listmode_cuda *cuda)
         LR_TRY(lr_cuda_list_steps_init(&cuda->steps, &cuda->memory));
     } else {
         LR_TRY(order_events(cuda, &plan));
-        LR_TRY(deal_out(cuda, &plan));
+        lr_cuda_list_pass *pass = &cuda->pass;
+        LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, &plan));
+        LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
+        pass->shared_bytes = cuda->plan.shared_bytes;
+        pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
+        LR_TRY(pass->partial != NULL ? LR_OK : LR_FAILED);
         const struct stream_params streaming = {
             .events = params->events, .most_events = plan.most_events, .work = cuda->stream, .log = params->log};
         LR_TRY(cuda->are_streamed ? stream_init(&cuda->streaming, &streaming) : LR_OK);
@@ -841,12 +824,6 @@ static lr_status open_here(struct listmode_cuda *cuda)
     for (int k = 0; k < 2 * NUM_CLOCKS; k++)
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault), "a clock"));
     return LR_OK;
-}
-
-static lr_status open_cuda(struct listmode_cuda *cuda)
-{
-    LR_TRY(enter(cuda));
-    return leave(cuda, open_here(cuda));
 }
 
 static const struct lr_backend_fns backend_fns = {.name = "cuda",
@@ -871,7 +848,8 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
     cuda->params = *params;
     cuda->stream = params->place->cuda_stream;
     cuda->memory = (struct lr_cuda_list_memory){.stream = cuda->stream, .log = params->log};
-    const lr_status status = open_cuda(cuda);
+    lr_status status = enter(cuda);
+    if (status == LR_OK) status = leave(cuda, open_here(cuda));
     if (status != LR_OK) {
         destroy(cuda);
         return status;

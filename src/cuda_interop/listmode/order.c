@@ -66,18 +66,6 @@ static lr_status open_ordering(struct ordering *ordering)
     return has_all && sort->room != NULL && ordering->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
-/* The pass with a group's events alone. */
-static lr_cuda_list_pass pass_of_group(const struct ordering *ordering, int64_t begin)
-{
-    lr_cuda_list_pass pass = *ordering->params->pass;
-    pass.events.crystals[0] += begin;
-    pass.events.crystals[1] += begin;
-    pass.events.tof_mm += begin;
-    pass.events.number += begin;
-    pass.stream = ordering->params->stream;
-    return pass;
-}
-
 /* Takes the events in the order of the sorted numbers. */
 static lr_status gather(const struct ordering *ordering, const lr_cuda_list_ordering *group)
 {
@@ -101,7 +89,13 @@ static lr_status gather(const struct ordering *ordering, const lr_cuda_list_orde
 static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 {
     const int64_t *ends = &ordering->params->backend->events->groups[r][g];
-    lr_cuda_list_ordering group = {.pass = pass_of_group(ordering, ends[0]),
+    lr_cuda_list_pass pass = *ordering->params->pass; /* with the group's events alone */
+    pass.events.crystals[0] += ends[0];
+    pass.events.crystals[1] += ends[0];
+    pass.events.tof_mm += ends[0];
+    pass.events.number += ends[0];
+    pass.stream = ordering->params->stream;
+    lr_cuda_list_ordering group = {.pass = pass,
                                    .axis = lr_listmode_group_axis(g),
                                    .has_tof = lr_listmode_group_has_tof(g),
                                    .count = (int32_t)(ends[1] - ends[0]),
@@ -126,13 +120,6 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     return check(ordering, lr_cuda_launch_list_lines(&group));
 }
 
-static lr_status order_all(struct ordering *ordering)
-{
-    for (int64_t r = 0; r < ordering->params->backend->events->layout.num_pairs; r++)
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(order_group(ordering, r, g));
-    return LR_OK;
-}
-
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
 {
     const lr_log *log = params->backend->log;
@@ -150,7 +137,8 @@ lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct
     lr_status status = order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
 
     status = status == LR_OK ? open_ordering(&ordering) : status;
-    status = status == LR_OK ? order_all(&ordering) : status;
+    for (int64_t r = 0; r < params->backend->events->layout.num_pairs; r++)
+        for (int g = 0; status == LR_OK && g < LR_LISTMODE_GROUPS; g++) status = order_group(&ordering, r, g);
     const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->stream));
     lr_cuda_list_free(&ordering.memory);
     return status == LR_OK ? waited : status;
