@@ -9,7 +9,7 @@ here = Path(sys.argv[1])
 targets = {path.stem for path in here.glob("*.c")}
 sizes = {target: [] for target in targets}
 with tarfile.open(here / "corpora.tar.gz") as archive:
-    for member in archive:
+    for member in filter(tarfile.TarInfo.isfile, archive):
         target = member.name.split("/")[0]
         assert target in targets, f"no target reads {member.name}"
         sizes[target].append(member.size)
