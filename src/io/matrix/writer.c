@@ -318,8 +318,8 @@ static bool may_take_together(const lr_matrix_writer *writer, const struct lr_ro
     const lr_matrix_writer_params *params = &writer->params;
     const int64_t num = block->num_rows;
     bool may = num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
-               params->threshold == 0.0 && block->num_elements <= lr_store_most_together &&
-               block->rows[0].row - params->begin == writer->next_place && writer->next_place + num <= writer->num_rows;
+               params->threshold == 0.0 && block->rows[0].row - params->begin == writer->next_place &&
+               writer->next_place + num <= writer->num_rows;
     for (int64_t k = 1; k < num && may; k++) may = block->rows[k].row == block->rows[k - 1].row + 1;
     return may;
 }
