@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "io/matrix/reader.h"
+#include "io/matrix/writer.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The matrix formats behind lr_matrix_writer. */
+ * * The matrix formats behind lr_matrix_writer. */
 #ifndef LR_IO_MATRIX_WRITER_H
 #define LR_IO_MATRIX_WRITER_H
 
@@ -76,5 +76,26 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
 
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit);
+
+/* * One matrix format behind lr_matrix_file. */
+
+enum lr_matrix_array { LR_ARRAY_STARTS, LR_ARRAY_COLUMNS, LR_ARRAY_VALUES };
+
+/* What a format gives. `self` is the format's. */
+struct lr_matrix_source {
+    const char *path;
+    const lr_log *log;
+    lr_matrix_file_info info; /* sizes of the arrays are checked against it */
+    void *self;
+    /* Numbers begin .. begin + count - 1 of an array: int64, or double for values.
+     * errors: LR_BAD_INPUT, logged. */
+    lr_status (*read)(void *self, enum lr_matrix_array array, const int64_t range[2], void *numbers);
+    lr_status (*check_scanner)(void *self, const lr_lors *lors); /* NULL = has none */
+    void (*close)(void *self);
+};
+
+/* Each fills in all but path and log. On failure nothing is open. */
+lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source);
+lr_status lr_matrix_npz_open(struct lr_matrix_source *source);
 
 #endif
