@@ -120,7 +120,7 @@ static lr_status check_length(const struct lr_voxels *voxels, const struct lr_im
     return LR_OK;
 }
 
-/* One line along the file's first axis, and room for it. */
+/* Buffers for one line along the file's first axis. */
 struct line {
     unsigned char *raw;
     double *numbers;
@@ -212,7 +212,7 @@ lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *
         lr_output_abandon(&data);
         return LR_FAILED;
     }
-    /* what fails is logged and kept in the output, so that finishing undoes both */
+    /* a failure is logged and kept in the output, so that finishing undoes both */
     (void)lr_voxels_write(&data, image, pair->reversed);
     (void)lr_output_write(&header, pair->header, strlen(pair->header));
     return lr_output_finish_all((struct lr_output *[]){&data, &header}, 2);
@@ -244,8 +244,8 @@ static int find_ending(const char *path)
     return -1;
 }
 
-/* By the first bytes; NIfTI, which may be compressed, where nothing else fits, and which says what is
- * wrong with a file that cannot be read. */
+/* Recognises a format by the first bytes. NIfTI, which may be compressed, is taken if none fits; its reader says what
+ * is wrong with a file that cannot be read. */
 static const struct lr_image_format *recognise(const struct lr_file_head *head)
 {
     static const struct {
@@ -261,12 +261,6 @@ static const struct lr_image_format *recognise(const struct lr_file_head *head)
     return &lr_image_nifti;
 }
 
-/* The 348 that a NIfTI or Analyze header begins with, in either byte order. */
-static bool begins_with_348(const struct lr_file_head *head)
-{
-    return lr_head_begins(head, "\x5c\x01\x00\x00", 4) || lr_head_begins(head, "\x00\x00\x01\x5c", 4);
-}
-
 bool lr_image_recognises(const struct lr_file_head *head)
 {
     const int k = find_ending(head->path);
@@ -274,7 +268,7 @@ bool lr_image_recognises(const struct lr_file_head *head)
     return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage || found == &lr_image_npy;
 }
 
-/* NULL, logged, for a name that cannot be an image's. */
+/* Returns NULL, logged, for a name that cannot be an image's. */
 static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
 {
     if (path == NULL || path[0] == '\0') {
@@ -292,7 +286,9 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
         return NULL;
     }
     if (k < 0 || endings[k].format == NULL) return recognise(&head);
-    const bool other_hdr = lr_path_ends(path, ".hdr") && begins_with_348(&head);
+    /* NIfTI and Analyze headers begin with 348, in either byte order. */
+    const bool other_hdr = lr_path_ends(path, ".hdr") && (lr_head_begins(&head, "\x5c\x01\x00\x00", 4) ||
+                                                          lr_head_begins(&head, "\x00\x00\x01\x5c", 4));
     return other_hdr ? &lr_image_nifti : endings[k].format; /* which says what is wrong with it */
 }
 
@@ -349,21 +345,6 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     return format->read_grid(path, grid, &named.log);
 }
 
-/* Any voxel that a reader would refuse. */
-static lr_status check_values(const char *path, const lr_image *image, const lr_log *log)
-{
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    for (int64_t row = 0; row < count; row++) {
-        if (!isfinite(image->values[row])) {
-            const int *size = image->grid.size;
-            return lr_error(log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
-                            (double)image->values[row], (long long)(row % size[0]),
-                            (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
-        }
-    }
-    return LR_OK;
-}
-
 lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
 {
     const int k = path != NULL ? find_ending(path) : -1;
@@ -374,6 +355,16 @@ lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *
                         path ? path : "(none)");
     }
     LR_TRY(lr_grid_check(&image->grid, log));
-    LR_TRY(check_values(path, image, log));
+    /* Values that a reader would refuse are not written. */
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (!isfinite(image->values[row])) {
+            const int *size = image->grid.size;
+            return lr_error(log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
+                            (double)image->values[row], (long long)(row % size[0]),
+                            (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
+        }
+    }
+
     return endings[k].format->write(path, image, log);
 }

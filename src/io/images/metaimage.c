@@ -45,7 +45,7 @@ static const struct lr_known_key known_keys[] = {
 const struct lr_known_keys lr_metaimage_keys = {
     .format = "MetaImage headers", .rows = known_keys, .count = sizeof(known_keys) / sizeof(known_keys[0])};
 
-/* What a header says. */
+/* A header's content. */
 struct meta {
     const char *path;
     const lr_log *log;
@@ -54,17 +54,12 @@ struct meta {
     struct lr_number_type type;
     char type_name[64];
     char *data_name;    /* owned; NULL = in the same file */
-    int64_t local_data; /* where they begin then */
+    int64_t local_data; /* offset of the voxels in that case */
 };
 
 /* --- values --- */
 
-static lr_status damaged(const struct meta *meta, const char *key, const char *value)
-{
-    return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, key, value);
-}
-
-/* `count` numbers between blanks. */
+/* Reads `count` numbers separated by blanks. */
 static bool scan_numbers(const char *value, int count, double *numbers)
 {
     for (int k = 0; k < count; k++) {
@@ -83,34 +78,6 @@ static bool scan_whole(const char *value, int count, int64_t *numbers)
     for (int k = 0; k < count; k++) {
         if (found[k] != floor(found[k]) || fabs(found[k]) > 1e15) return false;
         numbers[k] = (int64_t)found[k];
-    }
-    return true;
-}
-
-static bool scan_flag(const char *value, bool *flag)
-{
-    *flag = *value == 'T' || *value == 't' || *value == '1';
-    return *flag || *value == 'F' || *value == 'f' || *value == '0';
-}
-
-/* MET_LONG is 4 or 8 bytes by the program that wrote it: left out. */
-static bool scan_type(struct meta *meta, const char *value)
-{
-    static const struct {
-        const char *name;
-        enum lr_number_kind kind;
-        int bytes;
-    } known[] = {{"MET_CHAR", LR_KIND_SIGNED, 1},      {"MET_UCHAR", LR_KIND_UNSIGNED, 1},
-                 {"MET_SHORT", LR_KIND_SIGNED, 2},     {"MET_USHORT", LR_KIND_UNSIGNED, 2},
-                 {"MET_INT", LR_KIND_SIGNED, 4},       {"MET_UINT", LR_KIND_UNSIGNED, 4},
-                 {"MET_LONG_LONG", LR_KIND_SIGNED, 8}, {"MET_ULONG_LONG", LR_KIND_UNSIGNED, 8},
-                 {"MET_FLOAT", LR_KIND_FLOAT, 4},      {"MET_DOUBLE", LR_KIND_FLOAT, 8}};
-    snprintf(meta->type_name, sizeof(meta->type_name), "%s", value);
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        if (strcasecmp(value, known[k].name) == 0) {
-            meta->type.kind = known[k].kind;
-            meta->type.bytes = known[k].bytes;
-        }
     }
     return true;
 }
@@ -137,9 +104,33 @@ static bool take_geometry(struct meta *meta, const char *key, const char *value)
 
 static bool take_content(struct meta *meta, const char *key, const char *value)
 {
-    if (is_one_of(key, "ElementType", NULL, NULL)) return scan_type(meta, value);
-    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL))
-        return scan_flag(value, &meta->type.big_endian);
+    if (is_one_of(key, "ElementType", NULL, NULL)) {
+        /* MET_LONG is missing: it has 4 or 8 bytes, depending on the program that wrote it. */
+        static const struct {
+            const char *name;
+            enum lr_number_kind kind;
+            int bytes;
+        } known[] = {{"MET_CHAR", LR_KIND_SIGNED, 1},      {"MET_UCHAR", LR_KIND_UNSIGNED, 1},
+                     {"MET_SHORT", LR_KIND_SIGNED, 2},     {"MET_USHORT", LR_KIND_UNSIGNED, 2},
+                     {"MET_INT", LR_KIND_SIGNED, 4},       {"MET_UINT", LR_KIND_UNSIGNED, 4},
+                     {"MET_LONG_LONG", LR_KIND_SIGNED, 8}, {"MET_ULONG_LONG", LR_KIND_UNSIGNED, 8},
+                     {"MET_FLOAT", LR_KIND_FLOAT, 4},      {"MET_DOUBLE", LR_KIND_FLOAT, 8}};
+        snprintf(meta->type_name, sizeof(meta->type_name), "%s", value);
+        for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+            if (strcasecmp(value, known[k].name) == 0) {
+                meta->type.kind = known[k].kind;
+                meta->type.bytes = known[k].bytes;
+            }
+        }
+        return true;
+    }
+
+    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL)) {
+        bool *flag = &meta->type.big_endian;
+        *flag = *value == 'T' || *value == 't' || *value == '1';
+        return *flag || *value == 'F' || *value == 'f' || *value == '0';
+    }
+
     if (is_one_of(key, "HeaderSize", NULL, NULL))
         return scan_whole(value, 1, &meta->header_bytes) && meta->header_bytes >= -1;
     return true;
@@ -171,13 +162,15 @@ static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *line
             meta->data_name = lr_copy_string(value, meta->log);
             return meta->data_name != NULL ? lr_keyed_text_judge(lines, &lr_metaimage_keys) : LR_FAILED;
         }
-        if (!take_geometry(meta, line, value) || !take_content(meta, line, value)) return damaged(meta, line, value);
+        if (!take_geometry(meta, line, value) || !take_content(meta, line, value))
+            return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, line, value);
+
         line = next;
     }
     return lr_error(meta->log, LR_BAD_INPUT, "%s is no whole MetaImage header: ElementDataFile is missing", meta->path);
 }
 
-/* What cannot be read. */
+/* Refuses files that this reader cannot read. */
 static lr_status check(const struct meta *meta)
 {
     if (meta->dims != 3)

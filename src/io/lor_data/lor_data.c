@@ -44,7 +44,7 @@ lr_status lr_lor_file_check(const char *what, const lr_lors *lors, const lr_lor_
     return lr_lor_file_check_some(&begin, lors, data, log);
 }
 
-/* By the name's ending alone: a header could hardly be taken for HDF5. */
+/* The name's ending decides alone: a text header cannot be mistaken for HDF5. */
 static bool is_projdata(const char *path)
 {
     return path != NULL && lr_path_ends(path, ".hs");

@@ -69,7 +69,7 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
     return LR_OK;
 }
 
-/* How many values there are, checked against the scanner before memory is taken for them. */
+/* Number of values, checked against the scanner before any are allocated. */
 static lr_status read_count(const struct lr_hdf5_input *in, const lr_lors *lors, bool sparse, int64_t *count)
 {
     int64_t values[2], index[2];
@@ -107,7 +107,7 @@ static lr_lor_data *read_data(const struct lr_hdf5_input *in, const lr_lors *lor
     return data;
 }
 
-/* What stands before the values. */
+/* Writes everything that precedes the values. */
 static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, bool *sparse, int64_t *count)
 {
     LR_TRY(read_layout(in, sparse));
@@ -286,7 +286,7 @@ static lr_status read_body(const struct lr_hdf5_input *in, lr_histo_images *hist
     return check_values(in, histo->values, 0, shape[0] * shape[1]);
 }
 
-/* histo: its grid; views and values are the room for them. */
+/* Reads histo's grid; views and values get memory. */
 static lr_status scan_views(const struct lr_hdf5_input *in, const lr_histo_sink *sink, lr_histo_images *histo,
                             float *values)
 {

@@ -26,7 +26,7 @@ struct count {
     double value;
 };
 
-/* A file being read, and what it gives. */
+/* A file being read, and its result. */
 struct reader {
     const char *path;
     const lr_lors *lors;
@@ -42,9 +42,9 @@ struct reader {
     int64_t num_lors;   /* with counts, with repeats */
     int64_t bins, left_out;
     double left_out_sum;
-    lr_lor_data *dense; /* counts go there, */
-    struct count *list; /* or there [num_lors], */
-    int64_t listed;     /* or nowhere: they are counted only */
+    lr_lor_data *dense; /* receives the counts, if not NULL; */
+    struct count *list; /* or this [num_lors], */
+    int64_t listed;     /* or neither, and LORs are only counted */
 };
 
 /* --- bins --- */
@@ -68,24 +68,6 @@ static int find_lors(const struct reader *reader, int num_pairs, const struct lr
     return count;
 }
 
-static void keep(struct reader *reader, double value, int count)
-{
-    if (count == 0) {
-        reader->left_out++;
-        reader->left_out_sum += value;
-    }
-    for (int k = 0; k < count; k++) {
-        const double share = value / count;
-        if (reader->dense != NULL)
-            reader->dense->values[reader->found[k]] += (float)share;
-        else if (reader->list != NULL)
-            reader->list[reader->listed++] = (struct count){reader->found[k], share};
-    }
-    reader->bins++;
-    reader->num_lors += count;
-    reader->most_found = count > reader->most_found ? count : reader->most_found;
-}
-
 static lr_status take_line(struct reader *reader, FILE *file, int view, int num_pairs)
 {
     const struct lr_projdata *projdata = &reader->projdata;
@@ -105,7 +87,23 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
                             "finite",
                             reader->file.data_path, value, view, bin.t);
         }
-        if (value != 0.0) keep(reader, value, find_lors(reader, num_pairs, &bin));
+        if (value != 0.0) {
+            const int count = find_lors(reader, num_pairs, &bin);
+            if (count == 0) {
+                reader->left_out++;
+                reader->left_out_sum += value;
+            }
+            for (int k = 0; k < count; k++) {
+                const double share = value / count;
+                if (reader->dense != NULL)
+                    reader->dense->values[reader->found[k]] += (float)share;
+                else if (reader->list != NULL)
+                    reader->list[reader->listed++] = (struct count){reader->found[k], share};
+            }
+            reader->bins++;
+            reader->num_lors += count;
+            reader->most_found = count > reader->most_found ? count : reader->most_found;
+        }
     }
     return LR_OK;
 }
@@ -251,7 +249,7 @@ static lr_lor_data *make_sparse(struct reader *reader)
     return data;
 }
 
-/* Twice through the file: how much there is, then where it goes. */
+/* Reads the file twice: first to count, then to fill. */
 static lr_lor_data *read_data(struct reader *reader)
 {
     if (take_all(reader) != LR_OK || report(reader) != LR_OK) return NULL;
@@ -424,18 +422,6 @@ static lr_status write_sparse(struct writer *writer)
 
 /* --- both --- */
 
-static void warn_of_rest(const struct writer *writer, const char *path)
-{
-    int64_t all = 0;
-    for (int64_t n = 0; n < writer->data->count; n++) all += writer->data->values[n] != 0.0f;
-    if (all > writer->written) {
-        lr_warn(writer->log,
-                "%s: %lld of %lld LORs with counts have no bin: they join crystals in the same "
-                "place of different rings, or are out of coincidence",
-                path, (long long)(all - writer->written), (long long)all);
-    }
-}
-
 static lr_status write_files(struct writer *writer, const char *path, const char *data_path)
 {
     struct lr_output header;
@@ -469,7 +455,17 @@ lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_
     writer.plane = lr_alloc(writer.bins_per_plane, 4, "a sinogram", log);
     lr_status status = LR_FAILED;
     if (data_path != NULL && writer.plane != NULL) status = write_files(&writer, path, data_path);
-    if (status == LR_OK) warn_of_rest(&writer, path);
+    if (status == LR_OK) {
+        int64_t all = 0;
+        for (int64_t n = 0; n < writer.data->count; n++) all += writer.data->values[n] != 0.0f;
+        if (all > writer.written) {
+            lr_warn(writer.log,
+                    "%s: %lld of %lld LORs with counts have no bin: they join crystals in the same "
+                    "place of different rings, or are out of coincidence",
+                    path, (long long)(all - writer.written), (long long)all);
+        }
+    }
+
     free(data_path);
     free(writer.plane);
     lr_projdata_finish(&writer.projdata);

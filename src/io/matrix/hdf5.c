@@ -24,7 +24,7 @@ struct csr {
     struct lr_hdf5_layout layout;
     hid_t group;
     bool wide;   /* indices and indptr are int64 */
-    bool adopts; /* elements stay where they are */
+    bool adopts; /* the file takes the elements where the store has put them */
 };
 
 static bool put_text(hid_t object, const char *name, const char *text)
@@ -44,14 +44,7 @@ static bool put_number(hid_t object, const char *name, double number)
 
 /* --- head --- */
 
-static bool put_grid(hid_t group, const lr_grid *grid)
-{
-    return lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
-           lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
-           lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm);
-}
-
-/* Which LORs were asked for, where that is not all. */
+/* Lists the LORs that were asked for, unless all were. */
 static bool put_part(hid_t group, const lr_selection *part)
 {
     if (part == NULL || (part->lors == NULL && part->pairs == NULL)) return true;
@@ -67,20 +60,17 @@ static bool put_rows(hid_t group, const lr_matrix_writer_params *params)
                lr_hdf5_put_array(group, "points_mm", H5T_NATIVE_DOUBLE, (int64_t[2]){params->num_points, 3},
                                  params->points_mm);
     }
-    if (!put_grid(group, params->grid) || !put_part(group, params->part)) return false;
+    const lr_grid *grid = params->grid;
+    if (!lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) ||
+        !lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) ||
+        !lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) ||
+        !put_part(group, params->part))
+        return false;
     if (params->by_lor) return put_text(group, "rows", "LORs");
     return put_text(group, "rows", "voxels") &&
            (params->voxels == NULL ? put_int(group, "row_begin", params->begin)
                                    : lr_hdf5_put_array(group, "voxels", H5T_NATIVE_INT64,
                                                        (int64_t[2]){params->num_voxels, 0}, params->voxels));
-}
-
-static bool put_model(hid_t group, const lr_operator_info *info)
-{
-    return info == NULL || (put_text(group, "backend", info->backend) &&
-                            put_text(group, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
-                            put_int(group, "rays", info->rays) && put_int(group, "mu_steps", info->mu_steps) &&
-                            lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, info->samples));
 }
 
 static bool put_totals(hid_t group, const struct lr_matrix_content *content)
@@ -113,13 +103,17 @@ static bool put_head(struct csr *csr)
                     params->by_lor ? "voxels, ix + nx * (iy + ny * iz)" : "LORs in the order of /lor") &&
            put_text(group, "description", params->description) &&
            put_text(group, "factors", params->factors != NULL ? params->factors : "none") && put_rows(group, params) &&
-           put_model(group, params->info) && (content->share == NULL || put_text(group, "part", content->share)) &&
-           put_totals(group, content);
+           (params->info == NULL ||
+            (put_text(group, "backend", params->info->backend) &&
+             put_text(group, "mode", params->info->mode == LR_MODE_EXACT ? "exact" : "sampled") &&
+             put_int(group, "rays", params->info->rays) && put_int(group, "mu_steps", params->info->mu_steps) &&
+             lr_hdf5_put_numbers(group, "samples", H5T_NATIVE_INT, 3, params->info->samples))) &&
+           (content->share == NULL || put_text(group, "part", content->share)) && put_totals(group, content);
 }
 
 /* --- arrays --- */
 
-/* What cannot be read has been said, and nothing of it is HDF5's fault. */
+/* A read that failed has been logged already, so HDF5 is not blamed for it. */
 static bool was_read(struct csr *csr, lr_status status)
 {
     if (status != LR_OK) lr_hdf5_output_cancel(&csr->out);
@@ -263,17 +257,6 @@ static lr_status open_output(struct csr *csr)
     return lr_hdf5_output_begin(&csr->out, "system matrix", &csr->layout);
 }
 
-static lr_status close_output(struct csr *csr, bool done)
-{
-    if (csr->group >= 0) H5Gclose(csr->group);
-    if (!done) {
-        (void)lr_hdf5_output_fail(&csr->out, "the matrix");
-        lr_hdf5_output_abandon(&csr->out);
-        return LR_FAILED;
-    }
-    return lr_hdf5_output_finish(&csr->out);
-}
-
 lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
 {
     const struct lr_matrix_store *store = content->store;
@@ -285,10 +268,14 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     LR_TRY(open_output(&csr));
     const bool done = put_head(&csr) && (csr.adopts ? adopt_elements(&csr) : copy_elements(&csr)) && put_starts(&csr) &&
                       put_binsparse(&csr);
-    return close_output(&csr, done);
+    if (csr.group >= 0) H5Gclose(csr.group);
+    if (!done) {
+        (void)lr_hdf5_output_fail(&csr.out, "the matrix");
+        lr_hdf5_output_abandon(&csr.out);
+        return LR_FAILED;
+    }
+    return lr_hdf5_output_finish(&csr.out);
 }
-
-/* Bytes that deflate may make of one. */
 
 static const char *const names[] = {"/matrix/indptr", "/matrix/indices", "/matrix/data"};
 
@@ -345,8 +332,8 @@ static double get_number(const struct csr_source *csr, const char *name)
     return lr_hdf5_get_double(&csr->in, "/matrix", name, 1, &number) ? number : 0.0;
 }
 
-/* A list that the file has of itself, or NULL. width: numbers of an entry. Lists are not compressed,
- * so that no more memory is taken than the file has bytes. */
+/* Reads one of the lists of rows, or NULL. width: numbers per entry. Compressed lists are refused, so that no more
+ * memory is taken than the file has bytes. */
 static lr_status get_list(struct csr_source *csr, const char *name, enum lr_hdf5_number number, int width, void **list,
                           int64_t *count)
 {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* What a plain zip archive holds, less its heads. */
+/* Capacity of a plain zip archive, less its heads. */
 #define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
 
 enum { BLOCK = lr_store_block_elements, NUM_MEMBERS = 5, MOST_MEMBERS = 6, MAX_NAME = 16 };
@@ -30,9 +30,9 @@ struct npz;
 struct member {
     const char *name, *type;
     int64_t shape; /* -1: no dimensions */
-    size_t bytes;  /* of the data */
+    size_t bytes;  /* length of the data */
     lr_status (*put)(struct npz *npz);
-    uint32_t check, place; /* CRC-32; where its local head stands */
+    uint32_t check, place; /* CRC-32; offset of its local head */
     size_t total;          /* bytes, the array's head included */
 };
 
@@ -41,9 +41,9 @@ struct npz {
     struct lr_output output;
     bool wide;
     bool writes;    /* else bytes are only counted into `check` */
-    uint32_t check; /* of what has been put */
+    uint32_t check; /* CRC-32 of the bytes put so far */
     void *buffer;   /* [BLOCK] numbers of 8 bytes */
-    size_t place;   /* in the archive */
+    size_t place;   /* offset in the archive */
 };
 
 static void put16(unsigned char *bytes, unsigned number)
@@ -65,7 +65,7 @@ static lr_status emit(struct npz *npz, const void *bytes, size_t count)
     return LR_OK;
 }
 
-/* Numbers of this machine as little-endian ones. */
+/* Puts numbers in little-endian byte order. */
 static lr_status emit_numbers(struct npz *npz, void *numbers, int64_t count, int size)
 {
     unsigned char *bytes = numbers;
@@ -156,7 +156,7 @@ static size_t head_of(const struct member *member, unsigned char head[lr_npy_hea
     return lr_npy_header(head, member->type, &member->shape, member->shape < 0 ? 0 : 1);
 }
 
-/* Members are read twice: their checksums stand before them. */
+/* Computes a member's checksum, which stands before its data in the archive: everything is read twice. */
 static lr_status check_member(struct npz *npz, struct member *member)
 {
     unsigned char head[lr_npy_header_bytes];
@@ -170,7 +170,7 @@ static lr_status check_member(struct npz *npz, struct member *member)
     return LR_OK;
 }
 
-/* The fields that local and central heads share, from the version needed on. */
+/* Fills the fields that local and central heads share, beginning with the version needed. */
 static void format_common(const struct member *member, unsigned char *bytes)
 {
     put16(bytes, 20);
@@ -279,7 +279,7 @@ static const char *const names[NUM_READ] = {"indptr.npy", "indices.npy", "data.n
 
 /* A member's array: where its numbers begin, and what they are. */
 struct array {
-    int64_t begin, bytes; /* of the member's data in the file; begin 0 = not found */
+    int64_t begin, bytes; /* range of the member's data in the file; begin 0 = not found */
     int64_t count;
     char kind; /* 'i', 'u', 'f' or 'S' */
     int size;
@@ -374,14 +374,14 @@ static void close_file(void *self)
 
 /* --- .npy heads --- */
 
-/* What follows "'key': " in the head. */
+/* Returns the text behind "'key': " in the head, or NULL. */
 static const char *find_value(const char *head, const char *key)
 {
     const char *at = strstr(head, key);
     return at != NULL ? at + strlen(key) : NULL;
 }
 
-/* "(3,)" or "()"; -1 for anything else. */
+/* Returns the count of a shape "(3,)", or 1 for "()"; -1 for anything else. */
 static int64_t parse_shape(const char *text)
 {
     char *end = NULL;
@@ -412,7 +412,7 @@ static lr_status parse_head(const struct npz_source *npz, const char *head, cons
     return LR_OK;
 }
 
-/* The member's head is at array->begin; moves that to the numbers. */
+/* Reads the head at array->begin and moves begin to the numbers. */
 static lr_status read_head(const struct npz_source *npz, const char *name, struct array *array)
 {
     unsigned char start[12];
@@ -439,32 +439,30 @@ static lr_status read_head(const struct npz_source *npz, const char *name, struc
 
 /* --- the archive --- */
 
-static lr_status find_member(struct npz_source *npz, const unsigned char *entry, const char *name, struct array *array)
-{
-    unsigned char local[LOCAL_BYTES];
-    const int64_t packed = (int64_t)number_at(entry + 20, 4);
-    const int64_t plain = (int64_t)number_at(entry + 24, 4);
-    const int64_t place = (int64_t)number_at(entry + 42, 4);
-    if (number_at(entry + 10, 2) != 0 || packed != plain) {
-        return lr_error(npz->log, LR_BAD_INPUT,
-                        "%s: %s is compressed: save it with scipy.sparse.save_npz(..., "
-                        "compressed=False)",
-                        npz->path, name);
-    }
-    LR_TRY(read_bytes(npz, place, local, sizeof(local)));
-    if (memcmp(local, "PK\3\4", 4) != 0) return refuse(npz, "the directory of the archive is damaged");
-    array->begin = place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
-    array->bytes = plain;
-    if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin)
-        return refuse(npz, "it is truncated: get the file again");
-    return read_head(npz, name, array);
-}
-
 static lr_status read_entry(struct npz_source *npz, const unsigned char *entry, const char *name, size_t name_bytes)
 {
     for (int k = 0; k < NUM_READ; k++)
-        if (strlen(names[k]) == name_bytes && memcmp(name, names[k], name_bytes) == 0)
-            return find_member(npz, entry, names[k], &npz->arrays[k]);
+        if (strlen(names[k]) == name_bytes && memcmp(name, names[k], name_bytes) == 0) {
+            struct array *array = &npz->arrays[k];
+            unsigned char local[LOCAL_BYTES];
+            const int64_t packed = (int64_t)number_at(entry + 20, 4);
+            const int64_t plain = (int64_t)number_at(entry + 24, 4);
+            const int64_t place = (int64_t)number_at(entry + 42, 4);
+            if (number_at(entry + 10, 2) != 0 || packed != plain) {
+                return lr_error(npz->log, LR_BAD_INPUT,
+                                "%s: %s is compressed: save it with scipy.sparse.save_npz(..., "
+                                "compressed=False)",
+                                npz->path, names[k]);
+            }
+            LR_TRY(read_bytes(npz, place, local, sizeof(local)));
+            if (memcmp(local, "PK\3\4", 4) != 0) return refuse(npz, "the directory of the archive is damaged");
+            array->begin = place + LOCAL_BYTES + (int64_t)number_at(local + 26, 2) + (int64_t)number_at(local + 28, 2);
+            array->bytes = plain;
+            if (array->begin > npz->file_bytes || array->bytes > npz->file_bytes - array->begin)
+                return refuse(npz, "it is truncated: get the file again");
+            return read_head(npz, names[k], array);
+        }
+
     return LR_OK;
 }
 

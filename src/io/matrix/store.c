@@ -154,7 +154,7 @@ lr_status lr_matrix_store_trim(struct lr_matrix_store *store)
 
 /* --- appending row by row --- */
 
-/* Ends a row of `count` elements, with a checkpoint where one is due. */
+/* Ends a row of `count` elements and makes a checkpoint when one is due. */
 static lr_status end_row(struct lr_matrix_store *store, int64_t count)
 {
     store->counts[store->num_counts++] = count;
@@ -200,7 +200,7 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
             continue;
         }
 
-        /* As many of them as the block has room for. */
+        /* The block takes as many of them as it has room for. */
         const int64_t at = store->totals.elements % BLOCK;
         count = count < BLOCK - at ? count : BLOCK - at;
         for (int64_t n = 0; n < count; n++) store->values[at + n] = (float)from[n];
@@ -232,7 +232,7 @@ struct row_piece {
     bool is_wrong;
 };
 
-/* What threads append. */
+/* Rows that threads append together. */
 struct appending {
     struct lr_matrix_store *store;
     const struct lr_row_block *block;
@@ -240,21 +240,6 @@ struct appending {
     int64_t before; /* elements in the store before these */
     struct row_piece *pieces;
 };
-
-/* Cuts the rows where blocks of the file end; returns the number of pieces. */
-static int64_t cut_rows(const struct appending *appending)
-{
-    int64_t from = 0, num = 0;
-    for (int64_t row = 0; row < appending->block->num_rows; row++) {
-        for (int64_t left = appending->block->rows[row].count, count; left > 0; left -= count) {
-            const int64_t room = BLOCK - (appending->before + from) % BLOCK;
-            count = left < room ? left : room;
-            appending->pieces[num++] = (struct row_piece){.row = row, .from = from, .count = count};
-            from += count;
-        }
-    }
-    return num;
-}
 
 /* Checks that columns ascend, also from the piece before, and that values are finite; adds the values up in the order
  * of add_up. */
@@ -329,7 +314,17 @@ lr_status lr_matrix_store_append_block(struct lr_matrix_store *store, const stru
     struct row_piece *pieces = lr_alloc(most, sizeof(*pieces), "matrix rows", store->params.log);
     if (pieces == NULL) return LR_FAILED;
     struct appending appending = {store, block, num_columns, store->totals.elements, pieces};
-    const int64_t num = cut_rows(&appending);
+    /* Cuts the rows where blocks of the file end. */
+    int64_t from = 0, num = 0;
+    for (int64_t row = 0; row < block->num_rows; row++) {
+        for (int64_t left = block->rows[row].count, count; left > 0; left -= count) {
+            const int64_t room = BLOCK - (appending.before + from) % BLOCK;
+            count = left < room ? left : room;
+            pieces[num++] = (struct row_piece){.row = row, .from = from, .count = count};
+            from += count;
+        }
+    }
+
     lr_parallel_for(block->threads, num, GRAIN, check_pieces, &appending);
     *is_wrong = false;
     for (int64_t k = 0; k < num; k++) *is_wrong = *is_wrong || pieces[k].is_wrong;
@@ -480,26 +475,6 @@ static bool has_bytes(int file, const char *bytes, size_t count, int64_t place)
     return read_at(file, found, count, place) == count && memcmp(found, bytes, count) == 0;
 }
 
-/* Compares the whole keys. */
-static lr_status check_key(const struct lr_matrix_store *store, int64_t key_bytes)
-{
-    const size_t ours = strlen(store->params.key);
-    const size_t most = ours + (1 << 16); /* enough to recognise a longer one, whatever the head says */
-    const size_t wanted = key_bytes < (int64_t)most ? (size_t)key_bytes : most;
-    char *found = lr_alloc((int64_t)wanted + 1, 1, "a file's head", store->params.log);
-    if (found == NULL) return LR_FAILED;
-    lr_status status = LR_OK;
-    if (read_at(store->rows_file, found, wanted, sizeof(struct head)) != wanted) {
-        status = refuse_rows(store);
-    } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
-        status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key}, store->params.log);
-        errno = 0;
-        status = status == LR_OK ? refuse_rows(store) : status; /* zeros among the characters */
-    }
-    free(found);
-    return status;
-}
-
 /* Reads totals of the last whole segment; what follows it is overwritten. */
 static void find_end(struct lr_matrix_store *store)
 {
@@ -534,7 +509,24 @@ static lr_status resume(struct lr_matrix_store *store)
         read_at(store->rows_file, &head, sizeof(head), 0) != sizeof(head) ||
         memcmp(head.magic, magic, sizeof(magic)) != 0 || head.key_bytes < 0)
         return refuse_rows(store);
-    LR_TRY(check_key(store, head.key_bytes));
+
+    /* The keys must be the same from end to end. */
+    const size_t ours = strlen(store->params.key);
+    const size_t most = ours + (1 << 16); /* enough to recognise a longer one, whatever the head says */
+    const size_t wanted = head.key_bytes < (int64_t)most ? (size_t)head.key_bytes : most;
+    char *found = lr_alloc((int64_t)wanted + 1, 1, "a file's head", store->params.log);
+    if (found == NULL) return LR_FAILED;
+    lr_status status = LR_OK;
+    if (read_at(store->rows_file, found, wanted, sizeof(struct head)) != wanted) {
+        status = refuse_rows(store);
+    } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
+        status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key}, store->params.log);
+        errno = 0;
+        status = status == LR_OK ? refuse_rows(store) : status; /* zeros among the characters */
+    }
+    free(found);
+    LR_TRY(status);
+
     store->params.wide = head.wide != 0;
     find_end(store);
     store->saved_rows = store->totals.rows;

@@ -105,7 +105,7 @@ struct lr_matrix_counts {
     int64_t segment, left; /* place of the next number, and how many the segment still has */
     int64_t next_segment;
 };
-/* At most `room` numbers; *num = 0 at the end. */
+/* Reads at most `room` numbers; *num = 0 at the end. */
 lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, int64_t *numbers, int64_t *num);
 
 #endif

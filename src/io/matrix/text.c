@@ -14,7 +14,7 @@
 
 enum { BLOCK = lr_store_block_elements, PIECE = 1 << 16 };
 
-/* Elements above which text is a poor choice. */
+/* Elements beyond which text is a poor choice. */
 #define MANY_ELEMENTS 10000000
 
 struct mtx {
@@ -23,13 +23,13 @@ struct mtx {
     struct lr_matrix_counts counts;
     int64_t *numbers; /* [PIECE] counts of rows to come */
     int64_t num_numbers, next_number;
-    int64_t row;      /* of the element at hand, from 0 */
-    int64_t left;     /* elements of that row to come */
+    int64_t row;      /* row of the current element, from 0 */
+    int64_t left;     /* elements of that row not yet written */
     int64_t *columns; /* [BLOCK] */
     float *values;
 };
 
-/* Goes on to the row of the next element. */
+/* Finds the row of the next element. */
 static lr_status find_row(struct mtx *mtx)
 {
     while (mtx->left == 0) {
@@ -60,9 +60,11 @@ static lr_status write_piece(struct mtx *mtx, int64_t count)
     return LR_OK;
 }
 
-/* The description as a comment: one line, whatever is in it. */
-static lr_status write_head(struct mtx *mtx)
+static lr_status write_all(struct mtx *mtx)
 {
+    struct lr_matrix_store *store = mtx->content->store;
+    const int64_t total = store->totals.elements;
+    /* The description becomes a comment of one line: line breaks turn into blanks. */
     const struct lr_matrix_content *content = mtx->content;
     const lr_matrix_writer_params *params = content->params;
     char text[1024];
@@ -78,14 +80,8 @@ static lr_status write_head(struct mtx *mtx)
     const int length = snprintf(
         head, sizeof(head), "%%%%MatrixMarket matrix coordinate real general\n%% %s\n%lld %lld %lld\n", text,
         (long long)content->num_rows, (long long)content->num_columns, (long long)content->store->totals.elements);
-    return lr_output_write(&mtx->output, head, (size_t)length);
-}
+    LR_TRY(lr_output_write(&mtx->output, head, (size_t)length));
 
-static lr_status write_all(struct mtx *mtx)
-{
-    struct lr_matrix_store *store = mtx->content->store;
-    const int64_t total = store->totals.elements;
-    LR_TRY(write_head(mtx));
     for (int64_t at = 0; at < total; at += BLOCK) {
         const struct lr_matrix_piece piece = {.begin = at,
                                               .count = total - at < BLOCK ? total - at : BLOCK,
@@ -151,7 +147,7 @@ void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
         free(tsv);
         return NULL;
     }
-    (void)lr_output_write(&tsv->output, header, strlen(header)); /* finish reports a failure */
+    (void)lr_output_write(&tsv->output, header, strlen(header)); /* a failure is reported by finish */
     return tsv;
 }
 
@@ -164,21 +160,12 @@ static void row_centre(const lr_matrix_writer_params *params, int64_t row, doubl
     memcpy(centre_mm, params->points_mm[row], 3 * sizeof(double));
 }
 
-/* "row x y z" of a voxel or point. */
+/* Formats "row x y z" of a voxel or point. */
 static void format_start(const struct tsv *tsv, int64_t row, char start[128])
 {
     double centre[3];
     row_centre(tsv->params, row, centre);
     snprintf(start, 128, "%lld\t%.9g\t%.9g\t%.9g", (long long)row, centre[0], centre[1], centre[2]);
-}
-
-static lr_status write_element(struct tsv *tsv, const char *start, int64_t number, double value)
-{
-    char line[320];
-    const lr_lor lor = lr_lors_describe(tsv->params->lors, number);
-    const int length = snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start, lor.module_i, lor.p,
-                                lor.q, lor.module_j, lor.r, lor.s, value);
-    return lr_output_write(&tsv->output, line, (size_t)length);
 }
 
 static lr_status write_row(struct tsv *tsv, const lr_row *row)
@@ -188,7 +175,12 @@ static lr_status write_row(struct tsv *tsv, const lr_row *row)
     if (!by_lor) format_start(tsv, row->row, start);
     for (int64_t n = 0; n < row->count; n++) {
         if (by_lor) format_start(tsv, row->lor[n], start);
-        LR_TRY(write_element(tsv, start, by_lor ? row->row : row->lor[n], row->probability[n]));
+        const int64_t number = by_lor ? row->row : row->lor[n];
+        char line[320];
+        const lr_lor lor = lr_lors_describe(tsv->params->lors, number);
+        const int length = snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start, lor.module_i,
+                                    lor.p, lor.q, lor.module_j, lor.r, lor.s, row->probability[n]);
+        LR_TRY(lr_output_write(&tsv->output, line, (size_t)length));
     }
     return LR_OK;
 }

@@ -55,7 +55,7 @@ static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])
     lr_sha256_end(&sha, digest);
 }
 
-/* A list, and how long it is, so that two lists in a row are not taken for one. */
+/* Adds a list and its length, so that two lists in a row differ from one. */
 static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, size_t bytes)
 {
     const int64_t num = items != NULL ? count : -1;
@@ -63,31 +63,7 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
     if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-static void digest_rows(const lr_matrix_writer_params *params, int64_t num_rows, char digest[lr_sha256_chars])
-{
-    static const lr_selection all;
-    const lr_selection *part = params->part != NULL ? params->part : &all;
-    const int64_t range[2] = {params->begin, num_rows};
-    struct lr_sha256 sha;
-    lr_sha256_begin(&sha);
-    lr_sha256_add(&sha, range, sizeof(range));
-    add_list(&sha, params->voxels, params->num_voxels, sizeof(*params->voxels));
-    add_list(&sha, params->points_mm, params->num_points, sizeof(*params->points_mm));
-    add_list(&sha, part->lors, part->num_lors, sizeof(*part->lors));
-    add_list(&sha, part->pairs, part->num_pairs, sizeof(*part->pairs));
-    lr_sha256_end(&sha, digest);
-}
-
 /* --- the text --- */
-
-static void put_model(struct lr_text *text, const lr_operator_info *info)
-{
-    if (info != NULL) {
-        (void)lr_text_print(text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
-                            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
-                            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
-    }
-}
 
 static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *params)
 {
@@ -107,7 +83,18 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
     const char *name = params->lors->scanner->name;
     char scanner[lr_sha256_chars], rows[lr_sha256_chars];
     digest_scanner(params->lors, scanner);
-    digest_rows(params, num_rows, rows);
+    static const lr_selection all;
+    const lr_selection *part = params->part != NULL ? params->part : &all;
+    const int64_t range[2] = {params->begin, num_rows};
+    struct lr_sha256 sha;
+    lr_sha256_begin(&sha);
+    lr_sha256_add(&sha, range, sizeof(range));
+    add_list(&sha, params->voxels, params->num_voxels, sizeof(*params->voxels));
+    add_list(&sha, params->points_mm, params->num_points, sizeof(*params->points_mm));
+    add_list(&sha, part->lors, part->num_lors, sizeof(*part->lors));
+    add_list(&sha, part->pairs, part->num_pairs, sizeof(*part->pairs));
+    lr_sha256_end(&sha, rows);
+
     (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "", LR_KEY_CONTENTS,
                         scanner);
     (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
@@ -115,7 +102,13 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
                         grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
     (void)lr_text_print(text, "; %s; factors %s", params->description != NULL ? params->description : "",
                         params->factors != NULL ? params->factors : "none");
-    put_model(text, params->info);
+    const lr_operator_info *info = params->info;
+    if (info != NULL) {
+        (void)lr_text_print(text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
+                            info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
+                            info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
+    }
+
     put_inputs(text, params);
     (void)lr_text_print(text, "; rows of %s%s%s; threshold %.17g",
                         params->by_lor         ? "LORs"
@@ -184,30 +177,24 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
     return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
 }
 
-/* * How large matrix files get: what their writers put down for each element and row. */
+/* Sizes of matrix files: bytes that their writers need for each element and row. */
 
-/* Characters of a value with 9 significant digits, on average, as text; of a place in mm; and of a
- * number of a module, of a row or of a column of crystals. */
+/* Average characters of a value with 9 significant digits, of a coordinate in mm, and of the number of a module, row
+ * or column of crystals. */
 #define VALUE_CHARS 13.5
 #define PLACE_CHARS 3.5
 #define CRYSTAL_CHARS 1.5
 
-/* What deflate leaves of column numbers and values: 0.45 to 0.48 of matrices of presets. */
+/* Share that deflate leaves of column numbers and values: 0.45 to 0.48 for matrices of presets. */
 #define DEFLATED 0.5
 
-/* Bytes in STIR's files: of an element, of a LOR and its bin. */
+/* Bytes of an element, and of a LOR with its bin, in STIR's files. */
 enum { STIR_ELEMENT_BYTES = 10, STIR_LOR_BYTES = 20, COUNT_BYTES = 8 };
 
-/* Digits of the numbers below `end`, on average, but for those few that have fewer. */
+/* Average digits of the numbers below `end`, neglecting the few that have fewer. */
 static double digits(double end)
 {
     return end > 1.0 ? ceil(log10(end)) : 1.0;
-}
-
-static double tsv_bytes(double rows, double elements)
-{
-    const double separators = 11.0;
-    return elements * (digits(rows) + 3.0 * PLACE_CHARS + 6.0 * CRYSTAL_CHARS + VALUE_CHARS + separators);
 }
 
 static double mtx_bytes(double rows, double columns, double elements)
@@ -226,7 +213,10 @@ lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, doub
     const double plain = elements * (width + value) + rows * width;
     switch (params->format) {
     case LR_MATRIX_TSV: {
-        const double bytes = tsv_bytes(rows, elements);
+        const double separators = 11.0;
+        const double bytes =
+            elements * (digits(rows) + 3.0 * PLACE_CHARS + 6.0 * CRYSTAL_CHARS + VALUE_CHARS + separators);
+
         return (lr_matrix_size){bytes, bytes};
     }
     case LR_MATRIX_STIR: {
@@ -244,7 +234,7 @@ lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, doub
     }
 }
 
-/* As much of an estimate of elements is surely there. */
+/* Share of the estimated elements that can be relied on. */
 #define SURE_SHARE 0.8
 
 struct lr_matrix_writer {
@@ -253,15 +243,15 @@ struct lr_matrix_writer {
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
     char *share;                     /* as lr_matrix_share_text makes it, or NULL */
-    void *stream;                    /* what is written as it comes; or NULL and a store */
-    const struct lr_matrix_fns *fns; /* of the stream */
+    void *stream;                    /* writes row by row; NULL where the store is used */
+    const struct lr_matrix_fns *fns; /* functions of the stream */
     struct lr_matrix_store store;
-    struct lr_row_entry entry; /* of both ways to hand over rows */
+    struct lr_row_entry entry; /* accepts rows one by one or in blocks */
     lr_matrix_written written;
     int64_t next_row;                  /* rows before this have been taken, or were left out and are empty */
     int64_t next_place;                /* the same, counted from the first */
-    struct lr_selection_finder finder; /* of places of LORs */
-    int64_t capacity;                  /* of the arrays of a row without what is dropped */
+    struct lr_selection_finder finder; /* finds the places of LORs */
+    int64_t capacity;                  /* capacity of the arrays of a row's kept elements */
     int64_t *kept;
     double *kept_values;
 };
@@ -283,23 +273,7 @@ static lr_status check_voxels(const lr_matrix_writer_params *params)
     return params->num_voxels > 0 ? LR_OK : lr_error(params->log, LR_USAGE, "a matrix file needs at least one voxel");
 }
 
-static lr_status check_grid_rows(const lr_matrix_writer_params *params)
-{
-    LR_TRY(lr_grid_check(params->grid, params->log));
-    LR_TRY(lr_selection_check(params->lors, params->part, params->log));
-    if (params->by_lor) return LR_OK;
-    if (params->voxels != NULL) return check_voxels(params);
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
-        return lr_error(params->log, LR_USAGE,
-                        "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
-                        "%lld",
-                        (long long)params->begin, (long long)params->end - 1, (long long)num_voxels - 1);
-    }
-    return LR_OK;
-}
-
-/* Written as it comes. */
+/* True for formats that are written row by row. */
 static bool is_stream(lr_matrix_format format)
 {
     return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
@@ -326,14 +300,28 @@ static lr_status check_params(const lr_matrix_writer_params *params)
         return lr_error(log, LR_USAGE, "%s: parts of a matrix are joined from HDF5 (.h5) and npz only",
                         params->path ? params->path : "a matrix");
     }
-    if (params->grid != NULL) return check_grid_rows(params);
+    if (params->grid != NULL) {
+        LR_TRY(lr_grid_check(params->grid, params->log));
+        LR_TRY(lr_selection_check(params->lors, params->part, params->log));
+        if (params->by_lor) return LR_OK;
+        if (params->voxels != NULL) return check_voxels(params);
+        const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+        if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
+            return lr_error(params->log, LR_USAGE,
+                            "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
+                            "%lld",
+                            (long long)params->begin, (long long)params->end - 1, (long long)num_voxels - 1);
+        }
+        return LR_OK;
+    }
+
     return params->num_points > 0 ? LR_OK
                                   : lr_error(log, LR_USAGE,
                                              "a matrix file needs at least one "
                                              "point");
 }
 
-/* Copies what the caller may free before the writer is done. */
+/* Copies parameters that the caller may free before the writer is done. */
 static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_params *params)
 {
     writer->params = *params;
@@ -403,7 +391,7 @@ static lr_status open_store(lr_matrix_writer *writer)
     };
     const lr_status status = lr_matrix_store_open(&writer->store, &store);
     free(key);
-    writer->store.params.key = NULL; /* has been read */
+    writer->store.params.key = NULL; /* no longer needed, and freed above */
     writer->next_place = status == LR_OK ? writer->store.totals.rows : 0;
     return status;
 }
@@ -451,7 +439,7 @@ lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)
 
 /* --- rows --- */
 
-/* The row's place from the first, or -1. */
+/* Returns the row's index among those announced, or -1. */
 static int64_t find_place(lr_matrix_writer *writer, int64_t row)
 {
     const lr_matrix_writer_params *params = &writer->params;
@@ -507,27 +495,6 @@ static lr_status make_room(lr_matrix_writer *writer, int64_t count)
     return writer->capacity > 0 ? LR_OK : LR_FAILED;
 }
 
-static lr_status take_text(lr_matrix_writer *writer, const lr_row *row, double least)
-{
-    lr_matrix_written *written = &writer->written;
-    LR_TRY(make_room(writer, row->count));
-    int64_t count = 0;
-    for (int64_t n = 0; n < row->count; n++) {
-        if (row->probability[n] < least) {
-            written->dropped_elements++;
-            written->dropped_sum += row->probability[n];
-            continue;
-        }
-        writer->kept[count] = row->lor[n];
-        writer->kept_values[count++] = row->probability[n];
-        written->sum += row->probability[n];
-    }
-    written->rows++;
-    written->elements += count;
-    const lr_row kept = {row->row, count, writer->kept, writer->kept_values};
-    return writer->fns->take(writer->stream, &kept);
-}
-
 static lr_status take(void *user, const lr_row *row)
 {
     lr_matrix_writer *writer = user;
@@ -535,17 +502,36 @@ static lr_status take(void *user, const lr_row *row)
     double extremes[2] = {0.0, 0.0};
     LR_TRY(check_row(writer, row, &place, extremes));
     const double wanted = writer->params.threshold * extremes[1];
-    const double least = extremes[0] < wanted ? wanted : -INFINITY; /* of which all have more */
+    const double least = extremes[0] < wanted ? wanted : -INFINITY; /* all elements are kept */
     writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
     writer->next_place = place + 1;
-    if (writer->stream != NULL) return take_text(writer, row, least);
+    if (writer->stream != NULL) {
+        lr_matrix_written *written = &writer->written;
+        LR_TRY(make_room(writer, row->count));
+        int64_t count = 0;
+        for (int64_t n = 0; n < row->count; n++) {
+            if (row->probability[n] < least) {
+                written->dropped_elements++;
+                written->dropped_sum += row->probability[n];
+                continue;
+            }
+            writer->kept[count] = row->lor[n];
+            writer->kept_values[count++] = row->probability[n];
+            written->sum += row->probability[n];
+        }
+        written->rows++;
+        written->elements += count;
+        const lr_row kept = {row->row, count, writer->kept, writer->kept_values};
+        return writer->fns->take(writer->stream, &kept);
+    }
+
     LR_TRY(lr_matrix_store_pass(&writer->store, place));
     LR_TRY(lr_matrix_store_append(&writer->store, row, least));
     return check_npz(writer, writer->store.totals.elements);
 }
 
-/* Whether the store can take the rows together: all follow each other, next to what is there. */
+/* True if the store can take the whole block: its rows are consecutive and continue those in the store. */
 static bool may_take_together(const lr_matrix_writer *writer, const struct lr_row_block *block)
 {
     const lr_matrix_writer_params *params = &writer->params;
@@ -557,23 +543,21 @@ static bool may_take_together(const lr_matrix_writer *writer, const struct lr_ro
     return may;
 }
 
-static lr_status take_together(lr_matrix_writer *writer, const struct lr_row_block *block, bool *is_wrong)
-{
-    LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, is_wrong));
-    for (int64_t k = 0; k < block->num_rows && !*is_wrong; k++) {
-        writer->written.empty_rows += block->rows[k].count == 0;
-        writer->next_row = block->rows[k].row + 1;
-        writer->next_place++;
-    }
-    return check_npz(writer, writer->store.totals.elements);
-}
-
-/* Where something is wrong, taking row by row says what. */
+/* Takes the block row by row if an element is wrong, for the sentence that names it. */
 static lr_status take_block(void *user, const struct lr_row_block *block)
 {
     lr_matrix_writer *writer = user;
     bool one_by_one = !may_take_together(writer, block);
-    if (!one_by_one) LR_TRY(take_together(writer, block, &one_by_one));
+    if (!one_by_one) {
+        LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, &one_by_one));
+        for (int64_t k = 0; k < block->num_rows && !one_by_one; k++) {
+            writer->written.empty_rows += block->rows[k].count == 0;
+            writer->next_row = block->rows[k].row + 1;
+            writer->next_place++;
+        }
+        LR_TRY(check_npz(writer, writer->store.totals.elements));
+    }
+
     return one_by_one ? lr_row_block_unpack(block, &writer->entry.rows, writer->params.log) : LR_OK;
 }
 

@@ -22,11 +22,11 @@
 
 enum { NUM_SAMPLES = 128 };
 
-/* Ways to read an orientation. */
+/* Readings of an orientation. */
 enum way { AS_WRITTEN, MIRRORED, ALONG, ALONG_MIRRORED, NUM_WAYS };
 
-/* Another way is taken where what is written is off by more than this (cosine), and by so many times
- * as much as that way. */
+/* Another reading is taken if the written one deviates by more than this (cosine), and by so many times the other's
+ * deviation. */
 static const double good_cosine = 0.02, better = 2;
 
 static void read_as(enum way way, const double written[3], double axis[3])
@@ -135,7 +135,7 @@ struct draft {
     double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth; 0 = not given */
     lr_crystal *crystals;
     int num_crystals;
-    double off; /* by how much orientations are off the panels (io/scanners/castor_orientation.h) */
+    double off; /* deviation of the orientations from the panels, as lr_castor_orient returns it */
 };
 
 bool lr_hscan_recognises(const struct lr_file_head *head)
@@ -189,20 +189,19 @@ static lr_status read_header(struct draft *draft)
 
 /* --- the table --- */
 
-static double read_float(const unsigned char *bytes)
-{
-    const uint32_t word =
-        (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-    float value;
-    memcpy(&value, &word, sizeof(value));
-    return (double)value;
-}
-
 static lr_status take_row(struct draft *draft, const char *path, const unsigned char *row, int c, int layer)
 {
     lr_crystal *crystal = &draft->crystals[c];
     double numbers[6];
-    for (int k = 0; k < 6; k++) numbers[k] = read_float(row + 4 * k);
+    for (int k = 0; k < 6; k++) {
+        const unsigned char *bytes = row + 4 * k;
+        const uint32_t word =
+            (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+        float value;
+        memcpy(&value, &word, sizeof(value));
+        numbers[k] = (double)value;
+    }
+
     double *axis = crystal->axes[2];
     memcpy(crystal->centre_mm, numbers, sizeof(crystal->centre_mm));
     memcpy(axis, numbers + 3, sizeof(crystal->axes[2]));
@@ -280,12 +279,7 @@ static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
 
 /* --- the scanner --- */
 
-static void forget_orientations(struct draft *draft)
-{
-    for (int c = 0; c < draft->num_crystals; c++) memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
-}
-
-/* By positions alone; orientations are taken where that makes no scanner. */
+/* Builds the scanner from positions alone; orientations are used if that fails. */
 static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
     lr_scanner *scanner = NULL;
@@ -293,7 +287,8 @@ static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_lis
     if (kept == NULL) return NULL;
     const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
     memcpy(kept, draft->crystals, bytes);
-    forget_orientations(draft);
+    for (int c = 0; c < draft->num_crystals; c++) memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
+
     scanner = lr_listed_crystals_try(list, crystal_of);
     memcpy(draft->crystals, kept, bytes);
     free(kept);
@@ -380,22 +375,6 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 
 /* --- writing --- */
 
-/* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
-static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes[ROW_BYTES])
-{
-    const int m = lr_scanner_module_of(scanner, crystal);
-    const lr_module *module = &scanner->modules[m];
-    double centre[3];
-    lr_scanner_crystal_centre(scanner, crystal, centre);
-    for (int k = 0; k < 6; k++) {
-        const double number = k < 3 ? centre[k] : -module->normal[k - 3];
-        const float single = (float)(k % 3 == 0 ? -number : number);
-        uint32_t word;
-        memcpy(&word, &single, sizeof(word));
-        for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
-    }
-}
-
 static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
 {
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
@@ -403,7 +382,19 @@ static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, 
     const lr_status status = lr_castor_order(scanner, order, log);
     for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
         unsigned char bytes[ROW_BYTES];
-        fill_row(scanner, order[c], bytes);
+        /* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
+        const int m = lr_scanner_module_of(scanner, order[c]);
+        const lr_module *module = &scanner->modules[m];
+        double centre[3];
+        lr_scanner_crystal_centre(scanner, order[c], centre);
+        for (int k = 0; k < 6; k++) {
+            const double number = k < 3 ? centre[k] : -module->normal[k - 3];
+            const float single = (float)(k % 3 == 0 ? -number : number);
+            uint32_t word;
+            memcpy(&word, &single, sizeof(word));
+            for (int b = 0; b < 4; b++) bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
+        }
+
         lr_output_write(output, bytes, sizeof(bytes));
     }
     free(order);

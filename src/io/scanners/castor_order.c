@@ -31,9 +31,13 @@ static int compare(const void *a, const void *b)
     return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
 }
 
-/* Scanners without places keep their order within each layer. */
-static void find_places(const lr_scanner *scanner, struct place *places)
+/* The order of the files that we write. */
+static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
 {
+    const int count = scanner->num_crystals;
+    struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
+    if (places == NULL) return LR_FAILED;
+    /* Scanners without places keep their order within each layer. */
     const bool has_places = scanner->num_positions > 0;
     int crystal = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -51,15 +55,7 @@ static void find_places(const lr_scanner *scanner, struct place *places)
             }
         }
     }
-}
 
-/* The order of the files that we write. */
-static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
-{
-    const int count = scanner->num_crystals;
-    struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
-    if (places == NULL) return LR_FAILED;
-    find_places(scanner, places);
     if (scanner->num_positions > 0 || lr_scanner_num_layers(scanner) > 1)
         qsort(places, (size_t)count, sizeof(*places), compare);
     for (int k = 0; k < count; k++) order[k] = places[k].crystal;
@@ -170,7 +166,7 @@ enum { ROW_BYTES = 24, MAX_CRYSTALS = 10000000 };
 /* Centres of crystals by CASToR's numbers, in our frame. */
 struct listed {
     const char *path;
-    const lr_scanner *scanner; /* in which they are looked for */
+    const lr_scanner *scanner; /* the scanner in which they are looked for */
     const lr_log *log;
     double (*places_mm)[3]; /* owned [count] */
     int count;

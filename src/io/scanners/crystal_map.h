@@ -7,7 +7,7 @@
 
 #include <lr/scanner.h>
 
-/* Which of a scanner's crystals another program calls (ring, detector, layer). */
+/* Map from another program's (ring, detector, layer) to a scanner's crystals. */
 struct lr_crystal_map {
     int64_t count;
     uint32_t *keys; /* [count] ascending, lr_crystal_key */
@@ -35,12 +35,12 @@ int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key);
 /* A crystal of STIR's map: a line "ring det [layer] x y z" in mm. */
 struct lr_crystal_map_line {
     int line;
-    const char *text, *comment; /* before and behind '#'; comment NULL: none */
+    const char *text, *comment; /* before and after '#'; comment NULL: none */
     int columns;                /* 5 or 6; 0: blank; -1: anything else */
     double numbers[6];          /* [columns] */
 };
 
-/* Where lines go; a status other than LR_OK ends the reading. */
+/* Receiver of lines; a status other than LR_OK ends the reading. */
 struct lr_crystal_map_sink {
     lr_status (*take)(void *user, const struct lr_crystal_map_line *line);
     void *user;

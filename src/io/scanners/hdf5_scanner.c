@@ -63,11 +63,6 @@ static size_t bytes_of(const struct column *column)
     return (size_t)column->length * (column->whole ? sizeof(int) : sizeof(double));
 }
 
-static hid_t native_of(const struct column *column)
-{
-    return column->whole ? H5T_NATIVE_INT : H5T_NATIVE_DOUBLE;
-}
-
 /* --- writing --- */
 
 static bool put_column(hid_t group, const lr_scanner *scanner, const struct column *column)
@@ -80,7 +75,8 @@ static bool put_column(hid_t group, const lr_scanner *scanner, const struct colu
         memcpy(numbers + bytes * (size_t)m, module + column->offset, bytes);
     }
     const int64_t shape[2] = {scanner->num_modules, column->length > 1 ? column->length : 0};
-    const bool done = lr_hdf5_put_array(group, column->name, native_of(column), shape, numbers);
+    const bool done =
+        lr_hdf5_put_array(group, column->name, column->whole ? H5T_NATIVE_INT : H5T_NATIVE_DOUBLE, shape, numbers);
     free(numbers);
     return done;
 }
@@ -180,33 +176,6 @@ static void compare_rule(const struct lr_hdf5_input *in, const char *rule, doubl
         lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule, number, own);
 }
 
-/* Where it is not known on one side there is nothing to compare. */
-static void compare_mu(const struct lr_hdf5_input *in, const lr_scanner *scanner)
-{
-    double number;
-    if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
-        number > 0)
-        compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
-}
-
-static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scanner *scanner)
-{
-    const bool has_layers = lr_scanner_num_layers(scanner) > 1;
-    if (lr_hdf5_has(in, "/scanner/layer") != has_layers) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path, scanner->name,
-                        has_layers ? "has blocks of layers, and the file's has none"
-                                   : "has no blocks of layers, and the file's has");
-    }
-    for (int c = 0; c < columns_of(has_layers); c++) LR_TRY(compare_column(in, scanner, &columns[c]));
-    const lr_coincidence *rules = &scanner->coincidence;
-    compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
-    compare_rule(in, "min_module_difference", rules->min_module_difference);
-    compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
-    compare_mu(in, scanner);
-    return has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm") ? compare_column(in, scanner, &own_mu)
-                                                                               : LR_OK;
-}
-
 static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lors)
 {
     int64_t shape[2];
@@ -264,7 +233,30 @@ static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *
 
 lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors)
 {
-    if (lr_hdf5_has(in, "/scanner")) LR_TRY(compare_geometry(in, lors->scanner));
+    if (lr_hdf5_has(in, "/scanner")) {
+        const lr_scanner *scanner = lors->scanner;
+        const bool has_layers = lr_scanner_num_layers(scanner) > 1;
+        if (lr_hdf5_has(in, "/scanner/layer") != has_layers) {
+            return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path, scanner->name,
+                            has_layers ? "has blocks of layers, and the file's has none"
+                                       : "has no blocks of layers, and the file's has");
+        }
+        for (int c = 0; c < columns_of(has_layers); c++) LR_TRY(compare_column(in, scanner, &columns[c]));
+        const lr_coincidence *rules = &scanner->coincidence;
+        compare_rule(in, "field_of_view_mm", rules->field_of_view_mm);
+        compare_rule(in, "min_module_difference", rules->min_module_difference);
+        compare_rule(in, "max_ring_difference", rules->limits_ring_difference ? rules->max_ring_difference : -1);
+        /* Attenuation is compared only if both sides know it. */
+        double number;
+        if (scanner->crystal_mu_per_mm > 0 && lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) &&
+            number > 0)
+            compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
+
+        LR_TRY(has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm")
+                   ? compare_column(in, scanner, &own_mu)
+                   : LR_OK);
+    }
+
     LR_TRY(compare_pairs(in, lors));
     return compare_offsets(in, lors);
 }

@@ -82,7 +82,7 @@ lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, 
 /* YAML. */
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
-/* * What the readers of crystal lists share. */
+/* Lists of crystals, shared by readers. */
 
 /* More crystals than this are refused in files that spell out or describe them; the largest scanner
  * there is has 564,480. */

@@ -193,7 +193,7 @@ static void lr_yaml_layers_finish(struct lr_yaml_layers *layers)
 
 #define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
 
-/* Axes may be off a right angle by this much; what is left is taken out of v. */
+/* Largest deviation of the axes from a right angle; v is corrected for it. */
 static const double max_tilt_rad = 1e-3;
 
 /* A scanner being read. */
@@ -215,7 +215,7 @@ struct draft {
     struct lr_yaml_layers layers; /* of the panel, or of a module of the list */
 };
 
-/* Hands the geometry's sentences on, with the place of the key they are about. */
+/* Passes the geometry's sentences on, with the line of the key they are about. */
 struct placed_log {
     lr_log log;
     const struct lr_yaml *yaml;
@@ -256,8 +256,7 @@ static double angle_between(const double a[3], const double b[3])
     return atan2(vec_length(cross), vec_dot(a, b));
 }
 
-/* Makes the axis a unit vector; its largest number is taken out first, so that nothing
- * overflows. */
+/* Normalises the axis; dividing by its largest number first avoids overflow. */
 static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key, double axis[3])
 {
     const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));
@@ -271,20 +270,6 @@ static lr_status normalise(const struct draft *draft, struct fy_node *at, const 
     const double length = vec_length(axis);
     for (int k = 0; k < 3; k++) axis[k] /= length;
     return LR_OK;
-}
-
-static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, struct fy_node *v_key, lr_module *module)
-{
-    const double degrees = 57.29577951308232;
-    LR_TRY(normalise(draft, u_key, "u", module->u));
-    LR_TRY(normalise(draft, v_key, "v", module->v));
-    const double angle = angle_between(module->u, module->v);
-    if (!(fabs(angle - 90 / degrees) <= max_tilt_rad)) {
-        return lr_yaml_error(draft->yaml, v_key, "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
-                             angle * degrees);
-    }
-    vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
-    return normalise(draft, v_key, "v", module->v);
 }
 
 /* A normal is only there to be checked: it must be orthogonal to the axes. */
@@ -383,7 +368,17 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
                              "a place around the ring needs 'num_positions', the number of places, "
                              "beside 'modules'");
     }
-    LR_TRY(set_axes(draft, u_key, v_key, module));
+    const double degrees = 57.29577951308232;
+    LR_TRY(normalise(draft, u_key, "u", module->u));
+    LR_TRY(normalise(draft, v_key, "v", module->v));
+    const double angle = angle_between(module->u, module->v);
+    if (!(fabs(angle - 90 / degrees) <= max_tilt_rad)) {
+        return lr_yaml_error(draft->yaml, v_key, "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
+                             angle * degrees);
+    }
+    vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
+    LR_TRY(normalise(draft, v_key, "v", module->v));
+
     LR_TRY(set_normal(draft, normal_key, module));
     lr_yaml_layers_finish(&draft->layers);
     LR_TRY(lr_yaml_layers_read(draft->yaml, &layers, module, (const int[2]){1, 1}, &draft->layers));
@@ -692,7 +687,7 @@ static lr_scanner *create_scanner(struct draft *draft)
     return scanner;
 }
 
-/* Hands everything that was read over. */
+/* Moves everything that was read into the draft. */
 static lr_scanner_draft *create_draft(struct draft *draft)
 {
     struct placed_log placed = place_log(draft);
@@ -780,16 +775,6 @@ static void put_crystals(struct lr_output *output, const lr_ring *ring, const in
     lr_yaml_put(output, "]");
 }
 
-/* Whether a layer has the blocks of its panel. */
-static bool has_same_blocks(const lr_ring *ring, const lr_layer *layer)
-{
-    bool same = true;
-    for (int axis = 0; axis < 2; axis++)
-        for (int b = 0; b < ring->blocks[axis]; b++)
-            same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
-    return same;
-}
-
 static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
 {
     char text[32];
@@ -797,7 +782,13 @@ static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
     lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
     if (index > 0 && layer->front_mm != before->front_mm + before->depth_mm)
         lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
-    if (!has_same_blocks(ring, layer)) {
+    /* A layer with the blocks of its panel does not list them. */
+    bool same = true;
+    for (int axis = 0; axis < 2; axis++)
+        for (int b = 0; b < ring->blocks[axis]; b++)
+            same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
+
+    if (!same) {
         lr_yaml_put(output, ", ");
         put_crystals(output, ring, layer->block_crystals);
     }
@@ -809,25 +800,6 @@ static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
         lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
     if (layer->mu_per_mm > 0) lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
     lr_yaml_put(output, "}\n");
-}
-
-static void put_ring(struct lr_output *output, const lr_ring *ring)
-{
-    char text[32];
-    lr_yaml_put(output, "ring:\n  radius_mm: %s\n", lr_yaml_number(text, ring->radius_mm));
-    lr_yaml_put(output, "  modules: %d\n", ring->modules);
-    lr_yaml_put(output, "  first_angle_deg: %s\n", lr_yaml_number(text, ring->first_angle_deg));
-    lr_yaml_put(output, "  rings: %d\n", ring->rings);
-    if (ring->rings > 1) lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, ring->ring_pitch_mm));
-    lr_yaml_put(output, "module:\n  ");
-    put_crystals(output, ring, ring->block_crystals);
-    lr_yaml_put(output, "\n");
-    lr_yaml_put_numbers(output, "  pitch_mm", ring->pitch_mm, 2);
-    lr_yaml_put_numbers(output, "\n  face_mm", ring->face_mm, 2);
-    if (ring->blocks[0] * ring->blocks[1] > 1) lr_yaml_put_numbers(output, "\n  block_gap_mm", ring->block_gap_mm, 2);
-    lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, ring->depth_mm));
-    lr_yaml_put(output, ring->num_layers > 0 ? "  layers:\n" : "");
-    for (int k = 0; k < ring->num_layers; k++) put_layer(output, ring, k);
 }
 
 static void put_module(struct lr_output *output, const lr_module *module, bool in_ring)
@@ -856,7 +828,24 @@ static lr_status put_modules(struct lr_output *output, const lr_scanner *scanner
     bool found;
     LR_TRY(lr_ring_form_find(scanner, &form, &found, log));
     if (found) {
-        put_ring(output, &form.ring);
+        char text[32];
+        lr_yaml_put(output, "ring:\n  radius_mm: %s\n", lr_yaml_number(text, form.ring.radius_mm));
+        lr_yaml_put(output, "  modules: %d\n", form.ring.modules);
+        lr_yaml_put(output, "  first_angle_deg: %s\n", lr_yaml_number(text, form.ring.first_angle_deg));
+        lr_yaml_put(output, "  rings: %d\n", form.ring.rings);
+        if (form.ring.rings > 1)
+            lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, form.ring.ring_pitch_mm));
+        lr_yaml_put(output, "module:\n  ");
+        put_crystals(output, &form.ring, form.ring.block_crystals);
+        lr_yaml_put(output, "\n");
+        lr_yaml_put_numbers(output, "  pitch_mm", form.ring.pitch_mm, 2);
+        lr_yaml_put_numbers(output, "\n  face_mm", form.ring.face_mm, 2);
+        if (form.ring.blocks[0] * form.ring.blocks[1] > 1)
+            lr_yaml_put_numbers(output, "\n  block_gap_mm", form.ring.block_gap_mm, 2);
+        lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, form.ring.depth_mm));
+        lr_yaml_put(output, form.ring.num_layers > 0 ? "  layers:\n" : "");
+        for (int k = 0; k < form.ring.num_layers; k++) put_layer(output, &form.ring, k);
+
         lr_ring_form_finish(&form);
         return LR_OK;
     }
@@ -895,24 +884,6 @@ static void put_lines(struct lr_output *output, const char *source, bool marked)
     }
 }
 
-/* Runs of crystals that follow each other, up or down: the first and the last of each. */
-static void put_castor_order(struct lr_output *output, const lr_scanner *scanner)
-{
-    const int *order = scanner->castor_order, count = scanner->num_crystals;
-    int runs = 0;
-    for (int first = 0, last; order != NULL && first < count; first = last + 1, runs++) {
-        last = first;
-        const int step = first + 1 < count && order[first + 1] < order[first] ? -1 : 1;
-        while (last + 1 < count && order[last + 1] == order[last] + step) last++;
-        lr_yaml_put(output, "%s%d, %d",
-                    runs == 0       ? "castor_order: ["
-                    : runs % 8 == 0 ? ",\n  "
-                                    : ", ",
-                    order[first], order[last]);
-    }
-    lr_yaml_put(output, runs > 0 ? "]\n" : "");
-}
-
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_output output;
@@ -933,6 +904,20 @@ lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, con
     }
     put_lines(&output, scanner->source, false);
     put_lines(&output, scanner->source, true);
-    put_castor_order(&output, scanner);
+    /* Runs of crystals that follow each other, up or down: the first and the last of each. */
+    const int *order = scanner->castor_order, count = scanner->num_crystals;
+    int runs = 0;
+    for (int first = 0, last; order != NULL && first < count; first = last + 1, runs++) {
+        last = first;
+        const int step = first + 1 < count && order[first + 1] < order[first] ? -1 : 1;
+        while (last + 1 < count && order[last + 1] == order[last] + step) last++;
+        lr_yaml_put(&output, "%s%d, %d",
+                    runs == 0       ? "castor_order: ["
+                    : runs % 8 == 0 ? ",\n  "
+                                    : ", ",
+                    order[first], order[last]);
+    }
+    lr_yaml_put(&output, runs > 0 ? "]\n" : "");
+
     return lr_output_finish(&output);
 }

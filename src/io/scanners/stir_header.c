@@ -165,7 +165,7 @@ struct draft {
     struct lr_keyed_text text;
     const char *type, *geometry, *map;
     double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
-    double layers, depth_mm;            /* length of crystals, which STIR does not hold */
+    double layers, depth_mm;            /* length of crystals, which STIR does not know */
     double per_block[2], per_bucket[2]; /* crystals, blocks; transaxial, axial */
     double crystal_mm[2], block_mm[2];  /* distances; 0 = not given */
     int missing[2];                     /* virtual crystals of a block */
@@ -187,7 +187,7 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
-/* A name of a list, without case. */
+/* True if the list has the name, without case. */
 static bool is_named(const char *names, const char *name)
 {
     const size_t length = strlen(name);
@@ -198,7 +198,7 @@ static bool is_named(const char *names, const char *name)
     return false;
 }
 
-/* One of as many rings goes before others of the same name; rings 0 = not known. */
+/* Finds a scanner by name, preferring one of as many rings; rings 0 = not known. */
 static const struct known_scanner *find_known(const char *name, double rings)
 {
     const struct known_scanner *found = NULL;
@@ -276,20 +276,6 @@ static lr_status read_numbers(struct draft *draft)
     return LR_OK;
 }
 
-/* The largest ring difference of any segment; -1 = not said. */
-static double largest_difference(const struct draft *draft)
-{
-    const char *at = read_word(draft, "maximum ring difference per segment", "");
-    double largest = -1;
-    while (*(at += strcspn(at, "+-0123456789")) != '\0') {
-        char *end;
-        const double value = strtod(at, &end);
-        largest = fmax(largest, fabs(value));
-        at = end > at ? end : at + 1;
-    }
-    return largest;
-}
-
 static lr_status check_blocks(struct draft *draft)
 {
     for (int k = 0; k < 2; k++) {
@@ -327,7 +313,16 @@ static lr_status read_header(struct draft *draft)
     draft->geometry = read_word(draft, "scanner geometry", "Cylindrical");
     draft->map = read_word(draft, "name of crystal map", "");
     LR_TRY(read_numbers(draft));
-    draft->most_difference = largest_difference(draft);
+    /* The largest ring difference of any segment; -1 = not said. */
+    const char *at = read_word(draft, "maximum ring difference per segment", "");
+    draft->most_difference = -1;
+    while (*(at += strcspn(at, "+-0123456789")) != '\0') {
+        char *end;
+        const double value = strtod(at, &end);
+        draft->most_difference = fmax(draft->most_difference, fabs(value));
+        at = end > at ? end : at + 1;
+    }
+
     if (draft->layers > 1) {
         return lr_keyed_text_error(&draft->text, NULL,
                                    "describes %g layers of detectors: give a crystal map, which "
@@ -340,36 +335,18 @@ static lr_status read_header(struct draft *draft)
 
 /* --- crystals --- */
 
-/* Where a panel of STIR's stands, and where in it crystals do. */
+/* Position of one of STIR's panels, and of the crystals in it. */
 struct panel {
     double angle; /* of its normal, in our frame */
     double shift_mm;
     double radius_mm; /* of its front face */
 };
 
-static lr_status add_crystal(struct draft *draft, const struct panel *panel, int group, const double at_mm[2])
-{
-    const double s = sin(panel->angle), c = cos(panel->angle);
-    const double out = panel->radius_mm + 0.5 * draft->depth_mm, along = at_mm[0] + panel->shift_mm;
-    const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at_mm[1]},
-                                .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
-                                .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
-                                .group = group};
-    return lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log);
-}
-
 /* Distance of crystal n along an axis from the first one. */
 static double offset_mm(const struct draft *draft, int axis, int n)
 {
     const int per_block = (int)draft->per_block[axis];
     return n / per_block * draft->block_mm[axis] + n % per_block * draft->crystal_mm[axis];
-}
-
-/* Virtual crystals are the first around, and the last along the axis. */
-static bool is_virtual(const struct draft *draft, int n, int ring)
-{
-    return n % (int)draft->per_block[0] < draft->missing[0] ||
-           ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1];
 }
 
 /* Ring by ring from STIR's first, which is at the far end of our z. */
@@ -383,14 +360,24 @@ static lr_status list_panels(struct draft *draft, int per_panel, const struct pa
             struct panel panel = *first;
             panel.angle += 2 * pi * k / panels;
             const double at[2] = {offset_mm(draft, 0, n) - half[0], half[1] - offset_mm(draft, 1, ring)};
-            if (!is_virtual(draft, n, ring)) LR_TRY(add_crystal(draft, &panel, k, at));
+            /* Virtual crystals are the first around, and the last along the axis. */
+            if (!(n % (int)draft->per_block[0] < draft->missing[0] ||
+                  ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1])) {
+                const double s = sin(panel.angle), c = cos(panel.angle);
+                const double out = panel.radius_mm + 0.5 * draft->depth_mm, along = at[0] + panel.shift_mm;
+                const lr_crystal crystal = {.centre_mm = {out * c - along * s, out * s + along * c, at[1]},
+                                            .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
+                                            .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
+                                            .group = k};
+                LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
+            }
         }
     }
     return LR_OK;
 }
 
-/* STIR's cylinder of crystals at equal angles: each block becomes flat, and touches it in the middle
- * of its real crystals. */
+/* STIR's cylinder has crystals at equal angles: each block becomes flat, tangent to it in the middle of its real
+ * crystals. */
 static lr_status list_cylinder(struct draft *draft)
 {
     const int per_block = (int)draft->per_block[0];
@@ -441,38 +428,6 @@ static lr_status list_buckets(struct draft *draft)
 
 /* --- the scanner --- */
 
-/* Bins of sinograms without arc correction say how far apart measured crystals are. */
-static void set_rules(const struct draft *draft, int per_panel, lr_crystal_list *list)
-{
-    const int panels = (int)draft->places / per_panel;
-    const double apart = 0.5 * (draft->places - draft->bins);
-    if (draft->bins > 0 && apart > 0 && panels >= 3) {
-        int difference = 0;
-        while (difference < panels / 2 && per_panel * difference + per_panel - 1 - draft->missing[0] < apart)
-            difference++;
-        list->coincidence.min_module_difference = difference;
-    }
-    if (panels >= 3 && draft->most_difference >= 0 && draft->missing[1] == 0 &&
-        draft->most_difference < draft->rings - 1) {
-        list->coincidence.limits_ring_difference = true;
-        list->coincidence.max_ring_difference = (int)draft->most_difference;
-    }
-}
-
-static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
-{
-    char *path = lr_path_beside(draft->text.path, draft->map, draft->text.log);
-    if (path == NULL) return NULL;
-    list->depth_mm = 2 * draft->doi_mm;
-    struct lr_discreet_log discreet;
-    lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
-    list->log = &discreet.log;
-    lr_scanner *scanner = lr_stir_map_build(path, list);
-    list->log = draft->text.log;
-    free(path);
-    return scanner;
-}
-
 static lr_scanner *build(struct draft *draft)
 {
     lr_crystal_list list = {.name = draft->type[0] != '\0' ? draft->type : "a STIR scanner",
@@ -486,7 +441,16 @@ static lr_scanner *build(struct draft *draft)
             lr_keyed_text_error(&draft->text, NULL, "a generic scanner needs 'name of crystal map'");
             return NULL;
         }
-        return read_map(draft, &list);
+        char *path = lr_path_beside(draft->text.path, draft->map, draft->text.log);
+        if (path == NULL) return NULL;
+        list.depth_mm = 2 * draft->doi_mm;
+        struct lr_discreet_log discreet;
+        lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
+        list.log = &discreet.log;
+        lr_scanner *scanner = lr_stir_map_build(path, &list);
+        list.log = draft->text.log;
+        free(path);
+        return scanner;
     }
     const bool buckets = strcmp(draft->geometry, "BlocksOnCylindrical") == 0;
     if (!buckets && strcmp(draft->geometry, "Cylindrical") != 0) {
@@ -500,7 +464,22 @@ static lr_scanner *build(struct draft *draft)
     lr_warn(draft->text.log, "%s: does not say how long the crystals are: %.4g mm%s is taken", draft->text.path,
             draft->depth_mm, draft->doi_mm > 0 ? ", twice the average depth of interaction," : "");
     if ((buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) return NULL;
-    set_rules(draft, (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1), &list);
+    /* Bins of sinograms without arc correction say how far apart measured crystals are. */
+    const int per_panel = (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1);
+    const int panels = (int)draft->places / per_panel;
+    const double apart = 0.5 * (draft->places - draft->bins);
+    if (draft->bins > 0 && apart > 0 && panels >= 3) {
+        int difference = 0;
+        while (difference < panels / 2 && per_panel * difference + per_panel - 1 - draft->missing[0] < apart)
+            difference++;
+        list.coincidence.min_module_difference = difference;
+    }
+    if (panels >= 3 && draft->most_difference >= 0 && draft->missing[1] == 0 &&
+        draft->most_difference < draft->rings - 1) {
+        list.coincidence.limits_ring_difference = true;
+        list.coincidence.max_ring_difference = (int)draft->most_difference;
+    }
+
     list.crystals = draft->list.items;
     list.num_crystals = draft->list.count;
     return lr_scanner_from_crystals(&list, NULL, NULL);
@@ -547,23 +526,21 @@ bool lr_stir_map_recognises(const struct lr_file_head *head)
     return false;
 }
 
-static void take_comment(struct map_draft *draft, const char *comment)
-{
-    const char *depth = strstr(comment, "depth_mm:"), *face = strstr(comment, "face_mm:");
-    double values[2];
-    if (depth != NULL && sscanf(depth + 9, "%lf", values) == 1 && values[0] > 0 && isfinite(values[0]))
-        draft->depth_mm = values[0];
-    if (face != NULL && sscanf(face + 8, "%lf %lf", &values[0], &values[1]) == 2 && values[0] > 0 && values[1] > 0 &&
-        isfinite(values[0] + values[1])) {
-        draft->face_mm[0] = values[0];
-        draft->face_mm[1] = values[1];
-    }
-}
-
 static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
 {
     struct map_draft *draft = user;
-    if (line->comment != NULL) take_comment(draft, line->comment);
+    if (line->comment != NULL) {
+        const char *depth = strstr(line->comment, "depth_mm:"), *face = strstr(line->comment, "face_mm:");
+        double values[2];
+        if (depth != NULL && sscanf(depth + 9, "%lf", values) == 1 && values[0] > 0 && isfinite(values[0]))
+            draft->depth_mm = values[0];
+        if (face != NULL && sscanf(face + 8, "%lf %lf", &values[0], &values[1]) == 2 && values[0] > 0 &&
+            values[1] > 0 && isfinite(values[0] + values[1])) {
+            draft->face_mm[0] = values[0];
+            draft->face_mm[1] = values[1];
+        }
+    }
+
     if (line->columns == 0) return LR_OK;
     if (line->columns < 0 || (draft->columns != 0 && line->columns != draft->columns)) {
         return lr_error(draft->log, LR_BAD_INPUT,
@@ -612,21 +589,6 @@ static lr_status read_file(struct map_draft *draft)
 
 /* --- the scanner --- */
 
-/* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
- * listed places as the ends of LORs. */
-static void infer_depth(lr_crystal_list *list, const char *path)
-{
-    const double spacing = lr_crystals_spacing_mm(list);
-    list->depth_mm = fmax(1e-3, round(spacing * 100) / 100);
-    list->detection_depth_mm = 0.5 * list->depth_mm;
-    lr_warn(list->log,
-            "%s: does not say how long crystals are: they are taken as long as they are far from "
-            "each other, %.6g mm, and hits are read at the listed places; where these are middles "
-            "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
-            "(with the right number)",
-            path, list->depth_mm);
-}
-
 static void look_at_axis(struct lr_listed_crystals *list)
 {
     for (int c = 0; c < list->count; c++) {
@@ -670,7 +632,20 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
         list.infers_sizes = true;
         list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
         for (int k = 0; k < 2; k++) list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
-        if (!(list.depth_mm > 0)) infer_depth(&list, path);
+        if (!(list.depth_mm > 0)) {
+            /* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
+             * listed places as the ends of LORs. */
+            const double spacing = lr_crystals_spacing_mm(&list);
+            list.depth_mm = fmax(1e-3, round(spacing * 100) / 100);
+            list.detection_depth_mm = 0.5 * list.depth_mm;
+            lr_warn(list.log,
+                    "%s: does not say how long crystals are: they are taken as long as they are far from "
+                    "each other, %.6g mm, and hits are read at the listed places; where these are middles "
+                    "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
+                    "(with the right number)",
+                    path, list.depth_mm);
+        }
+
         scanner = create(&draft, &list);
     }
     free(draft.list.items);
