@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * Which image format a file has: by its name's ending, or else by how it begins. */
+ * Images in files: the choice of a format, by the name's ending or by the first bytes; the layout of voxels against our
+ * frame; uncompressed voxels, which several formats share. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * Which format a file of LOR data has. */
+ * LOR data in files: the choice of a format, and checks. */
 #include "base/log.h"
 #include "base/path.h"
 #include "io/images/formats.h"

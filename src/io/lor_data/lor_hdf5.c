@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * LOR data as HDF5; layout: docs/formats/lor-data.md. */
+ * LOR data and histo-images as HDF5; layouts: docs/formats/lor-data.md and histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/hdf5_file.h"
@@ -173,7 +173,7 @@ lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_d
     return status;
 }
 
-/* * Histo-images as HDF5; layout: docs/formats/histo-images.md. */
+/* Histo-images as HDF5; layout: docs/formats/histo-images.md. */
 
 /* Values that one byte of a compressed dataset can hold: deflate packs 1,032 bytes into one. */
 

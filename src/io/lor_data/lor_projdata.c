@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * LOR data from STIR's projection data. */
+ * LOR data from and to STIR's projection data. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -301,7 +301,7 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
     return data;
 }
 
-/* * LOR data as STIR's projection data: span 1, every view, one sinogram after the other. */
+/* LOR data as STIR's projection data: span 1, every view, one sinogram after the other. */
 
 /* A file being written. */
 struct writer {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projection data as STIR has them: which bin is whose, and their headers. */
+ * Projection data in STIR's order: the LORs of each bin, and headers. */
 #include "io/lor_data/projdata.h"
 
 #include "base/grow.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * Matrix rows as a CSR matrix in HDF5, as scipy and anndata lay it out, with the same arrays under
+ * Matrix rows as a CSR matrix in HDF5, as scipy and anndata lay it out, with the same arrays under
  * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification);
  * docs/formats/matrix.md.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * Matrix rows as scipy.sparse.save_npz lays them out: a zip archive of .npy arrays, not compressed.
+ * Matrix rows as scipy.sparse.save_npz lays them out: a zip archive of .npy arrays, not compressed.
  * Zip: PKWARE's APPNOTE 6.3, sections 4.3.7, 4.3.12 and 4.3.16, without its 64-bit extension. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -268,7 +268,7 @@ lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)
     return status;
 }
 
-/* * .npz of scipy.sparse.save_npz(..., compressed=False): the archive's directory at its end (PKWARE's
+/* .npz of scipy.sparse.save_npz(..., compressed=False): the archive's directory at its end (PKWARE's
  * APPNOTE 6.3, sections 4.3.12 and 4.3.16), stored members, .npy heads. */
 
 enum { MOST_COMMENT = 65535, MOST_DIRECTORY = 1 << 16, MOST_HEAD = 4096, PIECE = 4096 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * Matrix rows as Matrix Market coordinates (math.nist.gov/MatrixMarket/formats.html). */
+ * Matrix rows as text: Matrix Market coordinates (math.nist.gov/MatrixMarket/formats.html), and tab-separated lines. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/c_locale.h"
@@ -129,7 +129,7 @@ lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content)
     return status;
 }
 
-/* * Matrix rows as tab-separated text. */
+/* --- tab-separated --- */
 
 struct tsv {
     const lr_matrix_writer_params *params;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * The key of a matrix: all that its rows depend on, in words and digests. */
+ * Writing of matrix files: the key of a matrix, which names all that its rows depend on in words and digests; the size
+ * that a file will have; and the writer, which checks rows and passes them to their format or to the store. */
 #include "io/matrix/writer.h"
 
 #include "base/grow.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- digests --- */
+/* --- the key: digests --- */
 
 static void add_module(struct lr_sha256 *sha, const lr_module *module)
 {
@@ -63,7 +64,7 @@ static void add_list(struct lr_sha256 *sha, const void *items, int64_t count, si
     if (num > 0) lr_sha256_add(sha, items, (size_t)num * bytes);
 }
 
-/* --- the text --- */
+/* --- the key: text --- */
 
 static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *params)
 {
@@ -134,7 +135,7 @@ char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
     return text.chars;
 }
 
-/* --- of parts --- */
+/* --- parts --- */
 
 int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
 {
@@ -145,7 +146,9 @@ int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
 
 static const char share_format[] = "part %lld of %lld, from row %lld of %lld; ";
 
-char *lr_matrix_share_text(const lr_matrix_writer_params *params)
+/* Makes the line by which a file identifies itself as the part params->share, owned, with the key of the whole matrix
+ * at its end. NULL, logged, without memory. */
+static char *share_text(const lr_matrix_writer_params *params)
 {
     const lr_matrix_part *share = params->share;
     lr_matrix_writer_params whole = *share->whole;
@@ -177,7 +180,7 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
     return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
 }
 
-/* Sizes of matrix files: bytes that their writers need for each element and row. */
+/* --- size --- */
 
 /* Average characters of a value with 9 significant digits, of a coordinate in mm, and of the number of a module, row
  * or column of crystals. */
@@ -242,7 +245,7 @@ struct lr_matrix_writer {
     lr_grid grid;
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
-    char *share;                     /* as lr_matrix_share_text makes it, or NULL */
+    char *share;                     /* as share_text makes it, or NULL */
     void *stream;                    /* writes row by row; NULL where the store is used */
     const struct lr_matrix_fns *fns; /* functions of the stream */
     struct lr_matrix_store store;
@@ -340,7 +343,7 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
     writer->num_rows = lr_matrix_num_rows(params);
     if (params->by_lor) writer->num_columns = lr_grid_num_voxels(params->grid);
     if (params->share != NULL) {
-        writer->share = lr_matrix_share_text(params);
+        writer->share = share_text(params);
         LR_TRY(writer->share != NULL ? LR_OK : LR_FAILED);
     }
     writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * The matrix formats behind lr_matrix_writer. */
+ * The matrix formats behind lr_matrix_writer and lr_matrix_file. */
 #ifndef LR_IO_MATRIX_WRITER_H
 #define LR_IO_MATRIX_WRITER_H
 
@@ -33,7 +33,7 @@ struct lr_matrix_content {
     int64_t num_rows, num_columns;
     int64_t index_limit; /* indices and indptr are int32 while the number of columns and of elements
                             stay within it, else int64; INT32_MAX but in tests */
-    const char *share;   /* as lr_matrix_share_text makes it, or NULL */
+    const char *share;   /* line that identifies a part, or NULL */
 };
 
 /* True if indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
@@ -62,11 +62,7 @@ char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
 /* Number of rows announced. */
 int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params);
 
-/* Line by which a file identifies itself as the part params->share, owned, with the key of the whole matrix at its
- * end. NULL, logged, without memory. */
-char *lr_matrix_share_text(const lr_matrix_writer_params *params);
-
-/* The same line, parsed. */
+/* A line by which a file identifies itself as a part of a matrix, parsed. */
 struct lr_matrix_share {
     int64_t number, parts, rows_before, whole_rows;
     const char *key; /* in the text */
@@ -76,7 +72,7 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params, int64_t index_limit);
 
-/* * One matrix format behind lr_matrix_file. */
+/* --- reading --- */
 
 enum lr_matrix_array { LR_ARRAY_STARTS, LR_ARRAY_COLUMNS, LR_ARRAY_VALUES };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and beside
+ * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and beside
  * it the table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source:
  * iScannerPET.cc of CASToR 3.1.1, which needs no crystal sizes but the depth. CASToR's frame is
  * left-handed; its x is reversed here. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * CASToR's scanner files: the order of their crystals, and lists of layers. */
 #ifndef LR_IO_SCANNERS_CASTOR_ORDER_H
 #define LR_IO_SCANNERS_CASTOR_ORDER_H
 
@@ -38,7 +40,7 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
  * errors: LR_BAD_INPUT for a file that is none, and one of which no crystal is found. */
 lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count, const lr_log *log);
 
-/* * Layers of crystals in CASToR's scanner files: comma lists, front to back. */
+/* --- layers of crystals: comma lists, front to back --- */
 
 /* The depth behind the front faces at which hits are read: the key's, half of the crystals' depth where
  * it is negative or missing, and the least of all layers, with a warning where the file says others.

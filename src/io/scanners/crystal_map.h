@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Crystals found by another program's numbers (STIR's crystal maps) or by their centres. */
 #ifndef LR_IO_SCANNERS_CRYSTAL_MAP_H
 #define LR_IO_SCANNERS_CRYSTAL_MAP_H
 

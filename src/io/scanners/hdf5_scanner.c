@@ -341,7 +341,8 @@ static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *s
                                              name, in->path, scanner->num_crystals);
 }
 
-lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
+/* Creates a scanner from a file's /scanner. NULL, logged, on failure. */
+static lr_scanner *get_scanner(const struct lr_hdf5_input *in)
 {
     int64_t shape[2];
     if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) return NULL;
@@ -371,7 +372,7 @@ lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) return NULL;
-    lr_scanner *scanner = lr_hdf5_get_scanner(&in);
+    lr_scanner *scanner = get_scanner(&in);
     lr_hdf5_input_close(&in);
     return scanner;
 }

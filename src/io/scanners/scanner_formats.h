@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * Files that describe scanners, one row per format. A new format adds its reader and writer below
+ * Files that describe scanners, one row per format. A new format adds its reader and writer below
  * and its row to the table in scanner_formats.c. */
 #ifndef LR_IO_SCANNERS_SCANNER_FORMATS_H
 #define LR_IO_SCANNERS_SCANNER_FORMATS_H

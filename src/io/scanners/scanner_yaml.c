@@ -748,7 +748,7 @@ lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t tex
     return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
 }
 
-/* * Scanners as YAML that reads back identical: the ring form where there is one, else a list. */
+/* Scanners as YAML that reads back identical: the ring form where there is one, else a list. */
 
 /* A line of its own, unless it is zero. */
 static void put_number(struct lr_output *output, const char *key, double value)

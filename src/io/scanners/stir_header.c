@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
+ * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
  * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for where crystals stand; the
  * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
  * reversed. */
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* * Keys of STIR's headers of projection data, as InterfileHeader.cxx of STIR 6.2 has them. A header is read for its
+/* Keys of STIR's headers of projection data, as InterfileHeader.cxx of STIR 6.2 has them. A header is read for its
  * scanner or for its counts; each leaves what the other asks for to it. */
 
 /* Idle keys follow from the others, or say how data are binned. */
@@ -497,7 +497,7 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* * STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
+/* STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
  * they stand. Crystals are listed by their places alone; their size may stand in comments:
  * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
 
