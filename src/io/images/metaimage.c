@@ -288,34 +288,6 @@ static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
 
 /* --- writing --- */
 
-static void print_header(char *text, size_t room, const char *data_name, const lr_grid *grid)
-{
-    const double *voxel = grid->voxel_mm;
-    double offset_mm[3];
-    for (int k = 0; k < 3; k++) {
-        const double last = grid->origin_mm[k] + (grid->size[k] - 1) * voxel[k];
-        offset_mm[k] = (k < 2 ? -last : grid->origin_mm[k]) + 0.0; /* no -0 */
-    }
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    snprintf(text, room,
-             "ObjectType = Image\n"
-             "NDims = 3\n"
-             "BinaryData = True\n"
-             "BinaryDataByteOrderMSB = False\n"
-             "CompressedData = False\n"
-             "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
-             "Offset = %.15g %.15g %.15g\n"
-             "CenterOfRotation = 0 0 0\n"
-             "AnatomicalOrientation = RAI\n"
-             "ElementSpacing = %.15g %.15g %.15g\n"
-             "DimSize = %d %d %d\n"
-             "ElementType = MET_FLOAT\n"
-             "ElementDataFile = %s\n",
-             offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], grid->size[0], grid->size[1],
-             grid->size[2], data_name);
-    lr_c_locale_leave(locale);
-}
-
 static lr_status write_local(const char *path, const char *header, const lr_image *image, const lr_log *log)
 {
     struct lr_output output;
@@ -334,7 +306,32 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
-        print_header(header, room, local ? "LOCAL" : lr_path_name(data_path), &image->grid);
+        const char *data_name = local ? "LOCAL" : lr_path_name(data_path);
+        const double *voxel = image->grid.voxel_mm;
+        double offset_mm[3];
+        for (int k = 0; k < 3; k++) {
+            const double last = image->grid.origin_mm[k] + (image->grid.size[k] - 1) * voxel[k];
+            offset_mm[k] = (k < 2 ? -last : image->grid.origin_mm[k]) + 0.0; /* no -0 */
+        }
+        const struct lr_c_locale locale = lr_c_locale_enter();
+        snprintf(header, room,
+                 "ObjectType = Image\n"
+                 "NDims = 3\n"
+                 "BinaryData = True\n"
+                 "BinaryDataByteOrderMSB = False\n"
+                 "CompressedData = False\n"
+                 "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
+                 "Offset = %.15g %.15g %.15g\n"
+                 "CenterOfRotation = 0 0 0\n"
+                 "AnatomicalOrientation = RAI\n"
+                 "ElementSpacing = %.15g %.15g %.15g\n"
+                 "DimSize = %d %d %d\n"
+                 "ElementType = MET_FLOAT\n"
+                 "ElementDataFile = %s\n",
+                 offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], image->grid.size[0],
+                 image->grid.size[1], image->grid.size[2], data_name);
+        lr_c_locale_leave(locale);
+
         const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
         status = local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);
     }

@@ -578,37 +578,32 @@ static void print_scanner(struct lr_text *text, const struct lr_projdata *projda
     (void)lr_text_print(text, "effective central bin size (cm) := %.9g\n", bin_cm);
 }
 
-static void print_all(struct lr_text *text, const struct lr_projdata *projdata, const lr_scanner *scanner,
-                      const char *data_name)
-{
-    (void)lr_text_print(text, "!INTERFILE :=\n!imaging modality := PT\n");
-    (void)lr_text_print(text, "; written by LORaster %s\n", lr_version());
-    print_name(text, "name of data file", data_name);
-    print_name(text, "originating system", scanner->name);
-    (void)lr_text_print(text, "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
-                              "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
-                              "!PET STUDY (General) :=\n!PET data type := Emission\n"
-                              "applied corrections := {None}\n!number format := float\n"
-                              "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
-                              "matrix axis label [4] := segment\n");
-    (void)lr_text_print(text, "!matrix size [4] := %d\n", projdata->num_segments);
-    (void)lr_text_print(text, "matrix axis label [3] := axial coordinate\n");
-    print_list(text, "!matrix size [3]", projdata, 0);
-    (void)lr_text_print(text, "matrix axis label [2] := view\n!matrix size [2] := %d\n", projdata->views);
-    (void)lr_text_print(text, "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
-                        projdata->num_t);
-    print_list(text, "minimum ring difference per segment", projdata, 1);
-    print_list(text, "maximum ring difference per segment", projdata, 2);
-    print_scanner(text, projdata, scanner);
-    (void)lr_text_print(text, "number of time frames := 1\n!END OF INTERFILE :=\n");
-}
-
 char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner, const char *data_name,
                         const lr_log *log)
 {
     struct lr_text text = {.what = "a header", .log = log};
     const struct lr_c_locale locale = lr_c_locale_enter();
-    print_all(&text, projdata, scanner, data_name);
+    (void)lr_text_print(&text, "!INTERFILE :=\n!imaging modality := PT\n");
+    (void)lr_text_print(&text, "; written by LORaster %s\n", lr_version());
+    print_name(&text, "name of data file", data_name);
+    print_name(&text, "originating system", scanner->name);
+    (void)lr_text_print(&text, "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
+                               "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
+                               "!PET STUDY (General) :=\n!PET data type := Emission\n"
+                               "applied corrections := {None}\n!number format := float\n"
+                               "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
+                               "matrix axis label [4] := segment\n");
+    (void)lr_text_print(&text, "!matrix size [4] := %d\n", projdata->num_segments);
+    (void)lr_text_print(&text, "matrix axis label [3] := axial coordinate\n");
+    print_list(&text, "!matrix size [3]", projdata, 0);
+    (void)lr_text_print(&text, "matrix axis label [2] := view\n!matrix size [2] := %d\n", projdata->views);
+    (void)lr_text_print(&text, "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
+                        projdata->num_t);
+    print_list(&text, "minimum ring difference per segment", projdata, 1);
+    print_list(&text, "maximum ring difference per segment", projdata, 2);
+    print_scanner(&text, projdata, scanner);
+    (void)lr_text_print(&text, "number of time frames := 1\n!END OF INTERFILE :=\n");
+
     lr_c_locale_leave(locale);
     if (text.failed) {
         free(text.chars);

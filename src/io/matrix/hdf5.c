@@ -429,8 +429,9 @@ static lr_status open_array(struct csr_source *csr, int k)
     return lr_hdf5_need_stored(&csr->in, names[k], shape);
 }
 
-static lr_status open_arrays(struct csr_source *csr, lr_matrix_file_info *info)
+static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
 {
+    if (!lr_hdf5_has(&csr->in, "/matrix")) return refuse(csr, "there is no group /matrix");
     char encoding[32] = "";
     int64_t shape[2];
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "encoding-type", encoding, sizeof(encoding));
@@ -448,13 +449,7 @@ static lr_status open_arrays(struct csr_source *csr, lr_matrix_file_info *info)
                         csr->in.path, (long long)shape[0], (long long)shape[0] + 1, (long long)csr->sizes[0],
                         (long long)csr->sizes[1], (long long)csr->sizes[2]);
     }
-    return LR_OK;
-}
 
-static lr_status open_matrix(struct csr_source *csr, lr_matrix_file_info *info)
-{
-    if (!lr_hdf5_has(&csr->in, "/matrix")) return refuse(csr, "there is no group /matrix");
-    LR_TRY(open_arrays(csr, info));
     info->is_described = true;
     read_model(csr, info);
     LR_TRY(read_rows(csr, info));

@@ -209,29 +209,6 @@ static lr_status refuse_lists(const struct join *join, const struct piece *piece
                     join->first_path);
 }
 
-/* Appends the list of a part's rows to those of the parts before it. */
-static lr_status add_lists(struct join *join, const struct piece *piece, const lr_matrix_file_info *info)
-{
-    const int64_t before = piece->share.rows_before;
-    const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
-    if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
-        (join->pairs != NULL &&
-         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)))
-        return refuse_lists(join, piece);
-    if (join->points_mm != NULL) {
-        memcpy(join->points_mm + before, info->points_mm, (size_t)info->num_rows * sizeof(*join->points_mm));
-    } else if (join->numbers != NULL) {
-        memcpy(join->numbers + before, numbers, (size_t)info->num_rows * sizeof(*numbers));
-    } else if (join->pairs != NULL) {
-        memcpy(join->pairs + join->num_pairs, info->part.pairs, (size_t)info->part.num_pairs * sizeof(*join->pairs));
-        join->num_pairs += info->part.num_pairs;
-    } else if (info->is_described && info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
-                                                            join->first_share.rows_before + before) {
-        return refuse_lists(join, piece);
-    }
-    return LR_OK;
-}
-
 /* Describes the rows of the whole, once all lists are joined. */
 static void describe_rows(struct join *join)
 {
@@ -273,7 +250,25 @@ static lr_status take_file(struct join *join, const struct piece *piece, lr_matr
     if (info->num_rows != piece->num_rows || info->num_elements != piece->elements)
         return lr_error(join->params->log, LR_BAD_INPUT, "%s has changed while it was read", piece->path);
     if (join->lors != NULL) LR_TRY(lr_matrix_file_check_scanner(file, join->lors));
-    LR_TRY(add_lists(join, piece, info));
+    /* Appends the list of a part's rows to those of the parts before it. */
+    const int64_t before = piece->share.rows_before;
+    const int64_t *numbers = info->by_lor ? info->part.lors : info->voxels;
+    if ((join->points_mm != NULL && info->points_mm == NULL) || (join->numbers != NULL && numbers == NULL) ||
+        (join->pairs != NULL &&
+         (info->part.pairs == NULL || info->part.num_pairs > join->lors->num_pairs - join->num_pairs)))
+        return refuse_lists(join, piece);
+    if (join->points_mm != NULL) {
+        memcpy(join->points_mm + before, info->points_mm, (size_t)info->num_rows * sizeof(*join->points_mm));
+    } else if (join->numbers != NULL) {
+        memcpy(join->numbers + before, numbers, (size_t)info->num_rows * sizeof(*numbers));
+    } else if (join->pairs != NULL) {
+        memcpy(join->pairs + join->num_pairs, info->part.pairs, (size_t)info->part.num_pairs * sizeof(*join->pairs));
+        join->num_pairs += info->part.num_pairs;
+    } else if (info->is_described && info->row_begin != lr_matrix_file_get_info(join->first)->row_begin -
+                                                            join->first_share.rows_before + before) {
+        return refuse_lists(join, piece);
+    }
+
     join->totals.sum += info->sum;
     join->totals.dropped_sum += info->dropped_sum;
     join->totals.dropped_elements += info->dropped_elements;
@@ -292,8 +287,26 @@ static lr_status take_all(struct join *join)
     return LR_OK;
 }
 
-static lr_status write_whole(struct join *join)
+/* --- the whole --- */
+
+static lr_status run(struct join *join)
 {
+    const lr_matrix_join_params *params = join->params;
+    if (params->parts == NULL || params->num_parts < 1)
+        return lr_error(params->log, LR_USAGE, "there are no parts of a matrix to join");
+    join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
+    if (join->pieces == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < params->num_parts; k++) {
+        LR_TRY(look_at(join, k));
+        join->num_rows += join->pieces[k].num_rows;
+        join->elements += join->pieces[k].elements;
+    }
+    qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
+    join->num_columns = lr_matrix_file_get_info(join->first)->num_columns;
+    LR_TRY(check_complete(join));
+
+    LR_TRY(describe(join));
+    LR_TRY(make_lists(join));
     const struct lr_matrix_content content = {.params = &join->out,
                                               .store = &join->store,
                                               .num_rows = join->num_rows,
@@ -323,29 +336,6 @@ static lr_status write_whole(struct join *join)
     join->totals.elements = join->store.totals.elements;
     lr_matrix_store_remove(&join->store);
     return status;
-}
-
-/* --- the whole --- */
-
-static lr_status run(struct join *join)
-{
-    const lr_matrix_join_params *params = join->params;
-    if (params->parts == NULL || params->num_parts < 1)
-        return lr_error(params->log, LR_USAGE, "there are no parts of a matrix to join");
-    join->pieces = lr_alloc(params->num_parts, sizeof(*join->pieces), "parts", params->log);
-    if (join->pieces == NULL) return LR_FAILED;
-    for (int64_t k = 0; k < params->num_parts; k++) {
-        LR_TRY(look_at(join, k));
-        join->num_rows += join->pieces[k].num_rows;
-        join->elements += join->pieces[k].elements;
-    }
-    qsort(join->pieces, (size_t)params->num_parts, sizeof(*join->pieces), compare_pieces);
-    join->num_columns = lr_matrix_file_get_info(join->first)->num_columns;
-    LR_TRY(check_complete(join));
-
-    LR_TRY(describe(join));
-    LR_TRY(make_lists(join));
-    return write_whole(join);
 }
 
 lr_status lr_matrix_join(const lr_matrix_join_params *params, lr_matrix_written *written)

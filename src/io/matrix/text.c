@@ -29,29 +29,24 @@ struct mtx {
     float *values;
 };
 
-/* Finds the row of the next element. */
-static lr_status find_row(struct mtx *mtx)
-{
-    while (mtx->left == 0) {
-        if (mtx->next_number == mtx->num_numbers) {
-            mtx->next_number = 0;
-            LR_TRY(lr_matrix_counts_read(&mtx->counts, PIECE, mtx->numbers, &mtx->num_numbers));
-            if (mtx->num_numbers == 0) {
-                return lr_error(mtx->output.log, LR_FAILED, "%s has more elements than rows",
-                                mtx->content->params->path);
-            }
-        }
-        mtx->left = mtx->numbers[mtx->next_number++];
-        mtx->row++;
-    }
-    return LR_OK;
-}
-
 static lr_status write_piece(struct mtx *mtx, int64_t count)
 {
     char line[96];
     for (int64_t k = 0; k < count; k++) {
-        LR_TRY(find_row(mtx));
+        /* Finds the row of the next element. */
+        while (mtx->left == 0) {
+            if (mtx->next_number == mtx->num_numbers) {
+                mtx->next_number = 0;
+                LR_TRY(lr_matrix_counts_read(&mtx->counts, PIECE, mtx->numbers, &mtx->num_numbers));
+                if (mtx->num_numbers == 0) {
+                    return lr_error(mtx->output.log, LR_FAILED, "%s has more elements than rows",
+                                    mtx->content->params->path);
+                }
+            }
+            mtx->left = mtx->numbers[mtx->next_number++];
+            mtx->row++;
+        }
+
         mtx->left--;
         const int length = snprintf(line, sizeof(line), "%lld %lld %.9g\n", (long long)mtx->row + 1,
                                     (long long)mtx->columns[k] + 1, (double)mtx->values[k]);

@@ -166,35 +166,6 @@ static double crystal_offset(const struct layer *layer, int64_t n, int axis, int
     return offset;
 }
 
-/* Crystals in CASToR's order: ring by ring, and around within each. */
-static lr_status list_layer(struct draft *draft, int index)
-{
-    const struct layer *layer = &draft->layer;
-    const int64_t across =
-        (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] * layer->number[MODULE][0]);
-    const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] * layer->number[MODULE][1] *
-                                    layer->number[RSECTOR][1]);
-    const int64_t sectors = (int64_t)layer->number[RSECTOR][0];
-    const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
-    for (int64_t n = 0; n < rings * sectors * across; n++) {
-        const int sector = (int)(n / across % sectors);
-        const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
-        const double s = draft->direction * sin(angle), c = cos(angle);
-        const double along = draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
-        const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
-        const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
-                                    .centre_mm = {-(c * along + s * out), -s * along + c * out,
-                                                  crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
-                                                      0.5 * length + draft->shifts[sector % draft->num_shifts]},
-                                    .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
-                                    .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
-                                    .group = index * (int)sectors + sector,
-                                    .layer = index};
-        LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
-    }
-    return LR_OK;
-}
-
 static lr_status list_crystals(struct draft *draft)
 {
     double layers = 1, total = 0;
@@ -211,7 +182,30 @@ static lr_status list_crystals(struct draft *draft)
             count *= draft->layer.number[level][0] * draft->layer.number[level][1];
         total += count;
         LR_TRY(lr_listed_crystals_check(total, draft->text.path, draft->text.log));
-        LR_TRY(list_layer(draft, k));
+        /* Crystals in CASToR's order: ring by ring, and around within each. */
+        const struct layer *layer = &draft->layer;
+        const int64_t across =
+            (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] * layer->number[MODULE][0]);
+        const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] *
+                                        layer->number[MODULE][1] * layer->number[RSECTOR][1]);
+        const int64_t sectors = (int64_t)layer->number[RSECTOR][0];
+        const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
+        for (int64_t n = 0; n < rings * sectors * across; n++) {
+            const int sector = (int)(n / across % sectors);
+            const double angle = (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
+            const double s = draft->direction * sin(angle), c = cos(angle);
+            const double along = draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
+            const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
+            const lr_crystal crystal = {/* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
+                                        .centre_mm = {-(c * along + s * out), -s * along + c * out,
+                                                      crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
+                                                          0.5 * length + draft->shifts[sector % draft->num_shifts]},
+                                        .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
+                                        .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
+                                        .group = k * (int)sectors + sector,
+                                        .layer = k};
+            LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
+        }
     }
     const struct lr_keyed_number elements = {"number of elements", 1, 1e9, false, true};
     double said = total;

@@ -472,9 +472,28 @@ static void put_header(struct lr_output *output, const lr_scanner *scanner)
     put(output, "field of view axial", high - low);
 }
 
-/* Within each layer; every layer has crystals. */
-static lr_status check_alike(const char *path, const lr_scanner *scanner, const lr_log *log)
+/* Both files are replaced, or neither. */
+static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner, const lr_log *log)
 {
+    struct lr_output header, table;
+    LR_TRY(lr_output_open(&table, table_path, log));
+    if (lr_output_open(&header, path, log) != LR_OK) {
+        lr_output_abandon(&table);
+        return LR_FAILED;
+    }
+    const lr_status status = put_table(&table, scanner, log);
+    if (status != LR_OK) {
+        lr_output_abandon(&table);
+        lr_output_abandon(&header);
+        return status;
+    }
+    put_header(&header, scanner);
+    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
+}
+
+lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    /* Crystals must be alike within each layer; every layer has crystals. */
     int first_of[MAX_LAYERS];
     memset(first_of, -1, sizeof(first_of));
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -498,31 +517,7 @@ static lr_status check_alike(const char *path, const lr_scanner *scanner, const 
                             path, k);
         }
     }
-    return LR_OK;
-}
 
-/* Both files are replaced, or neither. */
-static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner, const lr_log *log)
-{
-    struct lr_output header, table;
-    LR_TRY(lr_output_open(&table, table_path, log));
-    if (lr_output_open(&header, path, log) != LR_OK) {
-        lr_output_abandon(&table);
-        return LR_FAILED;
-    }
-    const lr_status status = put_table(&table, scanner, log);
-    if (status != LR_OK) {
-        lr_output_abandon(&table);
-        lr_output_abandon(&header);
-        return status;
-    }
-    put_header(&header, scanner);
-    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
-}
-
-lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
-{
-    LR_TRY(check_alike(path, scanner, log));
     char *table = lr_path_with_ending(path, ".lut", log);
     if (table == NULL) return LR_FAILED;
     const lr_status status = write_files(path, table, scanner, log);

@@ -65,21 +65,6 @@ static lr_status truncated(const struct reader *reader)
 
 /* --- .npy --- */
 
-static lr_status check_array(const struct reader *reader, const struct lr_npy_header *header)
-{
-    if (header->type.kind != LR_KIND_FLOAT || header->type.big_endian || !lr_number_type_is_valid(&header->type)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: its numbers are not float32 or float64, little endian: save it with "
-                        "astype('<f4')",
-                        reader->path);
-    }
-    if (header->fortran_order) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray",
-                        reader->path);
-    }
-    return header->count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, header->count);
-}
-
 /* --- text --- */
 
 /* The next character; what a '#' begins is skipped up to the line's end. */
@@ -129,7 +114,18 @@ static lr_status read_file(struct reader *reader)
         struct lr_npy_header header;
         unsigned char raw[8];
         LR_TRY(lr_npy_header_read(reader->file, reader->path, &header, reader->log));
-        LR_TRY(check_array(reader, &header));
+        if (header.type.kind != LR_KIND_FLOAT || header.type.big_endian || !lr_number_type_is_valid(&header.type)) {
+            return lr_error(reader->log, LR_BAD_INPUT,
+                            "%s: its numbers are not float32 or float64, little endian: save it with "
+                            "astype('<f4')",
+                            reader->path);
+        }
+        if (header.fortran_order) {
+            return lr_error(reader->log, LR_BAD_INPUT, "%s: is in Fortran order: save it with numpy.ascontiguousarray",
+                            reader->path);
+        }
+        LR_TRY(header.count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, header.count));
+
         for (int k = 0; k < reader->scanner->num_crystals; k++) {
             double value;
             if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes)

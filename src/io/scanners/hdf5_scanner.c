@@ -176,33 +176,6 @@ static void compare_rule(const struct lr_hdf5_input *in, const char *rule, doubl
         lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule, number, own);
 }
 
-static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lors)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(in, "/lor/pairs", true, shape, 2));
-    if (shape[0] != lors->num_pairs || shape[1] != 2) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s was made for another scanner or other coincidence rules: /lor/pairs "
-                        "has %lld x %lld numbers, %s has %lld x 2",
-                        in->path, (long long)shape[0], (long long)shape[1], lors->scanner->name,
-                        (long long)lors->num_pairs);
-    }
-    int64_t *pairs = lr_alloc(2 * lors->num_pairs, sizeof(int64_t), "pairs of modules", in->log);
-    if (pairs == NULL) return LR_FAILED;
-    lr_status status = lr_hdf5_get(in, "/lor/pairs", LR_HDF5_INT64, shape, pairs);
-    for (int64_t k = 0; k < lors->num_pairs && status == LR_OK; k++) {
-        if (pairs[2 * k] != lors->pairs[k][0] || pairs[2 * k + 1] != lors->pairs[k][1]) {
-            status = lr_error(in->log, LR_BAD_INPUT,
-                              "%s was made for another scanner or other coincidence rules: its "
-                              "pair %lld is of the modules %lld and %lld, that of %s of %d and %d",
-                              in->path, (long long)k, (long long)pairs[2 * k], (long long)pairs[2 * k + 1],
-                              lors->scanner->name, lors->pairs[k][0], lors->pairs[k][1]);
-        }
-    }
-    free(pairs);
-    return status;
-}
-
 static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *lors)
 {
     int64_t shape[2];
@@ -257,7 +230,30 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
                    : LR_OK);
     }
 
-    LR_TRY(compare_pairs(in, lors));
+    int64_t shape[2];
+    LR_TRY(lr_hdf5_shape(in, "/lor/pairs", true, shape, 2));
+    if (shape[0] != lors->num_pairs || shape[1] != 2) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s was made for another scanner or other coincidence rules: /lor/pairs "
+                        "has %lld x %lld numbers, %s has %lld x 2",
+                        in->path, (long long)shape[0], (long long)shape[1], lors->scanner->name,
+                        (long long)lors->num_pairs);
+    }
+    int64_t *pairs = lr_alloc(2 * lors->num_pairs, sizeof(int64_t), "pairs of modules", in->log);
+    if (pairs == NULL) return LR_FAILED;
+    lr_status status = lr_hdf5_get(in, "/lor/pairs", LR_HDF5_INT64, shape, pairs);
+    for (int64_t k = 0; k < lors->num_pairs && status == LR_OK; k++) {
+        if (pairs[2 * k] != lors->pairs[k][0] || pairs[2 * k + 1] != lors->pairs[k][1]) {
+            status = lr_error(in->log, LR_BAD_INPUT,
+                              "%s was made for another scanner or other coincidence rules: its "
+                              "pair %lld is of the modules %lld and %lld, that of %s of %d and %d",
+                              in->path, (long long)k, (long long)pairs[2 * k], (long long)pairs[2 * k + 1],
+                              lors->scanner->name, lors->pairs[k][0], lors->pairs[k][1]);
+        }
+    }
+    free(pairs);
+    LR_TRY(status);
+
     return compare_offsets(in, lors);
 }
 

@@ -532,33 +532,6 @@ static lr_status read_tof(struct draft *draft)
     return draft->tof.key ? lr_yaml_read_fields(draft->yaml, &mapping, fields, 1) : LR_OK;
 }
 
-static lr_status read_form(struct draft *draft)
-{
-    const struct lr_yaml *yaml = draft->yaml;
-    struct fy_node *ring = draft->ring.key, *module = draft->module.key;
-    struct fy_node *modules = draft->modules.key;
-    if (ring != NULL && modules != NULL) {
-        return lr_yaml_error(yaml, modules, "both 'ring' (line %d) and 'modules' are given: keep one",
-                             lr_yaml_line(ring));
-    }
-    if (modules != NULL && module != NULL) {
-        return lr_yaml_error(yaml, module,
-                             "'module' describes the panels of a 'ring'; modules in the list "
-                             "'modules' carry their own sizes: remove it");
-    }
-    if (modules != NULL) return read_modules(draft);
-    if (draft->positions != NULL) {
-        return lr_yaml_error(yaml, draft->positions,
-                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
-                             "it");
-    }
-    if (ring == NULL)
-        return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
-    if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
-    LR_TRY(read_ring(draft));
-    return read_panel(draft);
-}
-
 static lr_status read_draft(struct draft *draft)
 {
     struct lr_yaml_entry material = {NULL, NULL};
@@ -589,7 +562,29 @@ static lr_status read_draft(struct draft *draft)
     LR_TRY(read_tof(draft));
     LR_TRY(append_texts(draft, "source", &draft->source));
     LR_TRY(append_texts(draft, "unverified", &draft->unverified));
-    return read_form(draft);
+    const struct lr_yaml *yaml = draft->yaml;
+    struct fy_node *ring = draft->ring.key, *module = draft->module.key;
+    struct fy_node *modules = draft->modules.key;
+    if (ring != NULL && modules != NULL) {
+        return lr_yaml_error(yaml, modules, "both 'ring' (line %d) and 'modules' are given: keep one",
+                             lr_yaml_line(ring));
+    }
+    if (modules != NULL && module != NULL) {
+        return lr_yaml_error(yaml, module,
+                             "'module' describes the panels of a 'ring'; modules in the list "
+                             "'modules' carry their own sizes: remove it");
+    }
+    if (modules != NULL) return read_modules(draft);
+    if (draft->positions != NULL) {
+        return lr_yaml_error(yaml, draft->positions,
+                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
+                             "it");
+    }
+    if (ring == NULL)
+        return lr_yaml_error(yaml, lr_yaml_root(yaml), "a scanner needs either 'ring' with 'module', or 'modules'");
+    if (module == NULL) return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
+    LR_TRY(read_ring(draft));
+    return read_panel(draft);
 }
 
 static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
