@@ -6,7 +6,7 @@
 
 #include "io/files/file_kind.h"
 #include "io/files/output.h"
-#include "io/scanners/nearest.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <dirent.h>
 #include <errno.h>
