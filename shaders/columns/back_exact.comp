@@ -304,7 +304,7 @@ Crossing see_stacks(StackPair pair, vec4 across)
 int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, int begin)
 {
     Crossing crossing = see_stacks(pair, across);
-    int left = min(crossing.primary.count + crossing.secondary.count - 1, first.x) - begin;
+    int left = crossing.primary.count + crossing.secondary.count - 1 - begin;
     barrier();
     fill_middles(0, pair.first_a, pair.count_a);
     fill_middles(COLUMN_CELLS, pair.first_b, pair.count_b);
@@ -338,7 +338,7 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
     barrier();
 }
 
-// A column of the thread's, of the strips first.w .. first.x - 1 of each pair of stacks: stacks are looked
+// A column of the thread's: stacks are looked
 // at COLUMN_GROUP at a time, and those seen from any column of the group are visited in order. One loop
 // goes over words, bits and the strips of a stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
@@ -348,11 +348,11 @@ void add_column(inout PointSums result, vec4 across, Task task, int share)
         int here = min(COLUMN_GROUP, mine - begin);
         find_seen(across, task, begin, here, share);
         uint bits = seen[0];
-        for (int word = 0, strip = first.w; 32 * word < here;) {
+        for (int word = 0, strip = 0; 32 * word < here;) {
             if (bits != 0u) {
                 int next = (begin + 32 * word + findLSB(bits)) * count.z + share;
                 int left = add_stacks(result, stack_pairs[next], across, task, strip);
-                strip = left > 0 ? strip + COLUMN_STRIPS : first.w;
+                strip = left > 0 ? strip + COLUMN_STRIPS : 0;
                 bits = left > 0 ? bits : bits & (bits - 1u);
             } else {
                 word++;

@@ -22,18 +22,6 @@ const int TRIES = 1;
 const int TRIES = 2 * RAYS;
 #endif
 
-// A dispatch has candidates first.z .. count.y - 1 of each tube, as renderers in software end long loops. What earlier
-// ones have found is then at hand, and the last one finishes it.
-bool is_last_part()
-{
-    return count.y >= num_points.x * num_points.y * TRIES;
-}
-
-int end_of_part(Tube tube)
-{
-    return min(tube.count, count.y);
-}
-
 vec2 segment_middle(ColumnModule module, int k)
 {
     float along = (float(k) - 0.5 * float(module.counts.x - 1)) * module.cells.x;

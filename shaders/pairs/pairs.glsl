@@ -131,8 +131,8 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     dvec3 to_near = near_is_i ? to_i : to_j, to_far = near_is_i ? to_j : to_i;
     double height = near_is_i ? over_j : over_i, near_height = near_is_i ? over_i : over_j;
     ivec4 seen = crystals_seen(near, far, to_near, to_far, float(near_height));
-    walk.first = ivec2(seen.x, max(seen.y, range.z));
-    walk.last = ivec2(seen.z, min(seen.w, range.w - 1));
+    walk.first = seen.xy;
+    walk.last = seen.zw;
     if (any(greaterThan(walk.first, walk.last))) {
         return false;
     }

@@ -50,9 +50,7 @@ struct gl_limits {
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
-    /* Work goes to the device in small pieces: software renderers end long loops, and hold up whoever
-     * waits. $LORASTER_BATCHES (small, large) decides otherwise, so that tests see on any device what
-     * happens on another. */
+    /* Work goes to the device in small pieces: software renderers end long loops, and block who waits for them. */
     bool small_batches;
     int64_t memory_bytes; /* of the device; 0 = not reported */
 };

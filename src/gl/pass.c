@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "gl/context_private.h"
-#include "gl/format.h"
 
 enum { UNIFORM_BINDING = 0 };
 
@@ -274,12 +273,10 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
     LR_TRY(ensure_objects(ctx));
     LR_TRY(bind_uniforms(ctx, pass));
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
-    gl_trace_begin(ctx->trace, pass->label);
     bind_objects(pass);
     issue(ctx, pass);
     if (pass->barriers != 0) glMemoryBarrier(pass->barriers);
     unbind_objects(pass);
-    gl_trace_end(ctx->trace);
     glPopDebugGroup();
     return ctx->debug ? gl_context_check(ctx, pass->label) : LR_OK;
 }

@@ -15,7 +15,7 @@
 #ifndef LR_GL_RESOURCE_H
 #define LR_GL_RESOURCE_H
 
-#include "gl/loan.h"
+#include "gl/context.h"
 
 #include <stddef.h>
 
@@ -165,5 +165,18 @@ void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
 
 /* Copies colour 0 into the framebuffer of that OpenGL name (0: the window's), of the same size. */
 void gl_target_show(const struct gl_target *target, GLuint framebuffer);
+
+/* What another interface, such as CUDA, holds of a texture or buffer. While it is out, passes and
+ * transfers refuse the object with LR_USAGE; destroying the object ends it. */
+struct gl_loan {
+    bool is_out;
+    void (*end)(struct gl_loan *loan);
+};
+
+/* Whether an object is not out on a loan (NULL = it never was); errors: LR_USAGE, logged. */
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label);
+
+/* NULL is allowed. */
+void gl_loan_end(struct gl_loan *loan);
 
 #endif

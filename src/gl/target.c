@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"
-#include "gl/format.h"
 #include "gl/resource.h"
 
 #include <stdio.h>

@@ -9,6 +9,10 @@
 #include "gl/context.h"
 #include "operator/backend.h"
 
+/* How long a thread of a shader may go on. */
+
+/* llvmpipe ends all loops of a thread after 65,535 rounds altogether, and says nothing. */
+enum { LR_MOST_ROUNDS_SOFTWARE = 60000 };
 /* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. Of LORs that are
  * interleaved (lr_selection) a method may leave out those of other parts: forward they are finite, and 0 in back. */
 struct lr_pair_list {

@@ -5,7 +5,7 @@
  * that sums added in any order have the same bits every time. */
 #include "stage.h"
 
-#include "render/fixed.h"
+#include "render/values.h"
 
 /* Forward, the same elements summed in two orders; back, elements whose cells' edges are reached in
  * two ways in float. Over the largest value. */

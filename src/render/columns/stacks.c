@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "render/columns/stacks.h"
+#include "render/columns/columns.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "render/columns/scene.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "listmode/faces.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
-#include "render/loop_limit.h"
+#include "render/method.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -174,7 +174,7 @@ int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int ax
     const int planes = model->grid.size[axis] * model->samples[axis];
     if (!gl_context_limits(compute->ctx)->small_batches) return planes;
     const int64_t of_piece = compute->exact.is_leaning ? TURNS_OF_CUTS : TURNS_OF_STRIP;
-    const int64_t turns = compute->exact.plane_points * (1 + of_piece * compute->exact.pieces) + 2;
-    const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
+    const int64_t rounds = compute->exact.plane_points * (1 + of_piece * compute->exact.pieces) + 2;
+    const int64_t most = LR_MOST_ROUNDS_SOFTWARE / rounds;
     return most < planes ? (int)most : planes;
 }

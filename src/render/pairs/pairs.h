@@ -5,8 +5,8 @@
  * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
  * in every run; forward adds to LORs in any order, or in fixed point where `deterministic` asks for
  * it. */
-#ifndef LR_RENDER_PAIRS_H
-#define LR_RENDER_PAIRS_H
+#ifndef LR_RENDER_PAIRS_PAIRS_H
+#define LR_RENDER_PAIRS_PAIRS_H
 
 #include "gl/pass.h"
 #include "gl/timer.h"
@@ -55,11 +55,32 @@ lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_ro
  * errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 
-/* Rows of crystals that a thread may visit of any one pair in one dispatch; *height: of those there
- * are at most. */
-int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height);
-
-/* errors: LR_FAILED, logged, where the device ended a thread before it was done. */
+/* errors: LR_USAGE, logged, where the device has ended a loop early. */
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
+
+/* --- scene --- */
+
+/* The scanner and the grid as shaders/pairs/scene.glsl declares them. */
+
+/* The block of shaders/pairs/scene.glsl. */
+struct lr_pairs_pass {
+    int32_t num_voxels[4], num_samples[4], range[4], list[4];
+    double first_voxel[4], voxel[4];
+    float scale[4];
+};
+_Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
+
+/* Uploads what does not depend on the pairs of a window, and finds out what programs need. */
+lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
+
+/* Module pairs list[begin .. end-1], their values counted from the first one's. */
+struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs, const struct lr_pair_list *list,
+                                       const int64_t range[2]);
+
+/* The uniforms of every pass, without what a pass does of it all. */
+struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
+
+/* Puts modules and masks into a pass. */
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
 
 #endif

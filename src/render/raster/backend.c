@@ -9,11 +9,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/timer.h"
-#include "render/raster/back.h"
-#include "render/raster/forward.h"
-#include "render/raster/picture.h"
-#include "render/raster/rows.h"
-#include "render/sweep.h"
+#include "render/plan.h"
+#include "render/raster/raster.h"
 #include "render/values.h"
 
 #include <stdio.h>

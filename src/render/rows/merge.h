@@ -4,10 +4,11 @@
  * Lists of elements to rows, on the device: each row has a table of LORs with a value for each of its
  * points; what the tables hold is added up over the points, in their order, and sorted by LOR. The same
  * bits in every run. */
-#ifndef LR_RENDER_MERGE_H
-#define LR_RENDER_MERGE_H
+#ifndef LR_RENDER_ROWS_MERGE_H
+#define LR_RENDER_ROWS_MERGE_H
 
 #include "gl/pass.h"
+#include "model/lors/elements.h"
 #include "model/lors/row_block.h"
 
 enum lr_merge_program {
@@ -89,5 +90,36 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
 /* Where the elements of the rows are afterwards, each the mean over the points of its row, one row after
  * the other, until the list changes. */
 struct gl_range lr_merge_rows(const struct lr_merge *merge);
+
+/* --- by the host --- */
+
+/* What merge.h does, by the host: where the device is the processor, its shaders take several times as long. */
+
+/* An element as it is listed. */
+struct lr_listed {
+    uint32_t point, lor;
+    float weight;
+    uint32_t unused;
+};
+_Static_assert(sizeof(struct lr_listed) == LR_LIST_ELEMENT_BYTES, "uvec4");
+
+/* Set what comes first, zero the rest. */
+struct lr_host_merge {
+    int threads;
+    const lr_log *log;
+    struct lr_listed *listed, *sorted; /* owned: as they came, and by point */
+    int64_t max_listed, max_sorted;
+    int64_t *begin; /* owned [points + 1] */
+    int64_t max_points;
+    struct lr_elements *rows; /* owned */
+    int64_t max_rows;
+};
+void lr_host_merge_finish(struct lr_host_merge *merge);
+
+/* Waits for list->list. merge->rows then has its rows, merged, or, where the part is some points of one, what
+ * each of them gives to it, in their order. Where more was listed than the list has room for, there are
+ * none. errors: LR_FAILED, logged. */
+lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *list, const struct lr_merge_part *part,
+                            uint32_t *listed);
 
 #endif

@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "render/rows/deliver.h"
-#include "render/rows/host_merge.h"
-#include "render/rows/receive.h"
+#include "render/rows/merge.h"
 
 #include <stdlib.h>
 #include <string.h>
