@@ -46,7 +46,7 @@ shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stret
 
 int thread;
 
-// What threads of the group have: a slot of a column is two points of it.
+// The work of the group's threads: a slot of a column is two points of it.
 struct Task {
     int begin, points; // of the stretch
     int slots;
@@ -108,7 +108,7 @@ void fill_middles(int to, int from, int count)
     }
 }
 
-// Where a walk over the pairs of cells that see each other stands: q of stack a goes upwards and,
+// The position of a walk over the pairs of cells that see each other: q of stack a goes upwards and,
 // since lines cross, s of stack b downwards.
 struct Place {
     int q, s;
@@ -203,7 +203,7 @@ vec4 values_of(int n, StackPair pair, ivec2 qs)
     return values;
 }
 
-// What a piece of strip n gives to the thread's two points.
+// The sums of a piece of strip n at the thread's two points.
 PointSums piece_sums(int n, Strip strip, StackPair pair, Task task)
 {
     Stack a = make_stack(1, pair.count_a, pair.a);
@@ -321,7 +321,7 @@ int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, i
     return left - COLUMN_STRIPS;
 }
 
-// Which of `most` stacks from `begin` on are seen from any column of the group: a bit each.
+// Finds which of `most` stacks from `begin` on are seen from any column of the group: a bit each.
 void find_seen(vec4 across, Task task, int begin, int most, int share)
 {
     barrier();

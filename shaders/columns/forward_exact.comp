@@ -4,7 +4,7 @@
 //
 // Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR
 // gathers its elements times the voxels they belong to. Stacks are those of columns/back_exact.comp.
-// With MIRROR stacks and points are symmetric along the columns, and a thread has a LOR and its
+// Stacks and points are symmetric along the columns, and a thread has a LOR and its
 // mirror image, which have the same elements. So has the image of both after half a turn about the
 // grid's middle, where there is one.
 //
@@ -106,7 +106,7 @@ vec4 column_sum(int n, Cells cells)
     return sum;
 }
 
-// Whether the window has the pair of a stack's modules at these places, or with MIRROR that of their
+// True if the window has the pair of a stack's modules at these places, or with MIRROR that of their
 // mirror image.
 bool is_present(uint present, ivec2 place, ivec2 modules)
 {
@@ -118,7 +118,7 @@ bool is_present(uint present, ivec2 place, ivec2 modules)
     return (present & bits) != 0u;
 }
 
-// Whether the window has any of the LORs that cells Q, S of the stacks stand for: their own, that of
+// True if the window has any of the LORs that cells Q, S of the stacks stand for: their own, that of
 // their mirror image, and both after half a turn, whose module pairs may be there without the first.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
@@ -143,7 +143,7 @@ Cells make_cells(StackPair stacks, ivec2 qs)
     return Cells(middles, middles - way_along(0) - 0.5 * faces, faces);
 }
 
-// Which of the candidates from `begin` on have a strip; the strips are then there for all threads.
+// Finds the candidates from `begin` on that have a strip; the strips are then there for all threads.
 void find_strips(Tube tube, int begin)
 {
     int thread = int(gl_LocalInvocationIndex);
@@ -170,7 +170,7 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
     vec4 sum = vec4(0.0);
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         find_strips(tube, begin);
-        // As many as there are candidates: nothing that compilers know, and write out.
+        // The number of candidates is unknown to compilers, so that they do not unroll.
         int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
         for (int word = 0; wanted && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What src/render/columns/scene.c uploads for the column passes; lengths in mm.
+// The scene that src/render/columns/scene.c uploads for the column passes; lengths in mm.
 #include "common/bindings.h"
 
 #ifndef COLUMN_GROUP
@@ -136,7 +136,7 @@ float difference(float a, float a_rest, float b, float b_rest)
     return sum;
 }
 
-// From the column's origin to its point k.
+// Distance of the column's point k to its origin.
 float way_along(int k)
 {
 #ifdef POINT_LIST

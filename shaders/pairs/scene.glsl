@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What src/render/pairs/scene.c uploads for the passes by pairs of modules; lengths in mm.
+// The scene that src/render/pairs/pairs.c uploads for the passes by pairs of modules; lengths in mm.
 #include "common/bindings.h"
 
 layout(local_size_x = LR_GROUP_SIZE) in;

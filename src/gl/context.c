@@ -20,10 +20,10 @@
 /* GLEW's table of functions is the process's, so its guard is too. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
 
-/* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
- * every context once it is filled. */
-static bool load_functions(void)
+lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity)
 {
+    /* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
+ * every context once it is filled. */
     pthread_mutex_lock(&table_guard);
     bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
     if (!loaded) {
@@ -31,12 +31,8 @@ static bool load_functions(void)
         loaded = result == GLEW_OK || result == GLEW_ERROR_NO_GLX_DISPLAY;
     }
     pthread_mutex_unlock(&table_guard);
-    return loaded;
-}
 
-lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity)
-{
-    if (!load_functions()) {
+    if (!loaded) {
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
@@ -242,20 +238,15 @@ static const char *type_name(GLenum type)
     }
 }
 
-static int length_of_sentence(const GLchar *text, GLsizei length)
-{
-    int end = length < 0 ? (int)strlen(text) : (int)length;
-    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\0')) end--;
-    return end;
-}
-
 /* Nobody but a developer can act on performance hints, whatever severity drivers give them. */
 static void GLAPIENTRY receive(GLenum source, GLenum type, GLuint id, GLenum severity, GLsizei length,
                                const GLchar *text, const void *user)
 {
     (void)source;
     struct gl_context *ctx = (struct gl_context *)user;
-    const int end = length_of_sentence(text, length);
+    int end = length < 0 ? (int)strlen(text) : (int)length;
+    while (end > 0 && (text[end - 1] == '\n' || text[end - 1] == '\0')) end--;
+
     const char *kind = type_name(type);
     if (type == GL_DEBUG_TYPE_ERROR || severity == GL_DEBUG_SEVERITY_HIGH) {
         ctx->saw_error = true;
@@ -287,7 +278,7 @@ void gl_debug_remove(struct gl_context *ctx)
 
 /* ---- limits ---- */
 
-/* Of GL_NVX_gpu_memory_info and GL_ATI_meminfo, both in KiB. */
+/* Names of GL_NVX_gpu_memory_info and GL_ATI_meminfo, whose values are in KiB. */
 enum { DEDICATED_MEMORY_NVX = 0x9047, TEXTURE_FREE_MEMORY_ATI = 0x87FC };
 
 void gl_copy_text(char *to, size_t capacity, const char *from)
@@ -324,13 +315,18 @@ static bool names_software(const char *renderer)
     return false;
 }
 
-/* What is asked of the list of extensions, which is long. */
+/* The extensions that LORaster uses. */
 struct extensions {
     bool nvx_memory, ati_memory, float_atomics, viewport_layers, parallel_compile;
 };
 
-static struct extensions read_extensions(void)
+static void read_driver(struct gl_limits *limits)
 {
+    gl_copy_text(limits->renderer, sizeof(limits->renderer), (const char *)glGetString(GL_RENDERER));
+    gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
+    gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
+    limits->software = names_software(limits->renderer);
+    limits->small_batches = gl_takes_small_batches(limits->software);
     struct extensions has = {0};
     const int count = gl_integer(GL_NUM_EXTENSIONS);
     for (int k = 0; k < count; k++) {
@@ -342,31 +338,16 @@ static struct extensions read_extensions(void)
         has.viewport_layers |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
         has.parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
     }
-    return has;
-}
 
-static int64_t device_memory(const struct extensions *has)
-{
-    GLint kibibytes[4] = {0};
-    if (has->nvx_memory)
-        glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    else if (has->ati_memory)
-        glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
-    return (int64_t)(uint32_t)kibibytes[0] * 1024;
-}
-
-static void read_driver(struct gl_limits *limits)
-{
-    gl_copy_text(limits->renderer, sizeof(limits->renderer), (const char *)glGetString(GL_RENDERER));
-    gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
-    gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
-    limits->software = names_software(limits->renderer);
-    limits->small_batches = gl_takes_small_batches(limits->software);
-    const struct extensions has = read_extensions();
     limits->nv_float_atomics = has.float_atomics;
     limits->viewport_layer_array = has.viewport_layers;
     limits->parallel_compile = has.parallel_compile;
-    limits->memory_bytes = device_memory(&has);
+    GLint kibibytes[4] = {0};
+    if (has.nvx_memory)
+        glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
+    else if (has.ati_memory)
+        glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
+    limits->memory_bytes = (int64_t)(uint32_t)kibibytes[0] * 1024;
 }
 
 static void read_sizes(struct gl_limits *limits)

@@ -39,7 +39,7 @@ void gl_pool_give(struct gl_pool *pool, GLuint name, int64_t bytes);
 /* Deletes all of them. */
 void gl_pool_empty(struct gl_pool *pool);
 
-/* How texels of an internal format are held in memory. */
+/* The memory layout of an internal format's texels. */
 struct gl_format {
     GLenum internal, pixel, type;
     int bytes;

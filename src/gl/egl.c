@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a list of words separated by blanks holds a word. */
+/* True if a list of words separated by blanks holds a word. */
 static bool has_word(const char *list, const char *word)
 {
     const size_t length = strlen(word);
@@ -46,14 +46,6 @@ static const char *error_name(EGLint error)
 }
 
 /* ---- ways ---- */
-
-static bool is_software(EGLDeviceEXT device)
-{
-    const PFNEGLQUERYDEVICESTRINGEXTPROC query =
-        (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
-    const char *list = query ? query(device, EGL_EXTENSIONS) : NULL;
-    return has_word(list, "EGL_MESA_device_software");
-}
 
 /* NULL where EGL can list devices, else why not. */
 static const char *find_query(PFNEGLQUERYDEVICESEXTPROC *query)
@@ -94,7 +86,13 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         count++;
     }
     /* Once, so that each device is in one of the two turns. */
-    for (int k = 0; k < num_devices; k++) are_software[k] = is_software(devices[k]);
+    for (int k = 0; k < num_devices; k++) {
+        const PFNEGLQUERYDEVICESTRINGEXTPROC query =
+            (PFNEGLQUERYDEVICESTRINGEXTPROC)eglGetProcAddress("eglQueryDeviceStringEXT");
+        const char *list = query ? query(devices[k], EGL_EXTENSIONS) : NULL;
+        are_software[k] = has_word(list, "EGL_MESA_device_software");
+    }
+
     for (int software = 0; software < 2; software++) {
         for (int k = 0; k < num_devices; k++) {
             if (are_software[k] != (software == 1)) continue;
@@ -307,21 +305,7 @@ bool egl_context_restore(const struct egl_context *egl, const struct egl_current
 
 /* ---- contexts of their own ---- */
 
-static void describe(lr_device *found, const struct gl_limits *limits)
-{
-    found->usable = true;
-    gl_copy_text(found->renderer, sizeof(found->renderer), limits->renderer);
-    gl_copy_text(found->vendor, sizeof(found->vendor), limits->vendor);
-    gl_copy_text(found->version, sizeof(found->version), limits->version);
-    found->software = limits->software;
-    found->float_atomics = limits->nv_float_atomics;
-    found->viewport_layers = limits->viewport_layer_array;
-    found->max_texture_size = limits->max_texture_size;
-    found->max_storage_bytes = limits->max_storage_bytes;
-    found->memory_bytes = limits->memory_bytes;
-}
-
-/* What is open in ctx->egl. */
+/* Starts what is open in ctx->egl. */
 static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
     bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
@@ -389,17 +373,22 @@ lr_status gl_context_try(const struct egl_way *way, const struct gl_context_para
         *ctx = NULL;
         return LR_NO_DEVICE;
     }
-    describe(found, &(*ctx)->limits);
+    const struct gl_limits *limits = &(*ctx)->limits;
+    found->usable = true;
+    gl_copy_text(found->renderer, sizeof(found->renderer), limits->renderer);
+    gl_copy_text(found->vendor, sizeof(found->vendor), limits->vendor);
+    gl_copy_text(found->version, sizeof(found->version), limits->version);
+    found->software = limits->software;
+    found->float_atomics = limits->nv_float_atomics;
+    found->viewport_layers = limits->viewport_layer_array;
+    found->max_texture_size = limits->max_texture_size;
+    found->max_storage_bytes = limits->max_storage_bytes;
+    found->memory_bytes = limits->memory_bytes;
+
     return LR_OK;
 }
 
 /* ---- choosing ---- */
-
-static void append(char *list, size_t capacity, const char *text)
-{
-    const size_t length = strlen(list);
-    snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", text);
-}
 
 static void append_found(char *list, size_t capacity, const lr_device *found, int number)
 {
@@ -408,10 +397,11 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
         snprintf(item, sizeof(item), "%d = %s (%s)", number, found->renderer, found->way);
     else
         snprintf(item, sizeof(item), "%s: %s", found->way, found->reason);
-    append(list, capacity, item);
+    const size_t length = strlen(list);
+    snprintf(list + length, capacity - length, "%s%s", length > 0 ? "; " : "", item);
 }
 
-/* What was tried, for the sentence on why none of it will do. */
+/* The ways that were tried, for the sentence on why none of it will do. */
 struct tried {
     char usable[600], refusals[600];
     int num_usable;
@@ -477,13 +467,6 @@ lr_status gl_context_open(const struct gl_context_params *params, struct gl_cont
     return status;
 }
 
-/* Where no way works, that is said of each. */
-static void warn_of_unlisted(const struct egl_way *first, int num_usable, const lr_log *log)
-{
-    if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
-        lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);
-}
-
 int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
 {
     const struct gl_context_params params = {.log = log};
@@ -496,6 +479,10 @@ int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
         gl_context_destroy(ctx);
         num_usable += devices[k].usable;
     }
-    warn_of_unlisted(&ways[0], num_usable, log);
+    /* If no device is usable, the caller's sentence names each of them. */
+    const struct egl_way *first = &ways[0];
+    if (first->kind == EGL_WAY_UNLISTED && num_usable > 0)
+        lr_warn(log, "devices may be there that OpenGL is not tried on: %s", first->reason);
+
     return count;
 }

@@ -115,21 +115,6 @@ static lr_status check_before(struct gl_context *ctx, const char *label)
 
 /* ---- textures: creating ---- */
 
-static bool fits(const struct gl_texture *texture)
-{
-    const struct gl_limits *limits = gl_context_limits(texture->ctx);
-    const bool is_3d = texture->target == GL_TEXTURE_3D;
-    const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
-    const int depth = is_3d ? side : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
-    const int *size = texture->size;
-    if (size[0] <= side && size[1] <= side && size[2] <= depth) return true;
-    lr_error(texture->ctx->log, LR_FAILED,
-             "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
-             "the work smaller or split it",
-             texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
-    return false;
-}
-
 static bool describe(struct gl_texture *texture, const struct gl_texture_params *params)
 {
     const struct gl_format *format = gl_format_find(params->format);
@@ -149,7 +134,17 @@ static bool describe(struct gl_texture *texture, const struct gl_texture_params 
         return false;
     }
     texture->texel_bytes = format->bytes;
-    return fits(texture);
+    const struct gl_limits *limits = gl_context_limits(texture->ctx);
+    const bool is_3d = texture->target == GL_TEXTURE_3D;
+    const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
+    const int depth = is_3d ? side : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers : 1;
+    const int *size = texture->size;
+    if (size[0] <= side && size[1] <= side && size[2] <= depth) return true;
+    lr_error(texture->ctx->log, LR_FAILED,
+             "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
+             "the work smaller or split it",
+             texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
+    return false;
 }
 
 /* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
@@ -181,17 +176,6 @@ static lr_status report_allocation(struct gl_context *ctx, const char *label, in
     }
     return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer, gl_amount_of(bytes).text,
                     gl_error_name(error));
-}
-
-static void set_sampling(const struct gl_texture *texture, const struct gl_texture_params *params)
-{
-    const GLint filter = params->linear ? GL_LINEAR : GL_NEAREST;
-    const GLint wrap = params->zero_outside ? GL_CLAMP_TO_BORDER : GL_CLAMP_TO_EDGE;
-    glTextureParameteri(texture->name, GL_TEXTURE_MIN_FILTER, filter);
-    glTextureParameteri(texture->name, GL_TEXTURE_MAG_FILTER, filter);
-    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_S, wrap);
-    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_T, wrap);
-    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
 }
 
 static lr_status allocate(struct gl_texture *texture, bool is_unset)
@@ -244,7 +228,14 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
     }
     glCreateTextures(texture->target, 1, &texture->name);
     glObjectLabel(GL_TEXTURE, texture->name, -1, texture->label);
-    set_sampling(texture, params);
+    const GLint filter = params->linear ? GL_LINEAR : GL_NEAREST;
+    const GLint wrap = params->zero_outside ? GL_CLAMP_TO_BORDER : GL_CLAMP_TO_EDGE;
+    glTextureParameteri(texture->name, GL_TEXTURE_MIN_FILTER, filter);
+    glTextureParameteri(texture->name, GL_TEXTURE_MAG_FILTER, filter);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_S, wrap);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_T, wrap);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
+
     if (allocate(texture, params->is_unset) != LR_OK) {
         gl_texture_destroy(texture);
         return NULL;
@@ -366,7 +357,7 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
-/* To memory, or to where that is in the buffer that is bound for it. */
+/* Reads to memory, or to an offset in the buffer that is bound for it. */
 static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
 {
     const int64_t row_bytes = (int64_t)box->width * texture->texel_bytes;
@@ -451,7 +442,7 @@ static GLenum make_storage(struct gl_buffer *buffer, int64_t bytes)
     return glGetError();
 }
 
-/* Of the pool, or new; where there is no memory, the pool gives back what it holds. */
+/* Takes storage from the pool or makes it; without memory the pool is emptied first. */
 static GLenum find_storage(struct gl_buffer *buffer)
 {
     struct gl_pool *pool = &buffer->ctx->pool;
@@ -505,8 +496,10 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
     return buffer;
 }
 
-static lr_status check_borrowed(const struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params)
+lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
+                           struct gl_buffer **buffer)
 {
+    *buffer = NULL;
     GLint64 bytes = 0;
     if (!glIsBuffer(name)) {
         return lr_error(ctx->log, LR_USAGE,
@@ -515,17 +508,11 @@ static lr_status check_borrowed(const struct gl_context *ctx, GLuint name, const
                         params->label, name);
     }
     glGetNamedBufferParameteri64v(name, GL_BUFFER_SIZE, &bytes);
-    return params->size_bytes <= bytes
+    LR_TRY(params->size_bytes <= bytes
                ? LR_OK
                : lr_error(ctx->log, LR_USAGE, "%s: OpenGL buffer %u has %lld bytes, and %lld are needed", params->label,
-                          name, (long long)bytes, (long long)params->size_bytes);
-}
+                          name, (long long)bytes, (long long)params->size_bytes));
 
-lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_buffer_params *params,
-                           struct gl_buffer **buffer)
-{
-    *buffer = NULL;
-    LR_TRY(check_borrowed(ctx, name, params));
     struct gl_buffer *borrowed = lr_alloc(1, sizeof(*borrowed), params->label, ctx->log);
     if (borrowed == NULL) return LR_FAILED;
     *borrowed = (struct gl_buffer){.ctx = ctx, .name = name, .size_bytes = params->size_bytes, .is_borrowed = true};
@@ -534,7 +521,7 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name, const struct gl_
     return LR_OK;
 }
 
-/* What was lent is deleted: others may still know it by its name. */
+/* Lent storage is deleted, not pooled: others may still know its name. */
 static void give_back(struct gl_buffer *buffer)
 {
     if (buffer->is_borrowed || buffer->loan != NULL) {
@@ -563,8 +550,11 @@ static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int
     return LR_OK;
 }
 
-static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
+lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
 {
+    LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
+    LR_TRY(check_range(buffer, offset, bytes));
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     const int64_t most = gl_stream_most(buffer->ctx);
     for (int64_t done = 0; done < bytes; done += most) {
         const int64_t piece = bytes - done < most ? bytes - done : most;
@@ -573,15 +563,7 @@ static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t byt
         glCopyNamedBufferSubData(buffer->ctx->stream.name, buffer->name, (GLintptr)from, (GLintptr)(offset + done),
                                  (GLsizeiptr)piece);
     }
-    return LR_OK;
-}
 
-lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes, const void *data)
-{
-    LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
-    LR_TRY(check_range(buffer, offset, bytes));
-    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    LR_TRY(stream_to(buffer, offset, bytes, data));
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 

@@ -42,11 +42,6 @@ static void set_bit(uint64_t *words, int bit)
     words[bit / 64] |= (uint64_t)1 << bit % 64;
 }
 
-static bool get_bit(const uint64_t *words, int bit)
-{
-    return (words[bit / 64] >> bit % 64 & 1) != 0;
-}
-
 static void find_corners(const lr_scanner *scanner, int index, double corners[4][3])
 {
     const lr_module *module = &scanner->modules[index];
@@ -60,7 +55,7 @@ static void find_corners(const lr_scanner *scanner, int index, double corners[4]
     }
 }
 
-/* Whether some corner of `other` is farther than touching along a direction from a corner of
+/* True if some corner of `other` is farther than touching along a direction from a corner of
  * `module`'s rectangle. */
 static bool reaches(const struct lr_plan_hiding *hiding, int module, int other, double sign)
 {
@@ -153,13 +148,7 @@ static void see(const struct lr_plan_hiding *hiding, int module, const double po
     find_sides(view, middle);
 }
 
-static bool spheres_share_ray(const struct view *a, const struct view *b, double mirror)
-{
-    return a->inside || b->inside ||
-           mirror * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - touching;
-}
-
-/* Whether all of b lies outside of one side of a's pyramid. */
+/* True if all of b lies outside of one side of a's pyramid. */
 static bool side_parts(const struct view *a, const struct view *b, double mirror)
 {
     for (int side = 0; side < 4; side++) {
@@ -173,11 +162,13 @@ static bool side_parts(const struct view *a, const struct view *b, double mirror
 /* mirror -1: b seen through the point. */
 static bool share_ray(const struct view *a, const struct view *b, double mirror)
 {
-    return !a->flat && !b->flat && spheres_share_ray(a, b, mirror) && !side_parts(a, b, mirror) &&
-           !side_parts(b, a, mirror);
+    return !a->flat && !b->flat &&
+           (a->inside || b->inside ||
+            mirror * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - touching) &&
+           !side_parts(a, b, mirror) && !side_parts(b, a, mirror);
 }
 
-/* Where k hides a, a part of k lies on the point's side of a's plane, and one of a beyond k's; and
+/* If k hides a, a part of k lies on the point's side of a's plane, and one of a beyond k's; and
  * both are of one layer. */
 static bool may_hide(const struct lr_plan_hiding *hiding, int k, int a)
 {
@@ -200,7 +191,7 @@ void lr_plan_hiding_look(struct lr_plan_hiding *hiding, const double point_mm[3]
                 a += 63;
                 continue;
             }
-            if (a != k && (!facing || get_bit(candidates, a)) && may_hide(hiding, k, a))
+            if (a != k && (!facing || ((candidates[a / 64] >> a % 64 & 1) != 0)) && may_hide(hiding, k, a))
                 set_bit(&hiding->hiders[(int64_t)a * num_words], k);
         }
     }
@@ -236,20 +227,6 @@ struct lr_plan_sight {
  * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
-/* The sphere around a module's crystals, in place of the one around its detection plane. */
-static double box_radius(const lr_module *module, double middle_mm[3])
-{
-    vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle_mm);
-    const double edges[3] = {module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1],
-                             module->depth_mm};
-    return 0.5 * vec_length(edges);
-}
-
-static double bounding_radius(const lr_module *module)
-{
-    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
-}
-
 static void see_module(const lr_scanner *scanner, int index, const double point_mm[3], struct lr_plan_sight *sight)
 {
     const lr_module *module = &scanner->modules[index];
@@ -258,7 +235,8 @@ static void see_module(const lr_scanner *scanner, int index, const double point_
     double offset[3];
     vec_sub(centre, point_mm, offset);
     const double distance = vec_length(offset);
-    const double radius = bounding_radius(module);
+    const double radius =
+        0.5 * hypot(module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1]);
     *sight = (struct lr_plan_sight){.distance_squared = distance * distance,
                                     .facing = vec_dot(module->normal, offset) < 0.0,
                                     .inside = distance <= radius};
@@ -269,11 +247,17 @@ static void see_module(const lr_scanner *scanner, int index, const double point_
     }
 }
 
-/* With penetration modules stop photons from any side. */
+/* Modules stop photons from any side with penetration. */
 static void see_box(const lr_scanner *scanner, int index, const double point_mm[3], struct lr_plan_sight *sight)
 {
     double middle[3], offset[3];
-    const double radius = box_radius(&scanner->modules[index], middle);
+    /* The sphere around a module's crystals, in place of the one around its detection plane. */
+    const lr_module *module = &scanner->modules[index];
+    vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle);
+    const double edges[3] = {module->crystals[0] * module->pitch_mm[0], module->crystals[1] * module->pitch_mm[1],
+                             module->depth_mm};
+    const double radius = 0.5 * vec_length(edges);
+
     vec_sub(middle, point_mm, offset);
     const double distance = vec_length(offset);
     sight->facing = true;
@@ -292,7 +276,7 @@ static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
     return fabs(difference) <= tie_tolerance * larger ? i < j : difference > 0.0;
 }
 
-/* Whether some line through the point may meet both bounding spheres, on the same side of it or
+/* True if some line through the point may meet both bounding spheres, on the same side of it or
  * (side -1) on opposite ones. */
 static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_sight *b, int side)
 {
@@ -312,7 +296,7 @@ static struct lr_plan_image make_image(const struct lr_plan *plan, const double 
     return image;
 }
 
-/* What an image shows. */
+/* The modules that an image shows. */
 struct lr_plan_subject {
     int primary, layer;
 };
@@ -333,26 +317,6 @@ static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work, 
         if (batch->num_draws == plan->max_draws) return false;
         plan->draws[batch->num_draws++] = (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
         wanted = wanted || lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j));
-    }
-    if (!wanted) batch->num_draws = first_draw;
-    return true;
-}
-
-/* As plan_primary, with every module that lines through the primary's box may cross. */
-static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch, int primary)
-{
-    const struct lr_plan_sight *sights = plan->sights;
-    const int first_draw = batch->num_draws;
-    bool wanted = false;
-    for (int j = 0; j < plan->scanner->num_modules; j++) {
-        const bool opposite = may_share_line(&sights[primary], &sights[j], -1);
-        if (j == primary || (!opposite && !may_share_line(&sights[primary], &sights[j], 1))) continue;
-        if (batch->num_draws == plan->max_draws) return false;
-        const bool pairs = is_primary(sights, primary, j);
-        plan->draws[batch->num_draws++] =
-            (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
-        wanted =
-            wanted || (opposite && pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
     }
     if (!wanted) batch->num_draws = first_draw;
     return true;
@@ -386,7 +350,7 @@ static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subj
            lr_plan_opposite(plan->hidden, primary, j);
 }
 
-/* Which modules may hide a secondary of the primary. */
+/* Finds the modules that may hide a secondary of the primary. */
 static void find_hiders(struct lr_plan *plan, struct lr_plan_subject subject)
 {
     const int num_words = lr_plan_hiding_words(plan->hidden);
@@ -398,7 +362,7 @@ static void find_hiders(struct lr_plan *plan, struct lr_plan_subject subject)
     }
 }
 
-/* As plan_primary, with the modules that stop lines on either side of the point. */
+/* Like plan_primary, with the modules that stop lines on either side of the point. */
 static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                         struct lr_plan_subject subject)
 {
@@ -422,7 +386,26 @@ static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work, s
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work, struct lr_batch *batch,
                        struct lr_plan_subject subject)
 {
-    if (plan->penetration) return plan_stopping(plan, work, batch, subject.primary);
+    if (plan->penetration) {
+        /* Like plan_primary, with every module that lines through the primary's box may cross. */
+        const int primary = subject.primary;
+        const struct lr_plan_sight *sights = plan->sights;
+        const int first_draw = batch->num_draws;
+        bool wanted = false;
+        for (int j = 0; j < plan->scanner->num_modules; j++) {
+            const bool opposite = may_share_line(&sights[primary], &sights[j], -1);
+            if (j == primary || (!opposite && !may_share_line(&sights[primary], &sights[j], 1))) continue;
+            if (batch->num_draws == plan->max_draws) return false;
+            const bool pairs = is_primary(sights, primary, j);
+            plan->draws[batch->num_draws++] =
+                (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
+            wanted = wanted ||
+                     (opposite && pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
+        }
+        if (!wanted) batch->num_draws = first_draw;
+        return true;
+    }
+
     return plan->hiding ? plan_hiding(plan, work, batch, subject) : plan_primary(plan, work, batch, subject);
 }
 
@@ -673,20 +656,15 @@ struct lr_rows lr_sweep_voxels(const struct lr_backend_params *params)
     };
 }
 
-static lr_status report(const struct lr_sweep *sweep, const struct lr_pair_window *window, int64_t voxel)
-{
-    const double share = (double)voxel / (double)lr_grid_num_voxels(sweep->params->grid);
-    const double done = (double)window->begin + share * (double)(window->end - window->begin);
-    return lr_progress_report(sweep->params->progress, sweep->what, done / (double)window->num_pairs, 1.0);
-}
-
 lr_status lr_sweep_run(const struct lr_sweep *sweep, const struct lr_plan_work *work)
 {
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     while (lr_plan_next(sweep->plan, work, &cursor, &batch)) {
         LR_TRY(sweep->batch(sweep->user, &batch));
-        LR_TRY(report(sweep, &work->window, cursor.row));
+        const double share = (double)cursor.row / (double)lr_grid_num_voxels(sweep->params->grid);
+        const double done = (double)work->window.begin + share * (double)(work->window.end - work->window.begin);
+        LR_TRY(lr_progress_report(sweep->params->progress, sweep->what, done / (double)work->window.num_pairs, 1.0));
     }
     return LR_OK;
 }

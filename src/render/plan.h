@@ -56,7 +56,7 @@ struct lr_plan_row {
     float factor; /* 1 / points per row */
 };
 
-/* What one set of passes handles. The arrays belong to the plan and live until its next call. */
+/* The work of one set of passes. The arrays belong to the plan and live until its next call. */
 struct lr_batch {
     const struct lr_plan_image *images;
     const struct lr_plan_draw *draws;
@@ -78,7 +78,7 @@ struct lr_plan_work {
                            primaries */
 };
 
-/* Where a batch ended; zero-initialise. */
+/* The place at which a batch ended; zero-initialise. */
 struct lr_plan_cursor {
     int64_t row; /* counted from the request's first row */
     int point;
@@ -130,7 +130,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
 
 /* --- hiding --- */
 
-/* Which modules may stop lines on their way to others, seen from one point at a time: for the plans
+/* Modules that may stop lines on their way to others, seen from one point at a time: for the plans
  * of scanners whose modules may hide each other. Conservative: none that may is left out. */
 
 struct lr_plan_hiding;
@@ -149,7 +149,7 @@ const uint64_t *lr_plan_hiders(const struct lr_plan_hiding *hiding, int module);
 /* Words of such a list. */
 int lr_plan_hiding_words(const struct lr_plan_hiding *hiding);
 
-/* Whether some line through the point may meet a on one side of it and b on the other. */
+/* True if some line through the point may meet a on one side of it and b on the other. */
 bool lr_plan_opposite(const struct lr_plan_hiding *hiding, int a, int b);
 
 /* --- sweep --- */

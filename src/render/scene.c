@@ -238,22 +238,19 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
     return buffer;
 }
 
-static int64_t lines_of(const lr_module *module, int rays)
-{
-    const struct lr_penetration_box box = box_of(module, rays);
-    int64_t count[3] = {0, 0, box.depth_strata};
-    for (int axis = 0; axis < 2; axis++) {
-        const int64_t gap = box.gap_strata[axis];
-        count[axis] = module->crystals[axis] * (rays + gap) - gap;
-    }
-    return count[0] * count[1] + count[1] * count[2] + count[2] * count[0];
-}
-
 int64_t lr_penetration_most_lines(const lr_scanner *scanner, int rays)
 {
     int64_t most = 1;
     for (int m = 0; m < scanner->num_modules; m++) {
-        const int64_t lines = lines_of(&scanner->modules[m], rays);
+        const lr_module *module = &scanner->modules[m];
+        const struct lr_penetration_box box = box_of(module, rays);
+        int64_t count[3] = {0, 0, box.depth_strata};
+        for (int axis = 0; axis < 2; axis++) {
+            const int64_t gap = box.gap_strata[axis];
+            count[axis] = module->crystals[axis] * (rays + gap) - gap;
+        }
+        const int64_t lines = count[0] * count[1] + count[1] * count[2] + count[2] * count[0];
+
         most = lines > most ? lines : most;
     }
     return most;

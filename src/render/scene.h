@@ -23,7 +23,7 @@ struct lr_scene {
     int mu_steps;
 };
 
-/* What an attenuation map needs; mu NULL = none. */
+/* An attenuation map; mu NULL = none. */
 struct lr_scene_absorption {
     const lr_image *mu;
     int steps;
@@ -50,7 +50,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays);
 
 /* --- boxes of crystals --- */
 
-/* What the compute passes need to know of modules as boxes of crystals:
+/* Modules as boxes of crystals, for the compute passes:
  * docs/method/correspondence.md, "Penetration". */
 
 /* One module of the buffer `Boxes` of shaders/common/target_penetration.glsl. */

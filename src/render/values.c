@@ -57,10 +57,10 @@ struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, in
 /* The overflow flag and a word beside it. */
 enum { HEAD_BYTES = 8 };
 
-/* Of 1 on the device. */
+/* Bits of 1 on the device. */
 enum { BITS = 61 };
 
-/* How much larger than guessed the largest element may be; overflows are noticed beyond that. */
+/* Factor by which the largest element may exceed its estimate; overflows are noticed beyond that. */
 static const double guess_margin = 16.0;
 
 /* Sums read at a time. */

@@ -42,10 +42,10 @@ int64_t lr_fixed_most(int64_t floats);
 lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t count, int exponent);
 void lr_fixed_finish(struct lr_fixed *fixed);
 
-/* Whether a sum was too large, so that all are to be worked out anew with a larger exponent. */
+/* True if a sum was too large, so that all are to be worked out anew with a larger exponent. */
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 
-/* What a sum of 1 on the device stands for. */
+/* The value of a sum of 1 on the device. */
 double lr_fixed_unit(const struct lr_fixed *fixed);
 
 /* values: [count]. */

@@ -45,21 +45,17 @@ struct defines {
     struct gl_define list[15];
 };
 
-static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
-{
-    return which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
-           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
-                   which == LR_COLUMNS_BACK_HALF_TURN
-               ? columns->back_group
-               : LR_GROUP_SIZE;
-}
-
 static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which, struct defines *defines)
 {
     int next = 0;
     *defines = (struct defines){0};
     snprintf(defines->rays, sizeof(defines->rays), "%d", columns->params.rays);
-    snprintf(defines->group, sizeof(defines->group), "%d", group_size(columns, which));
+    snprintf(defines->group, sizeof(defines->group), "%d",
+             which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
+             : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT ||
+                     which == LR_COLUMNS_BACK_HALF_TURN
+                 ? columns->back_group
+                 : LR_GROUP_SIZE);
     snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
     defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
     defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
@@ -98,7 +94,7 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
     return LR_OK;
 }
 
-/* What takes longest comes first. */
+/* The program that takes longest to build is started first. */
 lr_status lr_columns_start_forward(struct lr_columns *columns)
 {
     static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
@@ -198,25 +194,12 @@ static int fitting_group(int64_t work, int most, bool shared)
     return group;
 }
 
-/* Whether halves of columns are taken as mirror images: four points a thread, a column a group. What
+/* True if halves of columns are taken as mirror images: four points a thread, a column a group. What
  * is near has a closed form that is not the same bits when it is turned round. */
 static bool is_mirrored(const struct lr_columns *columns)
 {
     return columns->params.mode == LR_MODE_EXACT && !columns->may_be_near &&
            points_to_serve(columns) <= 4 * MAX_BACK_GROUP && lr_columns_are_mirrored(columns);
-}
-
-/* A thread has two points of a column, or of half a column, which are its slot. A group that is much
- * larger than a column's slots has several columns. */
-static void size_back_groups(struct lr_columns *columns, int slots)
-{
-    const int least = round_to_group(slots, MAX_BACK_GROUP);
-    const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
-    const int group = fitting_group(slots, most, true);
-    columns->back_group = group > least ? group : least;
-    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
-    const int held = MAX_HELD_STRIPS / columns->strips;
-    columns->back_columns = fit < held ? fit : held;
 }
 
 static void size_exact_groups(struct lr_columns *columns)
@@ -225,7 +208,17 @@ static void size_exact_groups(struct lr_columns *columns)
     const int halves = columns->is_mirrored ? 2 : 1;
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
-    size_back_groups(columns, (gl_divide_up(points, halves) + 1) / 2);
+    /* A thread has two points of a column, or of half a column, which are its slot. A group that is much
+ * larger than a column's slots has several columns. */
+    const int slots = (gl_divide_up(points, halves) + 1) / 2;
+    const int least = round_to_group(slots, MAX_BACK_GROUP);
+    const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
+    const int group = fitting_group(slots, most, true);
+    columns->back_group = group > least ? group : least;
+    const int fit = columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int held = MAX_HELD_STRIPS / columns->strips;
+    columns->back_columns = fit < held ? fit : held;
+
     columns->shares = count_shares(columns);
 }
 
@@ -255,15 +248,6 @@ static void size_groups(struct lr_columns *columns)
 static int64_t packed_bytes(const lr_grid *grid)
 {
     return 4 * (int64_t)sizeof(float) * lr_grid_num_voxels(grid);
-}
-
-static bool can_pack(const struct lr_columns *columns)
-{
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    const struct lr_backend_params *whole = columns->params.stands_for;
-    return columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
-           packed_bytes(columns->params.grid) <= limits->max_storage_bytes &&
-           (whole == NULL || packed_bytes(whole->grid) <= limits->max_storage_bytes);
 }
 
 /* --- loops that a renderer in software ends --- */
@@ -324,7 +308,12 @@ static lr_status init(struct lr_columns *columns)
     columns->image = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
                                                  .size_bytes = columns->shares * lr_columns_image_bytes(columns)});
-    if (can_pack(columns)) {
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    const struct lr_backend_params *whole = columns->params.stands_for;
+
+    if (columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
+        packed_bytes(columns->params.grid) <= limits->max_storage_bytes &&
+        (whole == NULL || packed_bytes(whole->grid) <= limits->max_storage_bytes)) {
         columns->packed = gl_buffer_create(
             columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
                                                      .size_bytes = packed_bytes(columns->params.grid)});

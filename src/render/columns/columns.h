@@ -88,7 +88,7 @@ bool lr_columns_ends_loops(const struct lr_columns *columns);
 /* errors: LR_USAGE, logged, where the device has ended a loop early. Waits for the device if it might. */
 lr_status lr_columns_check_loops(const struct lr_columns *columns);
 
-/* As in struct lr_method: project.c, list.c, rows.c. */
+/* The functions of struct lr_method: project.c, list.c. */
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
 lr_status lr_columns_prepare(void *self, bool lists);
@@ -100,7 +100,7 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
 
 /* The scanner and the grid as shaders/columns/scene.glsl declares them. */
 
-/* Whether, seen from some point of the grid, faces of crystals may be so large that the expansion
+/* True if, seen from some point of the grid, faces of crystals may be so large that the expansion
  * of shaders/columns/exact.glsl is too coarse: where the grid comes near both modules of a
  * pair at once. An overlap is no larger than the farther face. */
 bool lr_columns_may_be_near(const struct lr_columns *columns);
@@ -116,10 +116,10 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns, cons
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
-/* From the grid to the nearest module's plane; 0 where one reaches it. */
+/* Distance of the grid to the nearest module's plane; 0 where one reaches it. */
 double lr_columns_nearest_mm(const struct lr_columns *columns);
 
-/* How much more a thread that walks through voxels may have to do than with one point in each: a
+/* The factor by which a thread that walks through voxels may do more than with one point in each: a
  * dispatch has as many fewer threads, since a driver's watchdog gives it a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);
 
@@ -129,7 +129,7 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 /* The middle of the grid's points along an axis, mm; places along the columns are counted from it. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
 
-/* Whether a voxel has one point along the column, also in the grid that programs are made for. */
+/* True if a voxel has one point along the column, also in the grid that programs are made for. */
 bool lr_columns_has_one_point(const struct lr_columns *columns);
 
 /* Crystals of a module: across the columns, and along them. */
@@ -147,7 +147,7 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 
 int64_t lr_columns_image_bytes(const struct lr_columns *columns);
 
-/* To columns->image, and from there. image: [num_voxels] in the grid's order.
+/* Copies to columns->image, and from it. image: [num_voxels] in the grid's order.
  * errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_columns_upload_image(struct lr_columns *columns, const float *image);
 lr_status lr_columns_read_image(const struct lr_columns *columns, float *image);
@@ -224,7 +224,7 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns, const str
                                      struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
-/* Whether all stacks and the grid's points have one middle along the columns, so that a crystal
+/* True if all stacks and the grid's points have one middle along the columns, so that a crystal
  * pair sees of a point what its mirror image sees of the point's. */
 bool lr_columns_are_mirrored(const struct lr_columns *columns);
 
@@ -232,7 +232,7 @@ bool lr_columns_are_mirrored(const struct lr_columns *columns);
 lr_status lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
                                     const lr_vector *data);
 
-/* Whether the higher module of a pair is the primary in exact mode: that of the lower stack is. */
+/* True if the higher module of a pair is the primary in exact mode: that of the lower stack is. */
 bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);

@@ -39,31 +39,6 @@ struct window {
 
 /* --- windows --- */
 
-static int64_t window_size(const struct lr_columns *columns)
-{
-    const int64_t fitting = columns->max_window * (int64_t)sizeof(float) / (int64_t)sizeof(struct entry);
-    return fitting > WINDOW_ENTRIES ? WINDOW_ENTRIES : fitting > 0 ? fitting : 1;
-}
-
-/* Spells the LORs out; a value is halved `exponent` times. */
-static void fill_entries(struct window *window, const float *values, int exponent, struct entry *entries)
-{
-    const int64_t *offsets = window->columns->params.lors->offsets;
-    const float empty = window->which == LR_COLUMNS_LIST_BACK ? 1.0f : 0.0f;
-    int64_t pair = 0;
-    window->num_pairs = 0;
-    for (int64_t k = window->begin; k < window->end; k++) {
-        const int64_t lor = window->list->lors[k];
-        if (window->num_pairs == 0 || lor >= offsets[pair + 1]) {
-            while (lor >= offsets[pair + 1]) pair++;
-            window->pairs[window->num_pairs++] = (int32_t)pair;
-        }
-        entries[k - window->begin] = (struct entry){.pair = (uint32_t)(window->num_pairs - 1),
-                                                    .number = (uint32_t)(lor - offsets[pair]),
-                                                    .value = ldexpf(values != NULL ? values[k] : empty, -exponent)};
-    }
-}
-
 static lr_status upload_window(struct window *window, const float *values, int exponent)
 {
     const struct lr_columns *columns = window->columns;
@@ -71,7 +46,22 @@ static lr_status upload_window(struct window *window, const float *values, int e
     struct entry *staging = lr_alloc(count, sizeof(*staging), "a list of LORs", columns->params.log);
     window->pairs = lr_alloc(count, sizeof(*window->pairs), "the pairs of modules of a list", columns->params.log);
     if (staging != NULL && window->pairs != NULL) {
-        fill_entries(window, values, exponent, staging);
+        /* Spells the LORs out; a value is halved `exponent` times. */
+        const int64_t *offsets = window->columns->params.lors->offsets;
+        const float empty = window->which == LR_COLUMNS_LIST_BACK ? 1.0f : 0.0f;
+        int64_t pair = 0;
+        window->num_pairs = 0;
+        for (int64_t k = window->begin; k < window->end; k++) {
+            const int64_t lor = window->list->lors[k];
+            if (window->num_pairs == 0 || lor >= offsets[pair + 1]) {
+                while (lor >= offsets[pair + 1]) pair++;
+                window->pairs[window->num_pairs++] = (int32_t)pair;
+            }
+            staging[k - window->begin] = (struct entry){.pair = (uint32_t)(window->num_pairs - 1),
+                                                        .number = (uint32_t)(lor - offsets[pair]),
+                                                        .value = ldexpf(values != NULL ? values[k] : empty, -exponent)};
+        }
+
         window->entries =
             gl_buffer_create(columns->ctx, &(struct gl_buffer_params){.label = "list of LORs",
                                                                       .size_bytes = count * (int64_t)sizeof(*staging),
@@ -95,7 +85,9 @@ static void close_window(struct window *window)
 static bool next_window(struct window *window)
 {
     const int64_t left = window->list->count - window->end;
-    const int64_t most = window_size(window->columns);
+    const int64_t fitting = window->columns->max_window * (int64_t)sizeof(float) / (int64_t)sizeof(struct entry);
+    const int64_t most = fitting > WINDOW_ENTRIES ? WINDOW_ENTRIES : fitting > 0 ? fitting : 1;
+
     window->begin = window->end;
     window->end += left < most ? left : most;
     return window->end > window->begin;
@@ -195,7 +187,7 @@ static lr_status add_windows(struct lr_columns *columns, const struct lr_lor_lis
     return LR_OK;
 }
 
-/* Until no sum overflows: they do not as long as a point's elements add up to less than 4, and a
+/* Repeats until no sum overflows: they do not as long as a point's elements add up to less than 4, and a
  * probability does to 1. Sampled lines may exceed it for points within a crystal of a face. */
 static lr_status fill_sums(struct lr_columns *columns, const struct lr_lor_list *list, const float *values,
                            struct lr_fixed *sums)

@@ -32,26 +32,7 @@ static int modules_like(const struct lr_columns *columns, int module)
     return stack < 0 ? 1 : columns->stacks->count[stack];
 }
 
-static void measure_pair(struct lr_window *window, int64_t k)
-{
-    const int32_t *pair = window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, k)];
-    int i[2], j[2];
-    lr_columns_count_crystals(window->columns, pair[0], i);
-    lr_columns_count_crystals(window->columns, pair[1], j);
-    window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
-    window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
-    i[1] *= modules_like(window->columns, pair[0]);
-    j[1] *= modules_like(window->columns, pair[1]);
-    window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
-    const int64_t strip_rounds = 4 + 3 * (int64_t)(i[1] + j[1]) * window->columns->element_rounds;
-    window->rounds +=
-        50 + (i[0] + j[0]) * strip_rounds +
-        (window->columns->params.mode == LR_MODE_SAMPLED
-             ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] * (window->columns->params.rays + 3)
-             : 0);
-}
-
-/* Whether pair k goes into the window: what is in it may not grow too large, and pairs of the same
+/* True if pair k goes into the window: what is in it may not grow too large, and pairs of the same
  * stacks stay together. */
 static bool goes_in(const struct lr_window *window, int64_t k)
 {
@@ -69,7 +50,22 @@ bool lr_window_next(struct lr_window *window)
     window->most_across = window->most_along = window->most_stacked = 0;
     window->rounds = 0;
     while (window->part.end < window->part.num_pairs && goes_in(window, window->part.end)) {
-        measure_pair(window, window->part.end);
+        const int32_t *pair = window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, window->part.end)];
+        int i[2], j[2];
+        lr_columns_count_crystals(window->columns, pair[0], i);
+        lr_columns_count_crystals(window->columns, pair[1], j);
+        window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
+        window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
+        i[1] *= modules_like(window->columns, pair[0]);
+        j[1] *= modules_like(window->columns, pair[1]);
+        window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
+        const int64_t strip_rounds = 4 + 3 * (int64_t)(i[1] + j[1]) * window->columns->element_rounds;
+        window->rounds +=
+            50 + (i[0] + j[0]) * strip_rounds +
+            (window->columns->params.mode == LR_MODE_SAMPLED
+                 ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] * (window->columns->params.rays + 3)
+                 : 0);
+
         lr_pair_window_take(&window->part);
     }
     return window->part.end > window->part.begin;
@@ -114,7 +110,7 @@ void lr_window_close(struct lr_window *window)
     window->lor_order = (struct gl_range){0};
 }
 
-/* Where pair k of the list has its values. */
+/* The values of pair k of the list. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
     return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
@@ -154,7 +150,7 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     return by_lor;
 }
 
-/* What the window in turn has of the data. */
+/* The window's part of the data. */
 static lr_vector own_values(const struct lr_window *window, const lr_vector *data)
 {
     return lr_vector_part(data, window->part.first_value, window->part.num_values);
@@ -192,7 +188,7 @@ lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *
     return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
-/* Whether the window has all pairs and its values fit as they stand in the data. */
+/* True if the window has all pairs and its values fit as they stand in the data. */
 static bool is_whole(const struct lr_window *window)
 {
     return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
@@ -239,16 +235,7 @@ lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
 
 /* --- passes --- */
 
-static void bind_window(const struct lr_window *window, struct gl_pass *pass)
-{
-    lr_columns_bind_scene(window->columns, pass);
-    pass->buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
-    pass->buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
-    pass->buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
-    pass->buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
-}
-
-/* What one dispatch does: how many groups, what their numbers begin with, and back which points across of each
+/* One dispatch: its groups, where their numbers begin, and back the points across of each
  * voxel. */
 struct step {
     int groups[3], first[2];
@@ -279,7 +266,12 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
                            .uniform_bytes = sizeof(uniforms),
                            .groups = {step->groups[0], step->groups[1], step->groups[2]},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    bind_window(window, &pass);
+    lr_columns_bind_scene(window->columns, &pass);
+    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
+    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
+
     const bool to_lor_order = which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
     const struct gl_range by_column = {.buffer = window->by_column};
     pass.buffers[LR_BIND_SUMS] = to_lor_order ? by_column : window->lor_order;
@@ -314,13 +306,6 @@ struct parts {
     int at_once; /* of them */
 };
 
-static lr_status report(const struct lr_window *window, const char *what, double share)
-{
-    const int64_t all = window->part.num_pairs;
-    const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-    return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
-}
-
 static int part_size(const struct lr_window *window, const struct parts *parts)
 {
     if (gl_context_limits(window->columns->ctx)->small_batches) return gl_divide_up(parts->count, PARTS_SOFTWARE);
@@ -341,7 +326,10 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
             step.end_point = parts->points - point < parts->at_once ? parts->points : point + parts->at_once;
             LR_TRY(run_pass(window, parts->which, &step));
         }
-        LR_TRY(report(window, parts->what, (double)(begin + step.groups[parts->divided]) / parts->count));
+        const double share = (double)(begin + step.groups[parts->divided]) / parts->count;
+        const int64_t all = window->part.num_pairs;
+        const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+        LR_TRY(lr_progress_report(window->columns->params.progress, parts->what, done / (double)all, 1.0));
     }
     return LR_OK;
 }
@@ -419,7 +407,7 @@ static lr_status forward_windows(struct lr_window *window, const lr_vector *data
     return LR_OK;
 }
 
-/* In exact mode pairs are handled stack by stack. */
+/* Exact mode handles pairs stack by stack. */
 static lr_status order_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
                              struct lr_stack_order *order)
 {
@@ -443,15 +431,6 @@ lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const 
     return lr_columns_check_loops(columns);
 }
 
-/* The sum is then the first share, and the others begin at zero again. */
-static lr_status sum_shares(const struct lr_window *window)
-{
-    struct lr_columns *columns = window->columns;
-    const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
-    const struct step step = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
-    return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
-}
-
 static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
 {
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, false));
@@ -467,8 +446,11 @@ static lr_status back_exact(struct lr_window *window, const lr_vector *data)
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, window->stacks.has_half_turn));
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT));
-    LR_TRY(sum_shares(window));
-    return LR_OK;
+    /* The sum is then the first share, and the others begin at zero again. */
+    struct lr_columns *columns = window->columns;
+    const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
+    const struct step step = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
+    return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
 }
 
 static lr_status back_windows(struct lr_window *window, const lr_vector *data)
@@ -500,7 +482,7 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     return lr_columns_check_loops(columns);
 }
 
-/* Which of a small window's stacks have their images with them turns out later. */
+/* It turns out later which stacks of a small window have their images with them. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     struct lr_columns *columns = self;

@@ -94,7 +94,7 @@ static struct column_module describe_module(const struct lr_columns *columns, in
  * 3.2e-6 of the oracle, relative L2. */
 static const double near_size = 0.01;
 
-/* From a box's nearest point to a module's plane; 0 where the box reaches it. */
+/* Distance of a box to a module's plane; 0 where the box reaches it. */
 static double gap_mm(const lr_grid *grid, const lr_scanner *scanner, int index)
 {
     const lr_module *module = &scanner->modules[index];
@@ -137,7 +137,7 @@ static struct gl_buffer *upload(const struct lr_columns *columns, const char *la
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
-/* Where an earlier module is this one after half a turn, its numbers are used, so that both see the
+/* The numbers of an earlier module that is this one after half a turn, so that both see the
  * same to the bit. */
 static void make_image(const struct lr_columns *columns, int index, struct column_module *modules)
 {
@@ -193,7 +193,7 @@ int lr_columns_work_of_thread(const struct lr_columns *columns)
     return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
 }
 
-/* As `difference` of the shaders, to the bit: passes over single points have no table. */
+/* The same bits as `difference` of the shaders: passes over single points have no table. */
 static float way_from(const float point[2], const float origin[2])
 {
     const float leading = point[0] - origin[0];
@@ -432,8 +432,11 @@ struct order_pass {
 };
 _Static_assert(sizeof(struct order_pass) == 32, "the shaders' layout");
 
-static struct order_pass describe_order(const struct lr_columns *columns)
+static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *image, enum lr_columns_program which)
 {
+    const struct lr_vector_range range = lr_vector_gl_range(image);
+    const int64_t alignment = gl_context_limits(columns->ctx)->storage_alignment;
+    const int64_t aligned = range.offset / alignment * alignment;
     const int *size = columns->params.grid->size;
     const int order[3] = {columns->axis, columns->across[0], columns->across[1]}; /* fastest first */
     struct order_pass uniforms = {0};
@@ -444,15 +447,7 @@ static struct order_pass describe_order(const struct lr_columns *columns)
         stride *= (uint32_t)size[order[k]];
     }
     uniforms.extent[3] = stride;
-    return uniforms;
-}
 
-static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *image, enum lr_columns_program which)
-{
-    const struct lr_vector_range range = lr_vector_gl_range(image);
-    const int64_t alignment = gl_context_limits(columns->ctx)->storage_alignment;
-    const int64_t aligned = range.offset / alignment * alignment;
-    struct order_pass uniforms = describe_order(columns);
     struct gl_program *program = lr_columns_program(columns, which);
     if (program == NULL) return LR_FAILED;
     uniforms.strides[3] = (uint32_t)((range.offset - aligned) / (int64_t)sizeof(float));

@@ -192,23 +192,6 @@ lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_dir
 
 /* --- the clock of projections: no view is waited for --- */
 
-static void begin_lap(struct lr_direct_compute *compute)
-{
-    if (compute->functions != NULL)
-        compute->functions->begin_lap(compute->self);
-    else
-        gl_stopwatch_begin(compute->watch);
-    compute->has_laps = true;
-}
-
-static void end_lap(struct lr_direct_compute *compute)
-{
-    if (compute->functions != NULL)
-        compute->functions->end_lap(compute->self);
-    else
-        gl_stopwatch_end(compute->watch);
-}
-
 double lr_direct_read_laps(struct lr_direct_compute *compute)
 {
     if (!compute->has_laps) return 0.0;
@@ -224,9 +207,18 @@ lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, in
     const bool is_ready = compute->functions != NULL ||
                           (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
-    begin_lap(compute);
+    if (compute->functions != NULL)
+        compute->functions->begin_lap(compute->self);
+    else
+        gl_stopwatch_begin(compute->watch);
+    compute->has_laps = true;
+
     const lr_status status = lr_direct_run(compute, forward, view, &compute->in, &compute->out);
-    end_lap(compute);
+    if (compute->functions != NULL)
+        compute->functions->end_lap(compute->self);
+    else
+        gl_stopwatch_end(compute->watch);
+
     return status;
 }
 
@@ -310,8 +302,15 @@ static lr_status find_margins(struct lr_direct_compute *compute)
     return LR_OK;
 }
 
-static void describe_layout(struct lr_direct_compute *compute)
+static lr_status init(struct lr_direct_compute *compute)
 {
+    compute->builder.ctx = compute->ctx;
+    compute->builder.params = &compute->params;
+    compute->borrowed_view = -1;
+    compute->views =
+        (struct lr_direct_views){.params = &compute->params, .project = lr_direct_project, .self = compute};
+    LR_TRY(lr_direct_views_init(&compute->views));
+    LR_TRY(find_margins(compute));
     struct lr_direct_layout *layout = &compute->layout;
     *layout = (struct lr_direct_layout){
         .ctx = compute->ctx,
@@ -325,18 +324,7 @@ static void describe_layout(struct lr_direct_compute *compute)
         layout->size[k] = compute->params.grid.size[k];
         layout->margin[k] = compute->builder.margin[k];
     }
-}
 
-static lr_status init(struct lr_direct_compute *compute)
-{
-    compute->builder.ctx = compute->ctx;
-    compute->builder.params = &compute->params;
-    compute->borrowed_view = -1;
-    compute->views =
-        (struct lr_direct_views){.params = &compute->params, .project = lr_direct_project, .self = compute};
-    LR_TRY(lr_direct_views_init(&compute->views));
-    LR_TRY(find_margins(compute));
-    describe_layout(compute);
     LR_TRY(lr_direct_image_init(&compute->in, &compute->layout, "input of a projection", true));
     LR_TRY(lr_direct_image_init(&compute->out, &compute->layout, "output of a projection", true));
     compute->tables =
@@ -347,28 +335,24 @@ static lr_status init(struct lr_direct_compute *compute)
     return compute->functions == NULL || compute->self != NULL ? LR_OK : LR_NO_DEVICE;
 }
 
-static void finish(struct lr_direct_compute *compute)
-{
-    lr_direct_resident_destroy(compute);
-    lr_direct_exchange_finish(&compute->exchange);
-    if (compute->self != NULL) compute->functions->destroy(compute->self);
-    gl_stopwatch_destroy(compute->watch);
-    lr_direct_view_tables_finish(&compute->borrowed);
-    for (int view = 0; compute->tables != NULL && view < compute->params.num_views; view++)
-        lr_direct_view_tables_finish(&compute->tables[view]);
-    free(compute->tables);
-    lr_direct_image_finish(&compute->out);
-    lr_direct_image_finish(&compute->in);
-    gl_program_destroy(compute->back);
-    gl_program_destroy(compute->forward);
-    lr_direct_builder_finish(&compute->builder);
-}
-
 static void destroy(void *self)
 {
     struct lr_direct_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
-        finish(compute);
+        lr_direct_resident_destroy(compute);
+        lr_direct_exchange_finish(&compute->exchange);
+        if (compute->self != NULL) compute->functions->destroy(compute->self);
+        gl_stopwatch_destroy(compute->watch);
+        lr_direct_view_tables_finish(&compute->borrowed);
+        for (int view = 0; compute->tables != NULL && view < compute->params.num_views; view++)
+            lr_direct_view_tables_finish(&compute->tables[view]);
+        free(compute->tables);
+        lr_direct_image_finish(&compute->out);
+        lr_direct_image_finish(&compute->in);
+        gl_program_destroy(compute->back);
+        gl_program_destroy(compute->forward);
+        lr_direct_builder_finish(&compute->builder);
+
         gl_context_release(compute->ctx);
     }
     lr_place_silence(compute->place); /* vectors may keep it open, but the backend's log goes */

@@ -15,7 +15,7 @@
 
 #include <lr/direct.h>
 
-/* How images of a projector lie on its device. */
+/* The layout of a projector's images on its device. */
 struct lr_direct_layout {
     struct gl_context *ctx;
     const lr_log *log;
@@ -47,12 +47,12 @@ lr_status lr_direct_image_upload(const struct lr_direct_image *image, const stru
 lr_status lr_direct_image_read(const struct lr_direct_image *image, const struct lr_direct_layout *layout,
                                float *values);
 
-/* For a pass that reads it as its source, or reads and writes it as its target. */
+/* Binds an image that a pass reads as its source, or reads and writes as its target. */
 void lr_direct_bind_source(struct gl_pass *pass, const struct lr_direct_image *image);
 void lr_direct_bind_sensitivity(struct gl_pass *pass, const struct lr_direct_image *image);
 void lr_direct_bind_target(struct gl_pass *pass, const struct lr_direct_image *image);
 
-/* What passes that write images end with. */
+/* Barriers for passes that write images. */
 GLbitfield lr_direct_barriers(void);
 
 /* --- steps --- */
@@ -80,7 +80,7 @@ void lr_direct_steps_finish(struct lr_direct_steps *steps);
 
 /* Look-up tables of one view on the device, built there: LORmap and mSRval. */
 
-/* What all views share. */
+/* The block that all views share. */
 struct lr_direct_builder {
     struct gl_context *ctx;
     const struct lr_direct_backend_params *params;
@@ -110,14 +110,14 @@ struct lr_direct_view_data {
     struct lr_direct_image counts, additive, factors;
 };
 
-/* What moves images to and from vectors (render/direct/vectors.h); made when it is first wanted. */
+/* Copies between images and vectors; made when first used. */
 struct lr_direct_exchange {
     struct gl_program *programs[3];
     lr_vector sum;  /* of back-projections, in double */
     lr_vector ones; /* a histo-image, of sensitivities */
 };
 
-/* How an image is changed by another (shaders/direct/combine.comp). */
+/* The operation by which an image changes another (shaders/direct/combine.comp). */
 struct lr_direct_change {
     int what; /* LR_DIRECT_DO_RAMLA, _EM or _ADD */
     float lambda;
@@ -252,7 +252,7 @@ lr_status lr_direct_put_vector(struct lr_direct_compute *compute, const struct l
 lr_status lr_direct_get_vector(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                                lr_vector *vector);
 
-/* As struct lr_backend_fns has them. Values of single voxels pass through the host. */
+/* The functions of struct lr_backend_fns. Values of single voxels pass through the host. */
 lr_status lr_direct_vectors_forward(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *image,
                                     lr_vector *values);
 lr_status lr_direct_vectors_back(struct lr_direct_compute *compute, const lr_selection *part, const lr_vector *values,

@@ -17,29 +17,26 @@ static void find_extent(const struct lr_direct_layout *layout, bool has_margins,
     for (int k = 0; k < 3; k++) extent[k] = inner[k] + (has_margins ? 2 * layout->margin[k] : 0);
 }
 
-static lr_status init_buffer(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
-                             const int extent[3])
-{
-    const struct gl_limits *limits = gl_context_limits(layout->ctx);
-    const int64_t bytes = (int64_t)extent[0] * extent[1] * extent[2] * FLOATS * (int64_t)sizeof(float);
-    if (bytes > limits->max_storage_bytes) {
-        return lr_error(layout->log, LR_FAILED,
-                        "%s: %lld MiB are more than the %lld that a buffer of %s may have: keep "
-                        "images in textures or take a smaller grid",
-                        label, (long long)(bytes >> 20), (long long)(limits->max_storage_bytes >> 20),
-                        limits->renderer);
-    }
-    image->buffer = gl_buffer_create(layout->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
-    return image->buffer ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout, const char *label,
                                bool has_margins)
 {
     int extent[3];
     find_extent(layout, has_margins, extent);
     *image = (struct lr_direct_image){.has_margins = has_margins};
-    if (has_margins ? layout->buffers : layout->data_buffers) return init_buffer(image, layout, label, extent);
+    if (has_margins ? layout->buffers : layout->data_buffers) {
+        const struct gl_limits *limits = gl_context_limits(layout->ctx);
+        const int64_t bytes = (int64_t)extent[0] * extent[1] * extent[2] * FLOATS * (int64_t)sizeof(float);
+        if (bytes > limits->max_storage_bytes) {
+            return lr_error(layout->log, LR_FAILED,
+                            "%s: %lld MiB are more than the %lld that a buffer of %s may have: keep "
+                            "images in textures or take a smaller grid",
+                            label, (long long)(bytes >> 20), (long long)(limits->max_storage_bytes >> 20),
+                            limits->renderer);
+        }
+        image->buffer = gl_buffer_create(layout->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+        return image->buffer ? LR_OK : LR_FAILED;
+    }
+
     image->texture = gl_texture_create(layout->ctx, &(struct gl_texture_params){.label = label,
                                                                                 .target = GL_TEXTURE_3D,
                                                                                 .format = GL_RGBA32F,
@@ -100,7 +97,7 @@ static void reorder(const struct staging *staging, const struct lr_direct_layout
     }
 }
 
-/* Where the grid is in a texture: between its margins, where it has them. */
+/* The grid's box in a texture, between its margins if it has any. */
 static struct gl_box inner_box(const struct lr_direct_layout *layout, const struct gl_texture *texture)
 {
     const int *size = layout->size;
@@ -188,16 +185,6 @@ static struct gl_program *open_program(struct lr_direct_compute *compute, enum w
     return *program;
 }
 
-/* A range begins at a multiple of the driver's alignment, and the vector `*first` numbers behind that. */
-static struct gl_range find_range(const struct lr_direct_compute *compute, const lr_vector *vector, int32_t *first)
-{
-    const struct lr_vector_range range = lr_vector_gl_range(vector);
-    const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
-    const int64_t aligned = range.offset / alignment * alignment;
-    *first = (int32_t)((range.offset - aligned) / lr_vector_size(vector));
-    return (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
-}
-
 /* A copy between an image and a vector; a sum begins with it, or has it added. */
 struct copy {
     enum way way;
@@ -217,7 +204,15 @@ static lr_status run(struct lr_direct_compute *compute, const struct copy *copy)
     LR_TRY(pass.program != NULL ? lr_direct_reclaim(compute, copy->image) : LR_FAILED);
     const int *grid = uniforms.grid;
     lr_direct_groups((int64_t)grid[0] * grid[1] * grid[3], pass.groups);
-    pass.buffers[LR_BIND_DIRECT_VECTOR] = find_range(compute, copy->vector, &uniforms.counts[0]);
+    /* A range begins at a multiple of the driver's alignment, and the vector `*first` numbers behind that. */
+    int32_t *first = &uniforms.counts[0];
+    const struct lr_vector_range range = lr_vector_gl_range(copy->vector);
+    const int64_t alignment = gl_context_limits(compute->ctx)->storage_alignment;
+    const int64_t aligned = range.offset / alignment * alignment;
+    *first = (int32_t)((range.offset - aligned) / lr_vector_size(copy->vector));
+    pass.buffers[LR_BIND_DIRECT_VECTOR] =
+        (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
+
     uniforms.counts[1] = copy->adds;
     if (copy->way == TO_IMAGE)
         lr_direct_bind_target(&pass, copy->image);

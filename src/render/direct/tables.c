@@ -60,22 +60,6 @@ static int floor_quad(int slice)
     return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
 }
 
-/* The offsets within a quad of slices; mask 0: there are none. */
-static struct lr_direct_step make_step(const struct columns *columns, int along, int across, int quad)
-{
-    struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
-    for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
-        const struct column *column = column_of(columns, along, across, j);
-        if (column == NULL) continue;
-        step.first[j] = column->first + 4 * quad - column->low;
-        for (int r = 0; r < 4; r++) {
-            const int slice = 4 * quad + r;
-            if (slice >= column->low && slice <= column->high) step.mask |= 1 << (4 * r + j);
-        }
-    }
-    return step;
-}
-
 /* Counts the steps, and writes them where `steps` is not NULL. */
 static int walk(const struct columns *columns, struct lr_direct_step *steps)
 {
@@ -87,7 +71,18 @@ static int walk(const struct columns *columns, struct lr_direct_step *steps)
         for (int along = -along_half; along <= along_half + LR_DIRECT_OUTPUTS - 1; along++) {
             bool fresh = true;
             for (int quad = quads[0]; quad <= quads[1]; quad++) {
-                struct lr_direct_step step = make_step(columns, along, across, quad);
+                /* The offsets within a quad of slices; mask 0: there are none. */
+                struct lr_direct_step step = {.along = along, .across = across, .quads = quad};
+                for (int j = 0; j < LR_DIRECT_OUTPUTS; j++) {
+                    const struct column *column = column_of(columns, along, across, j);
+                    if (column == NULL) continue;
+                    step.first[j] = column->first + 4 * quad - column->low;
+                    for (int r = 0; r < 4; r++) {
+                        const int slice = 4 * quad + r;
+                        if (slice >= column->low && slice <= column->high) step.mask |= 1 << (4 * r + j);
+                    }
+                }
+
                 if (step.mask == 0) {
                     fresh = true;
                     continue;
@@ -147,19 +142,6 @@ struct values_pass {
     float first_sample_mm, samples_per_mm, second_width, second_shift, unused;
 };
 _Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
-
-static lr_status start_programs(struct lr_direct_builder *builder)
-{
-    if (builder->map == NULL) {
-        builder->map = gl_program_start(builder->ctx,
-                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
-    }
-    if (builder->values == NULL) {
-        builder->values = gl_program_start(
-            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
-    }
-    return builder->map && builder->values ? LR_OK : LR_FAILED;
-}
 
 void lr_direct_builder_finish(struct lr_direct_builder *builder)
 {
@@ -225,21 +207,6 @@ static struct gl_buffer *make_offsets(const struct lr_direct_builder *builder, c
     return buffer;
 }
 
-static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
-                                      int num_rows)
-{
-    float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
-    for (int k = 0; list != NULL && k < num_rows; k++) {
-        double kernel[2];
-        lr_direct_describe_kernel(shape, k, kernel);
-        list[k][0] = (float)kernel[0];
-        list[k][1] = (float)kernel[1];
-    }
-    struct gl_buffer *buffer = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
-    free(list);
-    return buffer;
-}
-
 static struct gl_buffer *make_profiles(const struct lr_direct_builder *builder, const struct lr_direct_shape *shape,
                                        int num_rows)
 {
@@ -284,7 +251,17 @@ static lr_status fill_values(struct lr_direct_view_tables *tables, const struct 
                              const struct lr_direct_shape *shape)
 {
     const struct values_pass uniforms = values_uniforms(shape, tables->num_rows);
-    struct gl_buffer *kernels = make_kernels(builder, shape, tables->num_rows);
+    const int num_rows = tables->num_rows;
+    float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
+    for (int k = 0; list != NULL && k < num_rows; k++) {
+        double kernel[2];
+        lr_direct_describe_kernel(shape, k, kernel);
+        list[k][0] = (float)kernel[0];
+        list[k][1] = (float)kernel[1];
+    }
+    struct gl_buffer *kernels = list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
+    free(list);
+
     struct gl_buffer *profiles = make_profiles(builder, shape, tables->num_rows);
     struct gl_pass pass = {
         .label = "mSRval",
@@ -326,9 +303,11 @@ static lr_status build_values(struct lr_direct_view_tables *tables, const struct
 
 /* --- steps --- */
 
-static lr_status build_steps(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                             const struct lr_direct_shape *shape)
+static lr_status build(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
+                       const struct lr_direct_shape *shape)
 {
+    LR_TRY(build_map(tables, builder, shape));
+    LR_TRY(build_values(tables, builder, shape));
     struct lr_direct_steps steps;
     lr_status status = lr_direct_steps_init(&steps, shape, builder->params->log);
     if (status == LR_OK) {
@@ -340,15 +319,8 @@ static lr_status build_steps(struct lr_direct_view_tables *tables, const struct 
         tables->bytes += steps.count * (int64_t)sizeof(*steps.steps);
     }
     lr_direct_steps_finish(&steps);
-    return status;
-}
+    LR_TRY(status);
 
-static lr_status build(struct lr_direct_view_tables *tables, const struct lr_direct_builder *builder,
-                       const struct lr_direct_shape *shape)
-{
-    LR_TRY(build_map(tables, builder, shape));
-    LR_TRY(build_values(tables, builder, shape));
-    LR_TRY(build_steps(tables, builder, shape));
     tables->bytes += gl_texture_bytes(tables->map) + tables->offsets->size_bytes;
     return LR_OK;
 }
@@ -358,7 +330,16 @@ lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables, struc
     struct lr_direct_shape shape;
     const struct lr_direct_backend_params *params = builder->params;
     *tables = (struct lr_direct_view_tables){0};
-    LR_TRY(start_programs(builder));
+    if (builder->map == NULL) {
+        builder->map = gl_program_start(builder->ctx,
+                                        &(struct gl_program_params){.compute = "direct/map.comp", .label = "LORmap"});
+    }
+    if (builder->values == NULL) {
+        builder->values = gl_program_start(
+            builder->ctx, &(struct gl_program_params){.compute = "direct/values.comp", .label = "mSRval"});
+    }
+    LR_TRY(builder->map && builder->values ? LR_OK : LR_FAILED);
+
     lr_status status = lr_direct_shape_init(
         &shape, &(lr_direct_tables_params){
                     .grid = &params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log});

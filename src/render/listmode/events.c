@@ -18,7 +18,7 @@
 /* Events that are interleaved at a time on their way. */
 enum { PIECE = 1 << 16 };
 
-/* As shaders/listmode/prepare.comp has them. */
+/* The layout in shaders/listmode/prepare.comp. */
 struct device_event {
     int32_t a, b;
     float tof_mm;
@@ -211,25 +211,6 @@ lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const str
 
 /* --- lines --- */
 
-static void describe_grid(const struct lr_listmode_compute *compute, int axis, struct prepare_pass *uniforms)
-{
-    const struct lr_listmode_model *model = compute->params.model;
-    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
-    for (int k = 0; k < 3; k++) {
-        const double edge = model->grid.voxel_mm[axes[k]];
-        const int samples = model->samples[axes[k]];
-        uniforms->axes[k] = axes[k];
-        uniforms->samples[k] = samples;
-        uniforms->size[k] = model->grid.size[axes[k]] * samples;
-        uniforms->origin_mm[k] = model->grid.origin_mm[axes[k]] - 0.5 * (edge - edge / samples);
-        uniforms->edge_mm[k] = edge / samples;
-    }
-    uniforms->axes[3] = model->kernel == LR_LISTMODE_LINE;
-    uniforms->origin_mm[3] = model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
-                             : model->kernel == LR_LISTMODE_LINE ? 1.0
-                                                                 : sqrt(lr_listmode_rim(&model->tube));
-}
-
 static struct prepare_pass describe(const struct lr_listmode_compute *compute, const struct lr_listmode_chunk *chunk,
                                     const struct lr_listmode_selected *selected)
 {
@@ -242,7 +223,23 @@ static struct prepare_pass describe(const struct lr_listmode_compute *compute, c
                                     .window = {(int32_t)selected->window[0],
                                                (int32_t)(selected->window[1] - selected->window[0]),
                                                (int32_t)selected->values_first, selected->only_large}};
-    describe_grid(compute, chunk->axis, &uniforms);
+    const int axis = chunk->axis;
+    const struct lr_listmode_model *model = compute->params.model;
+    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    for (int k = 0; k < 3; k++) {
+        const double edge = model->grid.voxel_mm[axes[k]];
+        const int samples = model->samples[axes[k]];
+        uniforms.axes[k] = axes[k];
+        uniforms.samples[k] = samples;
+        uniforms.size[k] = model->grid.size[axes[k]] * samples;
+        uniforms.origin_mm[k] = model->grid.origin_mm[axes[k]] - 0.5 * (edge - edge / samples);
+        uniforms.edge_mm[k] = edge / samples;
+    }
+    uniforms.axes[3] = model->kernel == LR_LISTMODE_LINE;
+    uniforms.origin_mm[3] = model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
+                            : model->kernel == LR_LISTMODE_LINE ? 1.0
+                                                                : sqrt(lr_listmode_rim(&model->tube));
+
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     uniforms.kept[1] = uniforms.size[3];
     return uniforms;
@@ -322,13 +319,6 @@ static void narrow(int slices[2], double position, double step, const double lim
     slices[1] = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, slices[1]), slices[0]);
 }
 
-/* Windows of up to four voxels, then those of up to five, then others: shaders/listmode/kernel.glsl. */
-static uint32_t window_class(const double halves[2])
-{
-    const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
-    return width <= 4 ? 0 : width <= 5 ? 1 : 2;
-}
-
 static uint32_t key_of(const struct group *group, int64_t k)
 {
     const struct lr_listmode_model *model = group->compute->params.model;
@@ -346,7 +336,10 @@ static uint32_t key_of(const struct group *group, int64_t k)
     }
     const uint32_t first = (uint32_t)(slices[0] < LAST_SLICE ? slices[0] : LAST_SLICE);
     const uint32_t last = (uint32_t)(slices[1] < LAST_SLICE ? slices[1] : LAST_SLICE);
-    return window_class(halves) << 2 * SLICE_BITS | first << SLICE_BITS | last;
+    /* Windows of up to four voxels, then those of up to five, then others: shaders/listmode/kernel.glsl. */
+    const int width = (int)(2.0 * fmax(halves[0], halves[1])) + 1;
+
+    return (width <= 4 ? 0 : width <= 5 ? 1 : 2) << 2 * SLICE_BITS | first << SLICE_BITS | last;
 }
 
 static void find_keys(void *user, int64_t begin, int64_t end, int worker)
@@ -368,15 +361,6 @@ static void take_order(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void order_group(struct group *group, struct lr_listmode_ticket *spare)
-{
-    const int asked = group->compute->params.threads;
-    const int threads = asked > 0 ? asked : lr_num_processors();
-    lr_parallel_for(threads, group->count, KEYS_AT_ONCE, find_keys, group);
-    lr_listmode_sort_tickets(group->tickets, spare, group->count, threads);
-    lr_parallel_for(threads, group->count, KEYS_AT_ONCE, take_order, group);
-}
-
 void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
 {
     slices[0] = (int32_t)(key >> SLICE_BITS & LAST_SLICE);
@@ -389,9 +373,13 @@ static void order_groups(struct lr_listmode_compute *compute, struct lr_listmode
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             const int64_t *ends = &events->groups[r][g];
-            order_group(&(struct group){compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0],
-                                        &compute->events},
-                        tickets[1]);
+            struct group *group = &(struct group){
+                compute, ends[0], ends[1] - ends[0], lr_listmode_group_axis(g), tickets[0], &compute->events};
+            const int asked = group->compute->params.threads;
+            const int threads = asked > 0 ? asked : lr_num_processors();
+            lr_parallel_for(threads, group->count, KEYS_AT_ONCE, find_keys, group);
+            lr_listmode_sort_tickets(group->tickets, tickets[1], group->count, threads);
+            lr_parallel_for(threads, group->count, KEYS_AT_ONCE, take_order, group);
         }
     }
 }

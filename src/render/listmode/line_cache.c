@@ -51,7 +51,7 @@ static int32_t most_of(int32_t a, int32_t b)
     return a > b ? a : b;
 }
 
-/* What lines of a portion have to do within these slices. */
+/* Work of a portion's lines within these slices. */
 static int64_t work_within(const struct dealing *dealing, const struct portion *portion, const int32_t slices[2])
 {
     int64_t work = 0;
@@ -143,29 +143,21 @@ static int compare_jobs(const void *a, const void *b)
     return left->slices[0] - right->slices[0];
 }
 
-static void sort_jobs(struct dealing *dealing, int64_t begin)
+static lr_status deal_side_back(struct dealing *dealing, const int64_t *groups, int side)
 {
-    if (dealing->count > begin)
-        qsort(dealing->list + begin, (size_t)(dealing->count - begin), sizeof(*dealing->list), compare_jobs);
-}
-
-/* Of the axes' groups of a range on this side. */
-static void find_job_work(struct dealing *dealing, const int64_t *groups, int side)
-{
+    const int64_t begin = dealing->count;
+    /* Groups of all axes, of a range, on this side. */
     const int32_t all[2] = {0, LR_LISTMODE_KEY_SLICES};
     int64_t work = 0;
     for (int g = side; g < LR_LISTMODE_GROUPS; g += 2)
         work += work_within(dealing, &(struct portion){.begin = groups[g], .end = groups[g + 1]}, all);
     const int64_t each = work / lr_listmode_most_jobs(MOST_JOBS) + 1;
     dealing->job_work = each > LEAST_WORK ? each : LEAST_WORK;
-}
 
-static lr_status deal_side_back(struct dealing *dealing, const int64_t *groups, int side)
-{
-    const int64_t begin = dealing->count;
-    find_job_work(dealing, groups, side);
     for (int axis = 0; axis < 3; axis++) LR_TRY(deal_group(dealing, &groups[2 * axis + side], axis));
-    sort_jobs(dealing, begin);
+    if (dealing->count > begin)
+        qsort(dealing->list + begin, (size_t)(dealing->count - begin), sizeof(*dealing->list), compare_jobs);
+
     return LR_OK;
 }
 
@@ -192,14 +184,6 @@ static lr_status deal_lines(struct dealing *dealing, const int64_t *groups, int 
 
 /* --- both --- */
 
-static lr_status put_jobs(struct dealing *dealing, struct lr_listmode_jobs *jobs)
-{
-    const int64_t bytes = dealing->count * (int64_t)sizeof(*dealing->list);
-    jobs->buffer = gl_buffer_create(
-        dealing->compute->ctx, &(struct gl_buffer_params){.label = "jobs", .size_bytes = bytes, .data = dealing->list});
-    return jobs->buffer != NULL ? LR_OK : LR_FAILED;
-}
-
 /* lines: of a group; 0: of a back-projection. */
 static lr_status deal_sides(struct dealing *dealing, struct lr_listmode_jobs *jobs, int lines)
 {
@@ -214,7 +198,10 @@ static lr_status deal_sides(struct dealing *dealing, struct lr_listmode_jobs *jo
                          : deal_side_back(dealing, groups, (int)(k % 2)));
     }
     jobs->first[sides] = dealing->count;
-    return put_jobs(dealing, jobs);
+    const int64_t bytes = dealing->count * (int64_t)sizeof(*dealing->list);
+    jobs->buffer = gl_buffer_create(
+        dealing->compute->ctx, &(struct gl_buffer_params){.label = "jobs", .size_bytes = bytes, .data = dealing->list});
+    return jobs->buffer != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute, struct lr_listmode_jobs *jobs)
@@ -288,7 +275,7 @@ static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, 
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .is_undefined = true});
 }
 
-/* Before the first projection: who only asks whether a backend works compiles nothing. */
+/* Called by the first projection: asking if a backend works compiles nothing. */
 static lr_status find_lines(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
@@ -535,21 +522,6 @@ static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_
     return LR_OK;
 }
 
-/* Those of usual values. Passes add to the same sums, so that none waits for another one. */
-static lr_status take_jobs(struct lr_listmode_projection *p)
-{
-    const struct lr_listmode_jobs *jobs = &p->compute->kept.back;
-    const struct lr_listmode_events *events = p->compute->params.events;
-    struct gl_pass pass = {.barriers = 0};
-    bind_lines(p, &pass);
-    bind_sums(p, &pass);
-    pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++)
-        for (int side = 0; side < 2 && p->compute->kept.are_taken[r]; side++)
-            LR_TRY(run_jobs(p, LR_LISTMODE_KEPT_BACK + side, &jobs->first[2 * r + side], &pass));
-    return LR_OK;
-}
-
 lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image)
 {
     struct lr_listmode_kept *kept = &p->compute->kept;
@@ -561,7 +533,17 @@ lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vecto
     LR_TRY(lr_listmode_each_range(p, bring_values));
     LR_TRY(values != NULL ? take_listed(p, LR_LISTMODE_KEPT_BOUND) : LR_OK);
     kept->are_sums_clear = false;
-    LR_TRY(take_jobs(p));
+    /* Lines of usual values. Passes add to the same sums, so that none waits for another one. */
+    const struct lr_listmode_jobs *jobs = &p->compute->kept.back;
+    const struct lr_listmode_events *events = p->compute->params.events;
+    struct gl_pass pass = {.barriers = 0};
+    bind_lines(p, &pass);
+    bind_sums(p, &pass);
+    pass.buffers[LR_BIND_LIST_JOBS].buffer = jobs->buffer;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++)
+        for (int side = 0; side < 2 && p->compute->kept.are_taken[r]; side++)
+            LR_TRY(run_jobs(p, LR_LISTMODE_KEPT_BACK + side, &jobs->first[2 * r + side], &pass));
+
     LR_TRY(take_listed(p, LR_LISTMODE_KEPT_OTHERS));
     LR_TRY(reorder(p, image, true));
     kept->are_sums_clear = true;

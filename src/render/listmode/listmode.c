@@ -74,7 +74,7 @@ struct defines {
     struct gl_define list[14];
 };
 
-/* Of groups that take jobs. */
+/* Threads of groups that take jobs. */
 static int threads_of(enum lr_listmode_program which)
 {
     switch (which) {
@@ -131,20 +131,6 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute, enum
 
 /* --- the block --- */
 
-static void describe_tube(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms)
-{
-    const lr_listmode_tube *tube = &compute->params.model->tube;
-    const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
-    const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* 2 to its power */
-    const double last = tube->table_count - 1, of_table = last * last / (half * half);
-    const double scale = tube->table != NULL ? of_table : of_gaussian;
-    uniforms->tube[0] = (float)sqrt(rim);
-    uniforms->tube[1] = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim * scale));
-    uniforms->tube[2] = (float)(rim * scale);
-    uniforms->tube[3] = (float)scale;
-    uniforms->unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
-}
-
 static void describe_samples(const struct lr_listmode_compute *compute, const int axes[3],
                              struct lr_listmode_pass *uniforms)
 {
@@ -169,8 +155,19 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
         uniforms.voxel_mm[k] = (float)model->grid.voxel_mm[axes[k]];
     }
     uniforms.strides[3] = (int32_t)lr_grid_num_voxels(&model->grid);
-    if (model->kernel == LR_LISTMODE_TUBE)
-        describe_tube(compute, &uniforms);
+    if (model->kernel == LR_LISTMODE_TUBE) {
+        const lr_listmode_tube *tube = &compute->params.model->tube;
+        const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
+        const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* 2 to its power */
+        const double last = tube->table_count - 1, of_table = last * last / (half * half);
+        const double scale = tube->table != NULL ? of_table : of_gaussian;
+        uniforms.tube[0] = (float)sqrt(rim);
+        uniforms.tube[1] = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim * scale));
+        uniforms.tube[2] = (float)(rim * scale);
+        uniforms.tube[3] = (float)scale;
+        uniforms.unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
+    }
+
     else if (model->kernel == LR_LISTMODE_EXACT)
         describe_samples(compute, axes, &uniforms);
     return uniforms;
@@ -359,18 +356,6 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A quarter of the memory is for lines, unless that is too little to work with. */
-static int64_t find_most_lines(const struct lr_listmode_compute *compute)
-{
-    const struct gl_limits *limits = gl_context_limits(compute->ctx);
-    int64_t most = limits->small_batches ? SMALL_LINES : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES : MOST_LINES;
-    most = smaller(most, budget_of(compute) / 4 / lr_listmode_line_bytes(compute));
-    most = compute->keeps_lines ? smaller(most, MOST_BESIDE_KEPT) : most;
-    most = most > LEAST_LINES ? most : LEAST_LINES;
-    most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
-    return smaller(most, compute->params.events->layout.count);
-}
-
 static lr_status check_limits(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_model *model = compute->params.model;
@@ -433,31 +418,36 @@ static lr_status make_table(struct lr_listmode_compute *compute)
     return compute->table != NULL ? LR_OK : LR_FAILED;
 }
 
-static void find_largest_elements(struct lr_listmode_compute *compute)
-{
-    const struct lr_listmode_backend_params *params = &compute->params;
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        bool has_events = false;
-        for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
-            has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
-        if (has_events) {
-            compute->largest_elements[g] = lr_listmode_largest_element(
-                params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
-        }
-    }
-}
-
 static lr_status init(struct lr_listmode_compute *compute)
 {
     if (lr_listmode_is_exact(compute))
         lr_listmode_exact_init(compute);
-    else
-        find_largest_elements(compute);
+    else {
+        const struct lr_listmode_backend_params *params = &compute->params;
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            bool has_events = false;
+            for (int64_t r = 0; r < params->events->layout.num_pairs; r++)
+                has_events = has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
+            if (has_events) {
+                compute->largest_elements[g] = lr_listmode_largest_element(
+                    params->model, params->events, lr_listmode_group_axis(g), lr_listmode_group_has_tof(g));
+            }
+        }
+    }
+
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);
     compute->keeps_lines = lr_listmode_may_keep(compute, budget_of(compute));
     const int64_t frames = compute->keeps_lines ? LR_LISTMODE_GROUPS / 2 : 1;
-    compute->most_lines = find_most_lines(compute);
+    /* A quarter of the memory is for lines, unless that is too little to work with. */
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    int64_t most = limits->small_batches ? SMALL_LINES : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES : MOST_LINES;
+    most = smaller(most, budget_of(compute) / 4 / lr_listmode_line_bytes(compute));
+    most = compute->keeps_lines ? smaller(most, MOST_BESIDE_KEPT) : most;
+    most = most > LEAST_LINES ? most : LEAST_LINES;
+    most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
+    compute->most_lines = smaller(most, compute->params.events->layout.count);
+
     const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
     compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
     compute->lines = make_buffer(compute, "lines", line_bytes, NULL);
@@ -475,26 +465,22 @@ static lr_status init(struct lr_listmode_compute *compute)
     return LR_OK;
 }
 
-static void finish(struct lr_listmode_compute *compute)
-{
-    lr_listmode_kept_finish(&compute->kept);
-    lr_listmode_device_events_finish(&compute->events);
-    gl_buffer_destroy(compute->image);
-    gl_buffer_destroy(compute->table);
-    gl_buffer_destroy(compute->scale);
-    gl_buffer_destroy(compute->sums);
-    gl_buffer_destroy(compute->slices);
-    gl_buffer_destroy(compute->lines);
-    gl_stopwatch_destroy(compute->watch);
-    for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
-}
-
 /* Vectors may keep the place open, but the backend's log goes. */
 static void destroy(void *self)
 {
     struct lr_listmode_compute *compute = self;
     if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
-        finish(compute);
+        lr_listmode_kept_finish(&compute->kept);
+        lr_listmode_device_events_finish(&compute->events);
+        gl_buffer_destroy(compute->image);
+        gl_buffer_destroy(compute->table);
+        gl_buffer_destroy(compute->scale);
+        gl_buffer_destroy(compute->sums);
+        gl_buffer_destroy(compute->slices);
+        gl_buffer_destroy(compute->lines);
+        gl_stopwatch_destroy(compute->watch);
+        for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) gl_program_destroy(compute->own_programs[k]);
+
         gl_context_release(compute->ctx);
     }
     if (compute->owns_place && compute->place != NULL) lr_place_silence(compute->place);

@@ -61,7 +61,7 @@ enum {
     LR_LISTMODE_EXACT_LINE_BYTES = 240
 };
 
-/* Where the arranged events are. */
+/* The arranged events on the device. */
 struct lr_listmode_device_events {
     struct gl_buffer **segments; /* owned [num_segments]; where they do not all fit, one for those at
                                     hand */
@@ -76,7 +76,7 @@ struct lr_listmode_device_events {
     struct gl_buffer *modules; /* of exact elements, else NULL */
 };
 
-/* What the exact kernel has besides. */
+/* State of the exact kernel alone. */
 struct lr_listmode_exact {
     bool is_leaning;      /* modules share no axial direction */
     int exponent;         /* 2 to this is above every element */
@@ -210,7 +210,7 @@ lr_status lr_listmode_find_events(struct lr_listmode_compute *compute, const str
 
 /* --- lines --- */
 
-/* Which values the lines of a range have. */
+/* The values of a range's lines. */
 struct lr_listmode_selected {
     const struct lr_listmode_places *places;
     const struct gl_buffer *map; /* of the places, or NULL */
@@ -232,7 +232,7 @@ lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute, const st
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
-/* How a group's share of the image is cut: uniforms->slab, slices at once, or bands of one. */
+/* Cuts a group's share of the image: uniforms->slab, slices at once, or bands of one. */
 void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute, struct lr_listmode_pass *uniforms);
 
 /* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
@@ -240,7 +240,7 @@ void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int ax
 
 /* --- lines that are kept --- */
 
-/* Whether lines are, so many bytes being there for all. */
+/* True if lines are kept, given the bytes that there are for all. */
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes);
 
 /* Fills compute->kept, but for the lines; events are on the device. Finish it in any case. errors: LR_FAILED, LR_NO_DEVICE. */
@@ -274,7 +274,7 @@ int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int ax
 
 /* --- projections, and rows --- */
 
-/* As the functions of struct lr_backend_fns. */
+/* The functions of struct lr_backend_fns. */
 lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const lr_selection *part,
                                       const lr_vector *image, lr_vector *values);
 lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
@@ -320,7 +320,7 @@ struct lr_listmode_values lr_listmode_image(const struct lr_listmode_projection 
 /* Bits and exponent of the sums of a projection, in uniforms->unit. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms);
 
-/* What most values are below: fills compute->scale, but for the terms of the others. NULL: all are 1. */
+/* Finds a bound of most values: fills compute->scale, but for the terms of the others. NULL: all are 1. */
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values);
 
 /* Goes through the ranges that are selected, each under windows of its values. errors: also those of take. */
@@ -330,7 +330,7 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 /* One of them, whose places are found. */
 lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take);
 
-/* Of lines that are kept. */
+/* The same for lines that are kept. */
 lr_status lr_listmode_kept_forward(struct lr_listmode_projection *p, const lr_vector *image);
 lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values, const lr_vector *image);
 

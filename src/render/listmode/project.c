@@ -73,23 +73,19 @@ static lr_status find_map(struct lr_listmode_projection *p, int64_t r)
     return p->map != NULL ? LR_OK : LR_FAILED;
 }
 
-/* The window of the values of the range at hand from `begin` on. */
-static void select_window(struct lr_listmode_projection *p, int64_t begin)
-{
-    const int64_t most = most_values(p), left = p->places.count - begin;
-    const int64_t end = begin + (left < most ? left : most);
-    const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
-    p->selected = (struct lr_listmode_selected){
-        .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
-    if (p->values.buffer != NULL)
-        p->selected.values = lr_listmode_align(p, &p->values, floats, &p->selected.values_first);
-}
-
 lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r, lr_listmode_range_fn *take)
 {
     LR_TRY(find_map(p, r));
     for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
-        select_window(p, begin);
+        /* The window of the values of the range at hand from `begin` on. */
+        const int64_t most = most_values(p), left = p->places.count - begin;
+        const int64_t end = begin + (left < most ? left : most);
+        const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
+        p->selected = (struct lr_listmode_selected){
+            .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
+        if (p->values.buffer != NULL)
+            p->selected.values = lr_listmode_align(p, &p->values, floats, &p->selected.values_first);
+
         LR_TRY(take(p, r));
     }
     return LR_OK;
@@ -108,7 +104,7 @@ lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_r
 
 /* --- scale of sums --- */
 
-/* How many values have which size. */
+/* Counts the values of each size. */
 static lr_status count_exponents(struct lr_listmode_projection *p, const lr_vector *values)
 {
     const int64_t most = most_values(p), count = values->count;
@@ -137,7 +133,7 @@ static int element_exponent(const struct lr_listmode_compute *compute)
     return exponent;
 }
 
-/* As many terms as there are events may add up. */
+/* A sum may have as many terms as there are events. */
 void lr_listmode_find_unit(const struct lr_listmode_projection *p, struct lr_listmode_pass *uniforms)
 {
     int events_exponent;
@@ -181,11 +177,6 @@ static lr_status open_values(struct lr_listmode_projection *p, const lr_vector *
         lr_values_buffer(p->compute->ctx, "values of events", values->count, p->forward ? NULL : values);
     p->values = (struct lr_listmode_values){buffer, 0, true};
     return buffer != NULL ? LR_OK : LR_FAILED;
-}
-
-static void close_values(struct lr_listmode_projection *p)
-{
-    if (p->values.is_ours) gl_buffer_destroy(p->values.buffer);
 }
 
 static lr_status ensure_image(struct lr_listmode_compute *compute)
@@ -270,14 +261,6 @@ static lr_status run_forward(struct lr_listmode_projection *p, const struct lr_l
                            uniforms, &pass);
 }
 
-/* What values of a group may add up to, so that a word holds their terms' sum. */
-static void find_most_values(const struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
-                             struct lr_listmode_pass *uniforms)
-{
-    const double most = p->compute->largest_elements[2 * chunk->axis + (chunk->has_tof ? 1 : 0)];
-    uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
-}
-
 static lr_status run_exact_back(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
                                 struct lr_listmode_pass *uniforms)
 {
@@ -293,7 +276,10 @@ static lr_status run_back(struct lr_listmode_projection *p, const struct lr_list
 {
     if (lr_listmode_is_exact(p->compute)) return run_exact_back(p, chunk, uniforms);
     lr_listmode_cut_slabs(p->compute, uniforms);
-    find_most_values(p, chunk, uniforms);
+    /* The largest sum of a group's values for which a word holds their terms' sum. */
+    const double most = p->compute->largest_elements[2 * chunk->axis + (chunk->has_tof ? 1 : 0)];
+    uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
+
     const int slices = uniforms->window[1] - uniforms->window[0];
     const int slabs = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
     struct gl_pass pass = {.groups = {gl_divide_up(uniforms->size[3], uniforms->slab[3]), slabs, 1}};
@@ -325,24 +311,6 @@ static int slices_at_once(const struct lr_listmode_projection *p, int axis)
     return most < uniforms.size[0] ? (int)most : uniforms.size[0];
 }
 
-static lr_status run_chunk(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk)
-{
-    struct lr_listmode_pass uniforms = p->uniforms;
-    const int slices = lr_listmode_all_slices(p->compute, chunk->axis);
-    const int most = slices_at_once(p, chunk->axis);
-    lr_status status = lr_listmode_prepare(p->compute, chunk, &p->selected);
-    uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
-    for (int first = 0; status == LR_OK && first < slices; first += most) {
-        uniforms.window[0] = first;
-        uniforms.window[1] = first + most < slices ? first + most : slices;
-        uniforms.window[2] = first > 0;
-        status = p->forward      ? run_forward(p, chunk, &uniforms)
-                 : p->only_large ? run_bound(p, chunk, &uniforms)
-                                 : run_back(p, chunk, &uniforms);
-    }
-    return status;
-}
-
 /* --- events --- */
 
 static lr_status take_group(struct lr_listmode_projection *p, int64_t r, int group)
@@ -354,7 +322,21 @@ static lr_status take_group(struct lr_listmode_projection *p, int64_t r, int gro
     while (lr_listmode_next_chunk(p->compute, ends[1], &chunk)) {
         const double share = p->selected.window[1] > p->places.count - 1 ? p->places.share : 0.0;
         LR_TRY(p->only_large ? LR_OK : lr_progress_report(params->progress, p->what, p->done, p->total));
-        LR_TRY(run_chunk(p, &chunk));
+        struct lr_listmode_pass uniforms = p->uniforms;
+        const int slices = lr_listmode_all_slices(p->compute, chunk.axis);
+        const int most = slices_at_once(p, chunk.axis);
+        lr_status status = lr_listmode_prepare(p->compute, &chunk, &p->selected);
+        uniforms.size[3] = (int32_t)(chunk.end - chunk.begin);
+        for (int first = 0; status == LR_OK && first < slices; first += most) {
+            uniforms.window[0] = first;
+            uniforms.window[1] = first + most < slices ? first + most : slices;
+            uniforms.window[2] = first > 0;
+            status = p->forward      ? run_forward(p, &chunk, &uniforms)
+                     : p->only_large ? run_bound(p, &chunk, &uniforms)
+                                     : run_back(p, &chunk, &uniforms);
+        }
+        LR_TRY(status);
+
         p->done += p->only_large ? 0.0 : share * (double)(chunk.end - chunk.begin);
     }
     return LR_OK;
@@ -402,7 +384,8 @@ static lr_status end(struct lr_listmode_projection *p, lr_status status)
 {
     gl_buffer_destroy(p->map);
     lr_listmode_places_finish(&p->places);
-    close_values(p);
+    if (p->values.is_ours) gl_buffer_destroy(p->values.buffer);
+
     return status == LR_OK ? gl_context_check(p->compute->ctx, p->what) : status;
 }
 
@@ -458,21 +441,17 @@ static lr_status back_axes(struct lr_listmode_projection *p, lr_vector *image)
     return LR_OK;
 }
 
-/* What most values are below, and what the terms of the others are. */
-static lr_status find_scale(struct lr_listmode_projection *p, const lr_vector *values)
-{
-    LR_TRY(lr_listmode_find_usual(p, values));
-    p->only_large = values != NULL;
-    const lr_status status = p->only_large ? back_axes(p, NULL) : LR_OK;
-    p->only_large = false;
-    return status;
-}
-
 /* Line by line, as they are found. */
 static lr_status back_found(struct lr_listmode_projection *p, const lr_vector *values, lr_vector *image)
 {
     gl_buffer_clear(p->compute->sums, 0); /* of a call that failed */
-    LR_TRY(find_scale(p, values));
+    /* A bound of most values, and the terms of the others. */
+    LR_TRY(lr_listmode_find_usual(p, values));
+    p->only_large = values != NULL;
+    const lr_status status = p->only_large ? back_axes(p, NULL) : LR_OK;
+    p->only_large = false;
+    LR_TRY(status);
+
     return back_axes(p, image);
 }
 

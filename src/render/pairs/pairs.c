@@ -62,7 +62,7 @@ struct pair_mask {
 /* Angular size, radian, from which on shaders/pairs/pairs.glsl cuts crystals into parts. */
 static const double largest_part = 0.03;
 
-/* How much higher than a point every part of a module is to be, over the other one's plane. */
+/* Least height of a module's parts over a point, over the other one's plane. */
 static const double least_rise_mm = 1e-3;
 
 static struct pair_module describe_module(const lr_scanner *scanner, int index)
@@ -131,24 +131,23 @@ static void grid_heights(const struct lr_pairs *pairs, int module, double height
     }
 }
 
-/* Lowest n . (y - c) of another module's rectangle. */
-static double lowest_corner(const lr_scanner *scanner, int module, int other)
+static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
 {
+    double heights[2];
+    grid_heights(pairs, module, heights);
+    /* Lowest n . (y - c) of another module's rectangle. */
+    const lr_scanner *scanner = pairs->params.scanner;
     const double *normal = scanner->modules[module].normal;
     const lr_module *box = &scanner->modules[other];
     double from[3], centre[3], offset[3];
     lr_scanner_detection_centre(scanner, module, from);
     lr_scanner_detection_centre(scanner, other, centre);
     vec_sub(centre, from, offset);
-    return vec_dot(normal, offset) - fabs(vec_dot(normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] -
-           fabs(vec_dot(normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
-}
 
-static bool meets_horizon(const struct lr_pairs *pairs, int module, int other)
-{
-    double heights[2];
-    grid_heights(pairs, module, heights);
-    return lowest_corner(pairs->params.scanner, module, other) - heights[1] < least_rise_mm;
+    return (vec_dot(normal, offset) - fabs(vec_dot(normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] -
+            fabs(vec_dot(normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1]) -
+               heights[1] <
+           least_rise_mm;
 }
 
 /* The farther plane is the one that crystals are seen on; how far it is at least. */
@@ -160,18 +159,15 @@ static double nearest_plane(const struct lr_pairs *pairs, int i, int j)
     return fmax(fmax(on_i[0], on_j[0]), 0.0);
 }
 
-static double largest_face(const struct lr_pairs *pairs, int i, int j)
-{
-    const lr_module *modules = pairs->params.scanner->modules;
-    return fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]), fmax(modules[j].face_mm[0], modules[j].face_mm[1]));
-}
-
 static bool may_be_near(const struct lr_pairs *pairs, int i, int j)
 {
-    return largest_face(pairs, i, j) > largest_part * nearest_plane(pairs, i, j);
+    const lr_module *modules = pairs->params.scanner->modules;
+
+    return fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]),
+                fmax(modules[j].face_mm[0], modules[j].face_mm[1])) > largest_part * nearest_plane(pairs, i, j);
 }
 
-static void find_needs(struct lr_pairs *pairs)
+lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
 {
     const lr_lors *lors = pairs->params.lors;
     for (int64_t k = 0; k < lors->num_pairs; k++) {
@@ -179,11 +175,7 @@ static void find_needs(struct lr_pairs *pairs)
         pairs->may_be_near = pairs->may_be_near || may_be_near(pairs, i, j);
         pairs->meets_horizon = pairs->meets_horizon || meets_horizon(pairs, i, j) || meets_horizon(pairs, j, i);
     }
-}
 
-lr_status lr_pairs_upload_scene(struct lr_pairs *pairs)
-{
-    find_needs(pairs);
     pairs->modules = upload_modules(pairs);
     return pairs->modules ? upload_masks(pairs) : LR_FAILED;
 }

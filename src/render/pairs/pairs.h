@@ -43,7 +43,7 @@ struct lr_pairs {
 struct lr_pairs *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
 
-/* As in struct lr_method: project.c, list.c, rows.c. Forward with `deterministic` wants the image on the
+/* The functions of struct lr_method (project.c). Forward with `deterministic` wants the image on the
  * host. */
 lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image, lr_vector *values);
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values, float *image);
@@ -51,7 +51,7 @@ lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, cons
 lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values, float *image);
 lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* For what else runs such passes (rows.c). A program is made when first asked for;
+/* A program is made when first used;
  * errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
 

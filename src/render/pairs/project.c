@@ -57,7 +57,7 @@ static void close_window(struct window *window)
 
 /* --- passes --- */
 
-/* What one dispatch does: pairs of the window, slabs of blocks of voxels, one sample point of each voxel. */
+/* One dispatch: pairs of the window, slabs of blocks of voxels, one sample point of each voxel. */
 struct step {
     int pairs[2], slabs[2];
     int point;
@@ -123,26 +123,6 @@ static int slabs_of_step(const struct window *window, const int range[2])
     return (int)fmin(fmax(most_elements / elements, 1.0), gl_divide_up(size[2], BLOCK));
 }
 
-static lr_status report(const struct window *window, const char *what, double share)
-{
-    const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
-    return lr_progress_report(window->pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0);
-}
-
-/* All slabs of some pairs, for one point of every voxel. */
-static lr_status run_pairs(const struct window *window, enum lr_pairs_program which, struct step *step)
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
-    const int per_step = slabs_of_step(window, step->pairs);
-    for (int slab = 0; slab < slabs; slab += per_step) {
-        step->slabs[0] = slab;
-        step->slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
-        LR_TRY(run_step(window, which, step));
-    }
-    return LR_OK;
-}
-
 static lr_status run_window(const struct window *window, enum lr_pairs_program which, const char *what)
 {
     const int *samples = window->pairs->params.samples;
@@ -153,9 +133,21 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
         end = end_of_pairs(window, begin);
         for (int point = 0; point < points; point++) {
             struct step step = {.pairs = {begin, end}, .point = point};
-            LR_TRY(run_pairs(window, which, &step));
+            /* All slabs of some pairs, for one point of every voxel. */
+            const struct lr_pairs *pairs = window->pairs;
+            const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
+            const int per_step = slabs_of_step(window, step.pairs);
+            for (int slab = 0; slab < slabs; slab += per_step) {
+                step.slabs[0] = slab;
+                step.slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
+                LR_TRY(run_step(window, which, &step));
+            }
+
             const double part = (point + 1.0) / points;
-            LR_TRY(report(window, what, (begin + part * (end - begin)) / count));
+            const double share = (begin + part * (end - begin)) / count;
+            const double done = (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
+            LR_TRY(
+                lr_progress_report(window->pairs->params.progress, what, done / (double)window->part.num_pairs, 1.0));
         }
     }
     gl_timer_end(window->pairs->timer);
@@ -179,7 +171,7 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 
 /* --- projections --- */
 
-/* What the window has of the data. */
+/* The window's part of the data. */
 static lr_vector own_values(const struct window *window, const lr_vector *data)
 {
     return lr_vector_part(data, window->part.first_value, window->part.num_values);
@@ -246,23 +238,6 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
     return lr_pairs_check_finished(pairs);
 }
 
-static lr_status back_window(struct window *window, const lr_vector *data)
-{
-    static const float one = 1.0f;
-    const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
-    struct gl_buffer *buffer = make_values(window, data != NULL ? &values : NULL);
-    lr_status status = buffer != NULL ? open_window(window) : LR_FAILED;
-    if (status == LR_OK && data == NULL) {
-        uint32_t bits;
-        memcpy(&bits, &one, sizeof(bits));
-        gl_buffer_clear(buffer, bits);
-    }
-    window->values = buffer;
-    if (status == LR_OK) status = run_window(window, LR_PAIRS_BACK, "projecting back");
-    gl_buffer_destroy(buffer);
-    return status;
-}
-
 lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *data, float *image)
 {
     struct lr_pairs *pairs = self;
@@ -271,7 +246,19 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
     pairs->device_seconds = 0.0;
     gl_buffer_clear(pairs->image, 0);
     while (lr_pair_window_next(&window.part, pairs->max_window)) {
-        const lr_status status = back_window(&window, data);
+        static const float one = 1.0f;
+        const lr_vector values = data != NULL ? own_values(&window, data) : (lr_vector){0};
+        struct gl_buffer *buffer = make_values(&window, data != NULL ? &values : NULL);
+        lr_status status = buffer != NULL ? open_window(&window) : LR_FAILED;
+        if (status == LR_OK && data == NULL) {
+            uint32_t bits;
+            memcpy(&bits, &one, sizeof(bits));
+            gl_buffer_clear(buffer, bits);
+        }
+        window.values = buffer;
+        if (status == LR_OK) status = run_window(&window, LR_PAIRS_BACK, "projecting back");
+        gl_buffer_destroy(buffer);
+
         close_window(&window);
         LR_TRY(status);
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
@@ -298,19 +285,6 @@ static int64_t pair_from(const lr_lors *lors, int64_t pair, int64_t lor)
     return pair;
 }
 
-static void find_pairs(struct hosts *hosts)
-{
-    const int64_t *offsets = hosts->lors->offsets;
-    int64_t pair = 0;
-    for (int64_t k = 0; k < hosts->list->count; k++) {
-        pair = pair_from(hosts->lors, pair, hosts->list->lors[k]);
-        if (hosts->num_pairs == 0 || hosts->pairs[hosts->num_pairs - 1] != pair) {
-            hosts->pairs[hosts->num_pairs++] = (int32_t)pair;
-            hosts->num_values += offsets[pair + 1] - offsets[pair];
-        }
-    }
-}
-
 static void close_hosts(struct hosts *hosts)
 {
     free(hosts->pairs);
@@ -325,39 +299,22 @@ static lr_status open_hosts(struct hosts *hosts, const struct lr_pairs *pairs, c
     *hosts = (struct hosts){.lors = lors, .list = list};
     hosts->pairs = lr_alloc(most, sizeof(*hosts->pairs), "module pairs of a list", log);
     if (hosts->pairs == NULL) return LR_FAILED;
-    find_pairs(hosts);
+    const int64_t *offsets = hosts->lors->offsets;
+    int64_t pair = 0;
+    for (int64_t k = 0; k < hosts->list->count; k++) {
+        pair = pair_from(hosts->lors, pair, hosts->list->lors[k]);
+        if (hosts->num_pairs == 0 || hosts->pairs[hosts->num_pairs - 1] != pair) {
+            hosts->pairs[hosts->num_pairs++] = (int32_t)pair;
+            hosts->num_values += offsets[pair + 1] - offsets[pair];
+        }
+    }
+
     hosts->values = lr_alloc(hosts->num_values, sizeof(*hosts->values), "LOR values", log);
     if (hosts->values == NULL) {
         close_hosts(hosts);
         return LR_FAILED;
     }
     return LR_OK;
-}
-
-/* Puts values of the list among those of its pairs, NULL for 1 each. */
-static void spread(struct hosts *hosts, const float *values)
-{
-    const int64_t *offsets = hosts->lors->offsets;
-    int64_t k = 0, begin = 0;
-    for (int64_t n = 0; n < hosts->num_pairs; n++) {
-        const int64_t first = offsets[hosts->pairs[n]], end = offsets[hosts->pairs[n] + 1];
-        for (; k < hosts->list->count && hosts->list->lors[k] < end; k++)
-            hosts->values[begin + hosts->list->lors[k] - first] = values != NULL ? values[k] : 1.0f;
-        begin += end - first;
-    }
-}
-
-/* Takes values of the list from those of its pairs. */
-static void pick(const struct hosts *hosts, float *values)
-{
-    const int64_t *offsets = hosts->lors->offsets;
-    int64_t k = 0, begin = 0;
-    for (int64_t n = 0; n < hosts->num_pairs; n++) {
-        const int64_t first = offsets[hosts->pairs[n]], end = offsets[hosts->pairs[n] + 1];
-        for (; k < hosts->list->count && hosts->list->lors[k] < end; k++)
-            values[k] = hosts->values[begin + hosts->list->lors[k] - first];
-        begin += end - first;
-    }
 }
 
 lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image, float *values)
@@ -368,7 +325,18 @@ lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, cons
     const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
     lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
     const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
-    if (status == LR_OK) pick(&hosts, values);
+    if (status == LR_OK) {
+        /* Takes values of the list from those of its pairs. */
+        const int64_t *offsets = hosts.lors->offsets;
+        int64_t k = 0, begin = 0;
+        for (int64_t n = 0; n < hosts.num_pairs; n++) {
+            const int64_t first = offsets[hosts.pairs[n]], end = offsets[hosts.pairs[n] + 1];
+            for (; k < hosts.list->count && hosts.list->lors[k] < end; k++)
+                values[k] = hosts.values[begin + hosts.list->lors[k] - first];
+            begin += end - first;
+        }
+    }
+
     close_hosts(&hosts);
     return status;
 }
@@ -380,7 +348,16 @@ lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const f
     LR_TRY(open_hosts(&hosts, pairs, list));
     const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
     const lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
-    spread(&hosts, values);
+    /* Puts values of the list among those of its pairs, NULL for 1 each. */
+    const int64_t *offsets = hosts.lors->offsets;
+    int64_t k = 0, begin = 0;
+    for (int64_t n = 0; n < hosts.num_pairs; n++) {
+        const int64_t first = offsets[hosts.pairs[n]], end = offsets[hosts.pairs[n] + 1];
+        for (; k < hosts.list->count && hosts.list->lors[k] < end; k++)
+            hosts.values[begin + hosts.list->lors[k] - first] = values != NULL ? values[k] : 1.0f;
+        begin += end - first;
+    }
+
     const lr_status status = lr_pairs_back(pairs, &all, &data, image);
     close_hosts(&hosts);
     return status;

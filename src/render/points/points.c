@@ -71,9 +71,10 @@ lr_status lr_points_upload(struct lr_points *points, const struct lr_batch *batc
     return upload_list(points->rows, batch->rows, batch->num_rows, sizeof(*batch->rows));
 }
 
-static struct visit_pass pass_uniforms(const struct lr_points *points, const struct lr_batch *batch,
-                                       const struct lr_points_output *output)
+lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
+                        const struct lr_points_output *output)
 {
+    LR_TRY(lr_points_start(points, which));
     const struct lr_scene *scene = &points->scene;
     struct visit_pass uniforms = {
         .num_draws = (uint32_t)batch->num_draws,
@@ -85,27 +86,7 @@ static struct visit_pass pass_uniforms(const struct lr_points *points, const str
     };
     memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
     memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
-    return uniforms;
-}
 
-/* A renderer that ends loops early says nothing of it. */
-static lr_status check_loops(const struct lr_points *points)
-{
-    uint32_t cut_short = 0;
-    if (points->cut_short == NULL) return LR_OK;
-    LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
-    if (cut_short == 0) return LR_OK;
-    return lr_error(points->params.log, LR_USAGE,
-                    "a crystal sees too many modules, cells or lines at once for the software "
-                    "renderer, which ends a shader's loops after 65,535 rounds: use fewer rays, "
-                    "backend cpu, or a graphics processor");
-}
-
-lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, const struct lr_batch *batch,
-                        const struct lr_points_output *output)
-{
-    LR_TRY(lr_points_start(points, which));
-    const struct visit_pass uniforms = pass_uniforms(points, batch, output);
     struct gl_pass pass = {
         .label = gl_program_label(points->programs[which]),
         .program = points->programs[which],
@@ -122,7 +103,15 @@ lr_status lr_points_run(struct lr_points *points, enum lr_points_pass which, con
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     pass.buffers[LR_BIND_CUT_SHORT].buffer = points->cut_short;
     LR_TRY(gl_pass_run(points->ctx, &pass));
-    return check_loops(points);
+    /* A renderer that ends loops early says nothing of it. */
+    uint32_t cut_short = 0;
+    if (points->cut_short == NULL) return LR_OK;
+    LR_TRY(gl_buffer_read(points->cut_short, 0, sizeof(cut_short), &cut_short));
+    if (cut_short == 0) return LR_OK;
+    return lr_error(points->params.log, LR_USAGE,
+                    "a crystal sees too many modules, cells or lines at once for the software "
+                    "renderer, which ends a shader's loops after 65,535 rounds: use fewer rays, "
+                    "backend cpu, or a graphics processor");
 }
 
 lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *batch, const struct gl_buffer *voxels)
@@ -152,7 +141,7 @@ static struct gl_buffer *make_values(const struct lr_points *points, const char 
                             &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
 }
 
-/* What a batch of a projection works with. */
+/* State of a projection's batches. */
 struct projection {
     struct lr_points *points;
     struct lr_points_output output; /* LOR values, of either direction */
@@ -178,16 +167,6 @@ static lr_status forward_window(struct lr_points *points, const struct lr_plan_w
     return lr_sweep_run(&sweep, work);
 }
 
-static lr_status forward_floats(struct lr_points *points, const struct lr_plan_work *work, float *values)
-{
-    const int64_t count = work->window.num_values;
-    const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count), .num_lors = count};
-    lr_status status = output.buffer ? forward_window(points, work, &output) : LR_FAILED;
-    if (status == LR_OK) status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
-    gl_buffer_destroy((struct gl_buffer *)(uintptr_t)output.buffer);
-    return status;
-}
-
 static lr_status forward_windows(struct lr_points *points, const float *image, float *data)
 {
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
@@ -196,7 +175,12 @@ static lr_status forward_windows(struct lr_points *points, const float *image, f
     while (lr_pair_window_next(&work.window, points->max_window)) {
         float *values = data + work.window.first_value;
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
-        LR_TRY(forward_floats(points, &work, values));
+        const int64_t count = work.window.num_values;
+        const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count), .num_lors = count};
+        lr_status status = output.buffer ? forward_window(points, &work, &output) : LR_FAILED;
+        if (status == LR_OK) status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
+        gl_buffer_destroy((struct gl_buffer *)(uintptr_t)output.buffer);
+        LR_TRY(status);
     }
     return LR_OK;
 }
@@ -294,7 +278,7 @@ _Static_assert(sizeof(struct entry) == 16, "uvec4");
  * through a far larger one it has less than one, through far smaller ones more than this. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
 
-/* With penetration each line has elements of its own: of a few crystals at one end with a few at the
+/* Each line has elements of its own with penetration: of a few crystals at one end with a few at the
  * other. Lines along a module have more, lines that end nowhere none. */
 enum { ROOM_PER_LINE = 12 };
 
@@ -310,20 +294,6 @@ struct listing {
     struct entry *sorted;  /* [capacity], by image */
     uint32_t *image_begin; /* [max_images + 1] */
 };
-
-/* Brings the elements of each thread together, in the order in which it found them: with
- * penetration the repeats of a LOR come from several threads, and the order of their sum must not
- * depend on which was first. */
-static void sort_by_thread(struct listing *listing, uint32_t count)
-{
-    uint32_t begin[LR_GROUP_SIZE + 1] = {0};
-    for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
-    for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
-    for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
-    struct entry *swapped = listing->entries;
-    listing->entries = listing->sorted;
-    listing->sorted = swapped;
-}
 
 /* Sorts by image and keeps the order of coming within one: repeats of a LOR come from one thread,
  * so their order, and with it the sum's last bit, is always the same. */
@@ -349,7 +319,19 @@ static lr_status read_list(struct listing *listing)
                         count, (long long)listing->capacity);
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry), listing->entries));
-    if (listing->points->params.penetration) sort_by_thread(listing, count);
+    if (listing->points->params.penetration) {
+        /* Brings the elements of each thread together, in the order in which it found them: with
+ * penetration the repeats of a LOR come from several threads, and the order of their sum must not
+ * depend on which was first. */
+        uint32_t begin[LR_GROUP_SIZE + 1] = {0};
+        for (uint32_t k = 0; k < count; k++) begin[listing->entries[k].thread + 1]++;
+        for (int thread = 0; thread < LR_GROUP_SIZE; thread++) begin[thread + 1] += begin[thread];
+        for (uint32_t k = 0; k < count; k++) listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
+        struct entry *swapped = listing->entries;
+        listing->entries = listing->sorted;
+        listing->sorted = swapped;
+    }
+
     sort_by_image(listing, count);
     return LR_OK;
 }
@@ -410,48 +392,39 @@ static int64_t image_room(const struct lr_points *points)
                                : ROOM * largest_module(params->scanner);
 }
 
-/* As many images in a batch as the list surely has room for. */
-static struct lr_plan *make_plan(const struct listing *listing)
-{
-    const struct lr_plan *plan = listing->points->plan;
-    const int64_t fitting = listing->capacity / image_room(listing->points);
-    return lr_plan_create(
-        &(struct lr_plan_params){.lors = plan->lors,
-                                 .rays = plan->rays,
-                                 .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
-                                 .penetration = plan->penetration,
-                                 .image_crystals = plan->image_crystals,
-                                 .log = listing->points->params.log});
-}
-
-static lr_status make_list(struct listing *listing, const struct lr_rows *rows)
-{
-    const int64_t wanted = image_room(listing->points) * most_images(listing->points, rows);
-    const lr_log *log = listing->points->params.log;
-    const int64_t most =
-        (gl_context_limits(listing->points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
-    listing->capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
-    listing->capacity = wanted < listing->capacity ? wanted : listing->capacity;
-    listing->list = gl_buffer_create(
-        listing->points->ctx,
-        &(struct gl_buffer_params){.label = "matrix elements",
-                                   .size_bytes = HEAD_BYTES + listing->capacity * (int64_t)sizeof(struct entry)});
-    listing->entries = lr_alloc(listing->capacity, sizeof(*listing->entries), "matrix elements", log);
-    listing->sorted = lr_alloc(listing->capacity, sizeof(*listing->sorted), "matrix elements", log);
-    listing->image_begin =
-        lr_alloc(listing->points->plan->max_images + 1, sizeof(*listing->image_begin), "images", log);
-    return listing->list && listing->entries && listing->sorted && listing->image_begin ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     struct lr_points *points = self;
     const struct lr_pair_window all = lr_pair_window_all(points->params.lors);
     LR_TRY(lr_scene_set_window(&points->scene, &all));
     struct listing listing = {.points = points, .factor = 1.0 / lr_rows_per_row(rows)};
-    lr_status status = make_list(&listing, rows);
+    const int64_t wanted = image_room(listing.points) * most_images(listing.points, rows);
+    const lr_log *log = listing.points->params.log;
+    const int64_t most =
+        (gl_context_limits(listing.points->ctx)->max_storage_bytes - HEAD_BYTES) / (int64_t)sizeof(struct entry);
+    listing.capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
+    listing.capacity = wanted < listing.capacity ? wanted : listing.capacity;
+    listing.list = gl_buffer_create(
+        listing.points->ctx,
+        &(struct gl_buffer_params){.label = "matrix elements",
+                                   .size_bytes = HEAD_BYTES + listing.capacity * (int64_t)sizeof(struct entry)});
+    listing.entries = lr_alloc(listing.capacity, sizeof(*listing.entries), "matrix elements", log);
+    listing.sorted = lr_alloc(listing.capacity, sizeof(*listing.sorted), "matrix elements", log);
+    listing.image_begin = lr_alloc(listing.points->plan->max_images + 1, sizeof(*listing.image_begin), "images", log);
+    lr_status status = listing.list && listing.entries && listing.sorted && listing.image_begin ? LR_OK : LR_FAILED;
+
     if (status == LR_OK) {
-        listing.plan = make_plan(&listing);
+        /* The list surely has room for so many images of a batch. */
+        const struct lr_plan *plan = listing.points->plan;
+        const int64_t fitting = listing.capacity / image_room(listing.points);
+        listing.plan = lr_plan_create(
+            &(struct lr_plan_params){.lors = plan->lors,
+                                     .rays = plan->rays,
+                                     .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
+                                     .penetration = plan->penetration,
+                                     .image_crystals = plan->image_crystals,
+                                     .log = listing.points->params.log});
+
         status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
@@ -481,17 +454,6 @@ static struct gl_buffer *make_buffer(const struct lr_points *points, const char 
     return gl_buffer_create(points->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
 }
 
-static lr_status make_buffers(struct lr_points *points)
-{
-    const struct lr_plan *plan = points->plan;
-    points->images =
-        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
-    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
-    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
-    points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
-    return points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED;
-}
-
 static lr_status build(struct lr_points *points)
 {
     const struct lr_backend_params *params = &points->params;
@@ -507,7 +469,14 @@ static lr_status build(struct lr_points *points)
     if (points->plan == NULL) return LR_FAILED;
     LR_TRY(lr_scene_init(&points->scene, points->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    LR_TRY(make_buffers(points));
+    const struct lr_plan *plan = points->plan;
+    points->images =
+        make_buffer(points, "images of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_image));
+    points->draws = make_buffer(points, "draws of the batch", plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
+    points->rows = make_buffer(points, "rows of the batch", plan->max_images * (int64_t)sizeof(struct lr_plan_row));
+    points->sums = make_buffer(points, "sums of images", plan->max_images * (int64_t)sizeof(float));
+    LR_TRY(points->images && points->draws && points->rows && points->sums ? LR_OK : LR_FAILED);
+
     if (points->plan->hiding && limits->software) {
         points->cut_short = make_buffer(points, "loops cut short", sizeof(uint32_t));
         LR_TRY(points->cut_short ? LR_OK : LR_FAILED);
@@ -568,7 +537,7 @@ static void destroy(void *self)
     lr_points_destroy(self);
 }
 
-/* Where results are the same bits each time without whole numbers, forward goes by rows. */
+/* Deterministic forward projections go by rows. */
 static lr_status prepare(void *self, bool lists)
 {
     (void)lists;

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a batch takes its time for. */
+/* Steps of a batch that are timed. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
 _Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
 

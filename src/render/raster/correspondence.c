@@ -117,22 +117,6 @@ _Static_assert(sizeof(struct correspondence_pass) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_image) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_draw) == 8, "the shaders' layout");
 
-static struct gl_program *start_program(const struct lr_correspondence *images)
-{
-    struct lr_rays_define rays;
-    lr_rays_define_init(&rays, images->plan->rays);
-    int next = 1;
-    if (images->path_length) rays.defines[next++].name = "PATH_LENGTH";
-    if (images->scene->mu) rays.defines[next++].name = "ABSORPTION";
-    if (images->plan->hiding) rays.defines[next++].name = "HIDING";
-    return gl_program_start(images->scene->ctx, &(struct gl_program_params){
-                                                    .vertex = "raster/correspondence.vert",
-                                                    .fragment = "raster/correspondence.frag",
-                                                    .defines = rays.defines,
-                                                    .label = "correspondence",
-                                                });
-}
-
 static struct gl_target *make_atlas(const struct lr_correspondence *images)
 {
     const struct lr_plan *plan = images->plan;
@@ -151,7 +135,7 @@ static struct gl_buffer *make_buffer(const struct lr_correspondence *images, con
     return gl_buffer_create(images->scene->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
 }
 
-/* What is set says what is made. */
+/* The fields that are set say which passes are made. */
 static lr_status make_parts(struct lr_correspondence *images)
 {
     const struct lr_plan *plan = images->plan;
@@ -189,28 +173,24 @@ void lr_correspondence_finish(struct lr_correspondence *images)
     *images = (struct lr_correspondence){0};
 }
 
-static struct correspondence_pass pass_uniforms(const struct lr_correspondence *images)
-{
-    const struct lr_scene *scene = images->scene;
-    struct correspondence_pass uniforms = {
-        .atlas_size = {(float)images->atlas->size[0], (float)images->atlas->size[1]},
-        .mu_steps = scene->mu_steps,
-    };
-    memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
-    memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
-    return uniforms;
-}
-
 lr_status lr_correspondence_start(struct lr_correspondence *images)
 {
-    if (images->program == NULL) images->program = start_program(images);
-    return images->program != NULL ? LR_OK : LR_FAILED;
-}
+    if (images->program == NULL) {
+        struct lr_rays_define rays;
+        lr_rays_define_init(&rays, images->plan->rays);
+        int next = 1;
+        if (images->path_length) rays.defines[next++].name = "PATH_LENGTH";
+        if (images->scene->mu) rays.defines[next++].name = "ABSORPTION";
+        if (images->plan->hiding) rays.defines[next++].name = "HIDING";
+        images->program = gl_program_start(images->scene->ctx, &(struct gl_program_params){
+                                                                   .vertex = "raster/correspondence.vert",
+                                                                   .fragment = "raster/correspondence.frag",
+                                                                   .defines = rays.defines,
+                                                                   .label = "correspondence",
+                                                               });
+    }
 
-static lr_status upload_batch(struct lr_correspondence *images, const struct lr_batch *batch)
-{
-    LR_TRY(gl_buffer_upload(images->images, 0, batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
-    return gl_buffer_upload(images->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws), batch->draws);
+    return images->program != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_correspondence_render(struct lr_correspondence *images, const struct lr_batch *batch)
@@ -218,9 +198,18 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
     const int height = batch->atlas_rows * images->plan->tile[1];
     if (batch->num_images == 0) return LR_OK;
     LR_TRY(lr_correspondence_start(images));
-    LR_TRY(upload_batch(images, batch));
+    LR_TRY(gl_buffer_upload(images->images, 0, batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
+    LR_TRY(gl_buffer_upload(images->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws), batch->draws));
+
     gl_target_clear(images->atlas, &(struct gl_clear){.depth = 1.0f, .rect = {0, 0, images->atlas->size[0], height}});
-    const struct correspondence_pass uniforms = pass_uniforms(images);
+    const struct lr_scene *scene = images->scene;
+    struct correspondence_pass uniforms = {
+        .atlas_size = {(float)images->atlas->size[0], (float)images->atlas->size[1]},
+        .mu_steps = scene->mu_steps,
+    };
+    memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
+    memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
+
     struct gl_pass pass = {
         .label = "correspondence images",
         .program = images->program,

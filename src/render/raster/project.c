@@ -50,7 +50,7 @@ void lr_scatter_begin(struct lr_scatter *scatter)
     scatter->rays = 0;
 }
 
-/* From the LOR image to the total. */
+/* Sums from the LOR image to the total. */
 static lr_status add_image(struct lr_scatter *scatter, struct lr_texels *lors)
 {
     struct gl_context *ctx = scatter->scene->ctx;
@@ -141,22 +141,6 @@ struct gl_program *lr_reduce_start(struct gl_context *ctx, int step)
                                                              .label = "reduce"});
 }
 
-static lr_status make_programs(struct lr_gather *gather)
-{
-    struct gl_context *ctx = gather->scene->ctx;
-    struct lr_rays_define rays;
-    lr_rays_define_init(&rays, gather->plan->rays);
-    gather->gather = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
-                                                                       .fragment = "raster/gather.frag",
-                                                                       .defines = rays.defines,
-                                                                       .label = "gather"});
-    gather->reduce = lr_reduce_start(ctx, 2);
-    gather->collect = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
-                                                                        .fragment = "raster/value.frag",
-                                                                        .label = "collect"});
-    return gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
-}
-
 /* One halving even of a single pixel: it takes the LOR values. */
 static lr_status make_sums(struct lr_gather *gather)
 {
@@ -180,7 +164,19 @@ lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene, const
                          int64_t num_voxels)
 {
     *gather = (struct lr_gather){.scene = scene, .plan = plan};
-    lr_status status = make_programs(gather);
+    struct gl_context *ctx = gather->scene->ctx;
+    struct lr_rays_define rays;
+    lr_rays_define_init(&rays, gather->plan->rays);
+    gather->gather = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
+                                                                       .fragment = "raster/gather.frag",
+                                                                       .defines = rays.defines,
+                                                                       .label = "gather"});
+    gather->reduce = lr_reduce_start(ctx, 2);
+    gather->collect = gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
+                                                                        .fragment = "raster/value.frag",
+                                                                        .label = "collect"});
+    lr_status status = gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
+
     status = status == LR_OK ? make_sums(gather) : status;
     gather->image = lr_texels_create(scene->ctx, "voxel sums", num_voxels);
     gather->rows = gl_buffer_create(

@@ -49,14 +49,14 @@ struct lr_texels {
 
 /* Zeros; target NULL on error, logged. */
 struct lr_texels lr_texels_create(struct gl_context *ctx, const char *label, int64_t count);
-/* So many zeros in *texels, in the texture that is there if it has as many. */
+/* Makes *texels hold `count` zeros, in the texture that is there if it is large enough. */
 lr_status lr_texels_renew(struct lr_texels *texels, struct gl_context *ctx, const char *label, int64_t count);
 void lr_texels_destroy(struct lr_texels *texels);
 
 /* The most numbers that one texture can hold within `bytes` (0: as the driver allows). */
 int64_t lr_texels_capacity(const struct gl_context *ctx, int64_t bytes);
 
-/* From and to a vector of `count` floats; at the place nothing passes through the host. */
+/* Copies from and to a vector of `count` floats; at the place nothing passes through the host. */
 lr_status lr_texels_put(struct lr_texels *texels, const lr_vector *from);
 lr_status lr_texels_get(const struct lr_texels *texels, lr_vector *to);
 
@@ -134,7 +134,7 @@ struct gl_program *lr_reduce_start(struct gl_context *ctx, int step);
 
 /* Matrix rows read off correspondence images: cluster paper, section II.C. */
 
-/* What reading rows works with. */
+/* State of reading rows. */
 struct lr_row_reader {
     struct lr_correspondence *images;
     struct lr_plan *plan;

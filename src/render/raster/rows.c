@@ -118,7 +118,7 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 
 /* --- pictures --- */
 
-/* What is read back of one image's tile. */
+/* The pixels that are read back of one image's tile. */
 struct tile {
     int size[2];
     uint32_t (*hits)[2]; /* crystal of the secondary + 1, bits of the weight */
@@ -166,12 +166,6 @@ static lr_status render_tile(struct lr_correspondence *images, struct lr_plan *p
     return batch.num_images > 0 ? read_tile(images, &batch.images[0], tile) : LR_OK;
 }
 
-static void fill_pixels(const lr_scanner *scanner, const struct tile *tile, lr_pixel *pixels)
-{
-    for (int k = 0; k < tile->size[0] * tile->size[1]; k++)
-        pixels[k] = make_pixel(scanner, tile->hits[k], tile->path_mm[k]);
-}
-
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
                             const struct lr_picture_request *request, lr_pixel *pixels)
 {
@@ -183,7 +177,10 @@ lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *pl
     tile.path_mm = lr_alloc(count, sizeof(*tile.path_mm), "a correspondence image", log);
     lr_status status = LR_FAILED;
     if (tile.hits && tile.path_mm) status = render_tile(images, plan, request, &tile);
-    if (status == LR_OK) fill_pixels(plan->scanner, &tile, pixels);
+    if (status == LR_OK)
+        for (int k = 0; k < tile.size[0] * tile.size[1]; k++)
+            pixels[k] = make_pixel(plan->scanner, tile.hits[k], tile.path_mm[k]);
+
     free(tile.path_mm);
     free(tile.hits);
     return status;

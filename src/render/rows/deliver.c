@@ -60,14 +60,6 @@ static const struct lr_packed_element *elements_of(const struct lr_deliverer *de
     return deliverer->lent != NULL ? deliverer->lent : deliverer->elements;
 }
 
-static lr_status convert(struct lr_deliverer *deliverer, int64_t first, int64_t count)
-{
-    struct conversion conversion = {elements_of(deliverer) + first, &deliverer->numbers};
-    LR_TRY(lr_owned_row_reserve(&deliverer->numbers, count, deliverer->log));
-    lr_parallel_for(deliverer->threads, count, SHARE, convert_share, &conversion);
-    return LR_OK;
-}
-
 static lr_status end_carried(struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     struct lr_elements *carried = &deliverer->carried;
@@ -99,20 +91,6 @@ lr_status lr_deliverer_take(struct lr_deliverer *deliverer, const struct lr_row_
     return end_carried(deliverer, part);
 }
 
-static lr_status deliver_parts(struct lr_deliverer *deliverer, int64_t begin, int64_t end)
-{
-    const lr_row_sink *sink = deliverer->delivery.sink;
-    int64_t first = 0;
-    for (int64_t k = begin; k < end; k++) {
-        const struct lr_row_part *part = &deliverer->parts[k];
-        const lr_row numbers = {part->row, part->count, deliverer->numbers.lor + first,
-                                deliverer->numbers.probability + first};
-        LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers) : carry(deliverer, part, &numbers));
-        first += part->count;
-    }
-    return LR_OK;
-}
-
 static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_row_part *part)
 {
     return deliverer->blocks != NULL && part->begins && part->ends;
@@ -123,19 +101,6 @@ struct together {
     int64_t begin, end;   /* of the parts */
     int64_t first, count; /* elements */
 };
-
-static void find_end(const struct lr_deliverer *deliverer, struct together *together)
-{
-    const struct lr_row_part *parts = deliverer->parts;
-    const bool in_block = goes_in_block(deliverer, &parts[together->begin]);
-    const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE;
-    int64_t end = together->begin + 1;
-    together->count = parts[together->begin].count;
-    while (end < deliverer->num_parts && together->count + parts[end].count <= most &&
-           goes_in_block(deliverer, &parts[end]) == in_block)
-        together->count += parts[end++].count;
-    together->end = end;
-}
 
 static lr_status deliver_block(struct lr_deliverer *deliverer, const struct together *together)
 {
@@ -156,12 +121,33 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 {
     struct together together = {0};
     while (together.begin < deliverer->num_parts) {
-        find_end(deliverer, &together);
+        const struct lr_row_part *parts = deliverer->parts;
+        const bool in_block = goes_in_block(deliverer, &parts[together.begin]);
+        const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE;
+        int64_t end = together.begin + 1;
+        together.count = parts[together.begin].count;
+        while (end < deliverer->num_parts && together.count + parts[end].count <= most &&
+               goes_in_block(deliverer, &parts[end]) == in_block)
+            together.count += parts[end++].count;
+        together.end = end;
+
         if (goes_in_block(deliverer, &deliverer->parts[together.begin])) {
             LR_TRY(deliver_block(deliverer, &together));
         } else {
-            LR_TRY(convert(deliverer, together.first, together.count));
-            LR_TRY(deliver_parts(deliverer, together.begin, together.end));
+            struct conversion conversion = {elements_of(deliverer) + together.first, &deliverer->numbers};
+            LR_TRY(lr_owned_row_reserve(&deliverer->numbers, together.count, deliverer->log));
+            lr_parallel_for(deliverer->threads, together.count, SHARE, convert_share, &conversion);
+
+            const lr_row_sink *sink = deliverer->delivery.sink;
+            int64_t first = 0;
+            for (int64_t k = together.begin; k < together.end; k++) {
+                const struct lr_row_part *part = &deliverer->parts[k];
+                const lr_row numbers = {part->row, part->count, deliverer->numbers.lor + first,
+                                        deliverer->numbers.probability + first};
+                LR_TRY(part->begins && part->ends ? sink->take(sink->user, &numbers)
+                                                  : carry(deliverer, part, &numbers));
+                first += part->count;
+            }
         }
         together.begin = together.end;
         together.first += together.count;
@@ -173,9 +159,9 @@ lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
 
 /* --- receiving --- */
 
-/* How many elements there are is not known when the copy is queued: as many are copied as the parts before make likely, and those that are missing then once more. */
+/* The number of elements is not known when the copy is queued: as many are copied as the parts before make likely, and those that are missing then once more. */
 
-/* Of elements in a readback: whole lines of the host's caches. */
+/* Alignment of elements in a readback: whole lines of the host's caches. */
 enum { ALIGNMENT = 256 };
 
 void lr_receiver_close(struct lr_receiver *receiver)
@@ -188,7 +174,7 @@ void lr_receiver_turn(struct lr_receiver *receiver)
     receiver->turn = 1 - receiver->turn;
 }
 
-/* Where elements begin in a readback, behind the tally. */
+/* Offset of the elements in a readback, behind the tally. */
 static int64_t elements_offset(int num_rows)
 {
     return (lr_merge_tally_bytes(num_rows) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

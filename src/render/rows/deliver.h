@@ -63,7 +63,7 @@ struct lr_receiver {
 };
 void lr_receiver_close(struct lr_receiver *receiver);
 
-/* What was received last stays where it is until the turn after the next. */
+/* The part received last stays where it is until the part after the next. */
 void lr_receiver_turn(struct lr_receiver *receiver);
 
 /* Queues the merging of a part and the copy of its rows, and waits for nothing. errors, here and below:

@@ -22,7 +22,7 @@ enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
  * which renderers in software end its loops. */
 enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
 
-/* Of ranges of buffers, what every device takes. */
+/* Alignment of buffers' ranges that every device takes. */
 enum { ALIGNMENT = 256 };
 
 /* The block of shaders/rows/rows.glsl. */
@@ -57,16 +57,6 @@ static struct gl_program *start_program(const struct lr_merge *merge, int which)
                                                                     .label = descriptions[which].label});
 }
 
-static lr_status start_programs(const struct lr_merge *merge)
-{
-    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
-        struct gl_program **program = &merge->programs->list[k];
-        *program = *program != NULL ? *program : start_program(merge, k);
-        LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
-    }
-    return LR_OK;
-}
-
 void lr_merge_programs_finish(struct lr_merge_programs *programs)
 {
     for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) gl_program_destroy(programs->list[k]);
@@ -95,7 +85,7 @@ static int64_t value_bytes(const struct lr_merge *merge)
     return merge->repeats ? 8 : 4;
 }
 
-/* Of half a list, which then has room for what is merged of the whole. */
+/* Bytes of half a list, which then has room for what is merged of the whole. */
 static int64_t half_list_bytes(const struct lr_merge *merge)
 {
     const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
@@ -139,7 +129,7 @@ static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t valu
     return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
 }
 
-/* Of the table of a row, where there are so many points: 2^n. */
+/* Slots of a row's table with so many points: 2^n. */
 static int64_t count_slots(const struct lr_merge *merge, int num_points)
 {
     const int rows = lr_merge_num_rows(merge, num_points);
@@ -149,7 +139,7 @@ static int64_t count_slots(const struct lr_merge *merge, int num_points)
     return slots;
 }
 
-/* Whether twice as many values fit into a buffer. */
+/* True if twice as many values fit into a buffer. */
 static bool may_grow(const struct lr_merge *merge)
 {
     const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
@@ -169,7 +159,12 @@ lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fit
 static lr_status open_tables(struct lr_merge *merge)
 {
     const int rows = lr_merge_num_rows(merge, merge->max_points);
-    LR_TRY(start_programs(merge));
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
+        struct gl_program **program = &merge->programs->list[k];
+        *program = *program != NULL ? *program : start_program(merge, k);
+        LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
+    }
+
     LR_TRY(make_buffer(merge, &merge->sums, "sums of numbers", 4 * PLACE_THREADS));
     LR_TRY(make_buffer(merge, &merge->tally, "begins of matrix rows", lr_merge_tally_bytes(rows)));
     return make_tables(merge, rows * merge->slots, merge->max_points * merge->slots);
@@ -232,18 +227,7 @@ static lr_status make_places(const struct lr_merge *merge, int64_t count)
     return run(merge, LR_MERGE_PLACE, &block, 0);
 }
 
-/* Tables that hold nothing, of a part. */
-static lr_status empty_tables(const struct lr_merge *merge, int num_points)
-{
-    static const uint32_t zero = 0;
-    const int64_t slots = count_slots(merge, num_points);
-    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
-    const struct gl_buffer_range values = {.to = merge->values, .bytes = 8 + value_bytes(merge) * slots * num_points};
-    LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
-    return gl_buffer_fill_range(&values, &zero, 1);
-}
-
-/* From tables to rows, whose elements are in any order. */
+/* Copies tables to rows, whose elements are in any order. */
 static lr_status gather(const struct lr_merge *merge, const struct block *sorting)
 {
     struct block block = *sorting;
@@ -255,14 +239,6 @@ static lr_status gather(const struct lr_merge *merge, const struct block *sortin
     LR_TRY(run(merge, LR_MERGE_COUNT, &block, 0));
     LR_TRY(make_places(merge, block.num_shares));
     return run(merge, LR_MERGE_GATHER, &block, 0);
-}
-
-/* One stable pass of the sort. */
-static lr_status sort_by_digit(const struct lr_merge *merge, const struct block *block, int to)
-{
-    LR_TRY(run(merge, LR_MERGE_DIGITS, block, to));
-    LR_TRY(make_places(merge, (int64_t)block->num_shares << LR_SORT_BITS));
-    return run(merge, LR_MERGE_SCATTER, block, to);
 }
 
 static struct block describe(const struct lr_merge *merge, const struct lr_merge_part *part)
@@ -292,13 +268,25 @@ lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part 
 {
     static const struct lr_merge_tally none = {0};
     struct block block = describe(merge, part);
-    LR_TRY(empty_tables(merge, part->num_points));
+    /* Tables that hold nothing, of a part. */
+    const int num_points = part->num_points;
+    static const uint32_t zero = 0;
+    const int64_t slots = count_slots(merge, num_points);
+    const struct gl_buffer_range keys = {.to = merge->keys, .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
+    const struct gl_buffer_range values = {.to = merge->values, .bytes = 8 + value_bytes(merge) * slots * num_points};
+    LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
+    LR_TRY(gl_buffer_fill_range(&values, &zero, 1));
+
     LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
     LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
     LR_TRY(gather(merge, &block));
     for (int digit = 0; digit < num_digits(merge); digit++) {
         block.shift = (uint32_t)(digit * LR_SORT_BITS);
-        LR_TRY(sort_by_digit(merge, &block, 1 - digit % 2));
+        /* One stable pass of the sort. */
+        const int to = 1 - digit % 2;
+        LR_TRY(run(merge, LR_MERGE_DIGITS, &block, to));
+        LR_TRY(make_places(merge, (int64_t)block.num_shares << LR_SORT_BITS));
+        LR_TRY(run(merge, LR_MERGE_SCATTER, &block, to));
     }
     return LR_OK;
 }
@@ -326,21 +314,6 @@ void lr_host_merge_finish(struct lr_host_merge *merge)
     free(merge->begin);
     free(merge->sorted);
     free(merge->listed);
-}
-
-static lr_status make_room(struct lr_host_merge *merge, int64_t elements, int points)
-{
-    const lr_log *log = merge->log;
-    const struct lr_items items = {sizeof(*merge->listed), "matrix elements", log};
-    const int64_t max_rows = merge->max_rows;
-    LR_TRY(lr_grow(&merge->listed, &merge->max_listed, elements, &items));
-    LR_TRY(lr_grow(&merge->sorted, &merge->max_sorted, elements, &items));
-    LR_TRY(lr_grow(&merge->begin, &merge->max_points, points + 1,
-                   &(struct lr_items){sizeof(*merge->begin), "points", log}));
-    LR_TRY(
-        lr_grow(&merge->rows, &merge->max_rows, points, &(struct lr_items){sizeof(*merge->rows), "matrix rows", log}));
-    for (int64_t k = max_rows; k < merge->max_rows; k++) merge->rows[k] = (struct lr_elements){0};
-    return LR_OK;
 }
 
 /* Keeps the order of what a point has. */
@@ -392,7 +365,17 @@ lr_status lr_host_merge_run(struct lr_host_merge *merge, const struct lr_merge *
     LR_TRY(gl_buffer_read(list->list, 0, sizeof(*listed), listed));
     if (*listed > list->capacity) return LR_OK;
     struct merging merging = {merge, list, part, *listed};
-    LR_TRY(make_room(merge, merging.num_elements, part->num_points));
+    const lr_log *log = merge->log;
+    const struct lr_items items = {sizeof(*merge->listed), "matrix elements", log};
+    const int64_t max_rows = merge->max_rows;
+    LR_TRY(lr_grow(&merge->listed, &merge->max_listed, merging.num_elements, &items));
+    LR_TRY(lr_grow(&merge->sorted, &merge->max_sorted, merging.num_elements, &items));
+    LR_TRY(lr_grow(&merge->begin, &merge->max_points, part->num_points + 1,
+                   &(struct lr_items){sizeof(*merge->begin), "points", log}));
+    LR_TRY(lr_grow(&merge->rows, &merge->max_rows, part->num_points,
+                   &(struct lr_items){sizeof(*merge->rows), "matrix rows", log}));
+    for (int64_t k = max_rows; k < merge->max_rows; k++) merge->rows[k] = (struct lr_elements){0};
+
     LR_TRY(gl_buffer_read(list->list, LR_LIST_HEAD_BYTES, merging.num_elements * LR_LIST_ELEMENT_BYTES, merge->listed));
     sort_by_point(&merging);
     lr_parallel_for(merge->threads, num_rows, 1, merge_rows, &merging);
