@@ -40,7 +40,7 @@ class Programs(ProgramTest):
         return ["--scanner", self.scanner, "--backend", backend, *mode, *GRID]
 
     def test_info_compiles_nothing(self):
-        for more in ({}, {"LORASTER_BATCHES": "large", "force_gl_renderer": "a graphics processor"}):
+        for more in ({}, {"force_gl_renderer": "a graphics processor"}):
             done, trace = self.trace("info", **more)
             self.assertIn("raster    works on", done.stdout)
             self.assertIn("compute   works on", done.stdout)

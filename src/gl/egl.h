@@ -7,8 +7,8 @@
  * A display is shared by everyone in the process who asks for the same device, so it is only
  * terminated where EGL counts its users (EGL_KHR_display_reference); elsewhere it stays open,
  * once per device, until the process ends. */
-#ifndef LR_GL_EGL_WAY_H
-#define LR_GL_EGL_WAY_H
+#ifndef LR_GL_EGL_H
+#define LR_GL_EGL_H
 
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
