@@ -24,7 +24,7 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
+enum { CLI_MAX_GROUPS = 13, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
 /* An output: the file that an option of that name gives, which ends in one of these. NULL ends the list, ""
  * stands for names without one, as those of devices and pipes are. All other words that name files are read. */

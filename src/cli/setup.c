@@ -51,7 +51,7 @@ static const char *read_backend(struct cli_args *args)
     if (text != NULL && strcasecmp(text, "cuda") == 0 && !has_cuda) {
         args_complain(args,
                       "--backend %s: only the families direct and listmode have it (loraster "
-                      "direct project and recon, recon --operator): take compute, which uses the "
+                      "direct project, recon --operator): take compute, which uses the "
                       "graphics processor by OpenGL",
                       text);
     }

@@ -14,7 +14,7 @@ static const struct cli_option photon_options[] = {
     {"--activity", "IMAGE", "instead of --events: photon pairs from this image", false},
     {"--count", "N", "pairs to be detected; default 100000", false},
     {"--tof-ps", "PS", "time resolution, FWHM; default the scanner's", false},
-    {"--model", "NAME", "lines are off by this radial width, as that of direct recon; default: by crystals alone",
+    {"--model", "NAME", "lines are off by this radial width, as that of recon; default: by crystals alone",
      false},
     {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
     {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},

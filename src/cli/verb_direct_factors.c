@@ -112,13 +112,13 @@ static const struct cli_option options[] = {
     {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--directions", "N", "lines through each voxel in each view; default 32", false},
     {"--threads", "N", "default: all processors; the factors are the same", false},
-    {"-o", "FILE", "histo-images of factors to write (HDF5), for direct recon --factors", false},
+    {"-o", "FILE", "histo-images of factors to write (HDF5), for recon --factors", false},
     {0},
 };
 
 static const struct cli_syntax syntax = {
     .verb = "direct factors",
-    .summary = "Writes what a scanner measures of each view, for direct recon --factors.",
+    .summary = "Writes what a scanner measures of each view, for recon --factors.",
     .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 "
                "-o n.h5",
     .outputs = {{"-o", common_hdf5_endings}},

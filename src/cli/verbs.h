@@ -37,7 +37,6 @@ extern const struct cli_verb verb_direct_lut;
 extern const struct cli_verb verb_direct_deposit;
 extern const struct cli_verb verb_direct_factors;
 extern const struct cli_verb verb_direct_project;
-extern const struct cli_verb verb_direct_recon;
 extern const struct cli_verb verb_bench_direct;
 extern const struct cli_verb verb_bench_listmode;
 extern const struct cli_verb verb_bench_cluster;

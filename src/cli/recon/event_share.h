@@ -3,15 +3,15 @@
  *
  * recon by several ranks: what of a file is this rank's. Files are read twice, in pieces: to learn what
  * there is, by which it is dealt, and to keep what is this rank's own. */
-#ifndef LR_CLI_RECON_OWN_H
-#define LR_CLI_RECON_OWN_H
+#ifndef LR_CLI_RECON_EVENT_SHARE_H
+#define LR_CLI_RECON_EVENT_SHARE_H
 
 #include <lr/events.h>
 
-struct recon;
+struct measurement;
 
 /* Events of a frame, or of the whole list. */
-struct recon_own_frame {
+struct event_share_frame {
     int64_t prompts;  /* in the file, also those out of coincidence */
     int64_t kept;     /* of them in coincidence, of all ranks */
     int64_t left_out; /* the others */
@@ -26,33 +26,33 @@ struct recon_own_frame {
 };
 
 /* Events that were handed on together, of a list without frames. */
-struct recon_own_batch {
+struct event_share_batch {
     int64_t handed, kept;
 };
 
 /* The events that a file holds, as all ranks see it. Zero: there is one process, which has them all. */
-struct recon_own {
-    struct recon_own_frame *frames; /* owned [num_frames]; of a list without frames one */
+struct event_share {
+    struct event_share_frame *frames; /* owned [num_frames]; of a list without frames one */
     int num_frames;
-    int64_t handed;                  /* events of the file */
-    struct recon_own_batch *batches; /* owned [num_batches] how they were handed on */
+    int64_t handed;                    /* events of the file */
+    struct event_share_batch *batches; /* owned [num_batches] how they were handed on */
     int64_t num_batches, room_for_batches;
     double times_s[2]; /* of the first and the last event */
     double duration_s; /* as the file tells */
 };
 
 /* First reading: what there is. errors: also ranks whose files differ. */
-lr_status recon_own_survey(struct recon *recon);
+lr_status event_share_survey(struct measurement *measured);
 
-/* Second reading: recon->inputs.list, and what corrections say of its events, become this rank's: of each
+/* Second reading: measured->list, and what corrections say of its events, become this rank's: of each
  * frame that is asked for the slice of each subset. Batches of which no event is this rank's are passed
  * over. */
-lr_status recon_own_take(struct recon *recon);
+lr_status event_share_take(struct measurement *measured);
 
 /* The frame that is at hand, or the list, is known as if it were read alone: counts and delayeds of all
  * ranks, ranges of subsets in this rank's list. */
-lr_status recon_own_open(struct recon *recon);
+lr_status event_share_open(struct measurement *measured);
 
-void recon_own_finish(struct recon_own *own);
+void event_share_finish(struct event_share *own);
 
 #endif

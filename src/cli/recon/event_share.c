@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Several ranks: which events of a list are this rank's. Nothing as long as the list is held. */
-#include "recon.h"
+ * Several ranks: which events of a list are this rank's. Each reads the file piece by piece, twice. */
+#include "cli/recon/measurement.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@ struct events {
 
 /* A file of events on its way. */
 struct walk {
-    struct recon *recon;
-    lr_status (*body)(struct walk *walk, struct recon_own_frame *frame, const struct events *some);
+    struct measurement *measured;
+    lr_status (*body)(struct walk *walk, struct event_share_frame *frame, const struct events *some);
     bool (*skips)(void *walk);
     int64_t handed;      /* events before those at hand */
     int64_t num_batches; /* times that events were handed on, or passed over */
@@ -26,7 +26,6 @@ struct walk {
     int64_t *lors;       /* owned [room] of the events at hand, -1 = out of coincidence */
     float *times;        /* owned [room] how often they count; of --bootstrap, else NULL */
     int64_t room;
-    int64_t lor;                       /* of the event at hand */
     double prompts, delayeds;          /* how often they were drawn */
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
@@ -37,22 +36,20 @@ static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
     return count / parts * k + (count % parts < k ? count % parts : k);
 }
 
-static lr_status refuse_memory(const struct recon *recon)
+static lr_status refuse_memory(const struct measurement *measured)
 {
-    return report_error(recon->setup.report, LR_FAILED, "no memory for the events of a rank");
+    return report_error(measured->setup.report, LR_FAILED, "no memory for the events of a rank");
 }
 
-/* --- event by event --- */
-
 /* The frame that has the event; NULL where none has. Events come mostly in the order of time. */
-static struct recon_own_frame *find_frame(struct walk *walk, const lr_event *event)
+static struct event_share_frame *find_frame(struct walk *walk, const lr_event *event)
 {
-    struct recon *recon = walk->recon;
-    struct recon_own *own = &recon->own;
-    if (recon->frames.count == 0) return &own->frames[0];
+    struct measurement *measured = walk->measured;
+    struct event_share *own = &measured->share;
+    if (measured->request->num_intervals == 0) return &own->frames[0];
     for (int k = 0; k < own->num_frames; k++) {
         const int frame = (walk->frame + k) % own->num_frames;
-        if (recon_is_within(&recon->frames.list[frame], event)) {
+        if (recon_interval_has(&measured->request->intervals[frame], event)) {
             walk->frame = frame;
             return &own->frames[frame];
         }
@@ -64,10 +61,10 @@ static struct recon_own_frame *find_frame(struct walk *walk, const lr_event *eve
 static lr_status visit(struct walk *walk, const lr_event *event, int64_t k)
 {
     const float times = walk->times != NULL ? walk->times[k] : 1.0f;
-    struct recon_own_frame *frame = find_frame(walk, event);
+    struct event_share_frame *frame = find_frame(walk, event);
     lr_event drawn = *event;
     int64_t copies = 1;
-    if (walk->recon->request.bootstraps) {
+    if (walk->measured->request->bootstraps) {
         drawn.weight = event->is_delayed ? 1.0f : times;
         copies = event->is_delayed ? (int64_t)times : times > 0;
         *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
@@ -79,7 +76,7 @@ static lr_status visit(struct walk *walk, const lr_event *event, int64_t k)
 
 static lr_status make_room_for(struct walk *walk, int64_t count)
 {
-    const bool has_times = walk->recon->request.bootstraps;
+    const bool has_times = walk->measured->request->bootstraps;
     if (count <= walk->room) return LR_OK;
     free(walk->times);
     free(walk->lors);
@@ -87,23 +84,23 @@ static lr_status make_room_for(struct walk *walk, int64_t count)
     walk->times = has_times ? malloc((size_t)count * sizeof(*walk->times)) : NULL;
     const bool has_all = walk->lors != NULL && (walk->times != NULL || !has_times);
     walk->room = has_all ? count : 0;
-    return has_all ? LR_OK : refuse_memory(walk->recon);
+    return has_all ? LR_OK : refuse_memory(walk->measured);
 }
 
 static lr_status draw(struct walk *walk, const lr_event_span *span)
 {
-    const struct recon *recon = walk->recon;
+    const struct measurement *measured = walk->measured;
     const lr_poisson_stream stream = {
-        .seed = recon->request.bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = walk->handed};
+        .seed = measured->request->bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = walk->handed};
     if (walk->times == NULL) return LR_OK;
     lr_events_weights(span, walk->times);
-    return lr_poisson_part(walk->times, span->count, &stream, &recon->setup.report->log);
+    return lr_poisson_part(walk->times, span->count, &stream, &measured->setup.report->log);
 }
 
 /* Of a replicate those that were drawn. */
 static void note_times(struct walk *walk, const lr_event_span *span)
 {
-    struct recon_own *own = &walk->recon->own;
+    struct event_share *own = &walk->measured->share;
     uint32_t first_ms = UINT32_MAX, last_ms = 0;
     bool any = false;
     for (int64_t k = 0; k < span->count; k++) {
@@ -123,14 +120,14 @@ static void note_times(struct walk *walk, const lr_event_span *span)
 static lr_status take_some(void *user, const lr_event *events, int64_t count)
 {
     struct walk *walk = user;
-    const struct setup *setup = &walk->recon->setup;
+    const struct setup *setup = &walk->measured->setup;
     const lr_event_span span = {events, count, setup->params.threads};
     CLI_TRY(make_room_for(walk, count));
     lr_events_lors(setup->lors, &span, walk->lors);
     CLI_TRY(draw(walk, &span));
     note_times(walk, &span);
-    if (walk->recon->frames.count == 0 && walk->times == NULL) {
-        CLI_TRY(walk->body(walk, &walk->recon->own.frames[0], &(struct events){events, walk->lors, count}));
+    if (walk->measured->request->num_intervals == 0 && walk->times == NULL) {
+        CLI_TRY(walk->body(walk, &walk->measured->share.frames[0], &(struct events){events, walk->lors, count}));
         walk->handed += count;
         return LR_OK;
     }
@@ -141,7 +138,7 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
 static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info *info)
 {
     const lr_event_sink sink = {.take = take_some, .user = walk};
-    lr_events_source source = recon_events_source(walk->recon);
+    lr_events_source source = measurement_events_source(walk->measured);
     source.log = log;
     source.skips = walk->skips;
     source.user = walk;
@@ -151,30 +148,28 @@ static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info 
     return status;
 }
 
-/* --- what there is --- */
-
-static lr_status count_ends(struct recon *recon, struct recon_own_frame *frame, const lr_event *event)
+static lr_status count_ends(struct measurement *measured, struct event_share_frame *frame, const lr_event *event)
 {
     if (frame->ends == NULL) {
-        const size_t num = (size_t)recon->setup.scanner->num_crystals;
+        const size_t num = (size_t)measured->setup.scanner->num_crystals;
         frame->ends = calloc(num, sizeof(*frame->ends));
     }
-    if (frame->ends == NULL) return refuse_memory(recon);
+    if (frame->ends == NULL) return refuse_memory(measured);
     frame->ends[event->crystals[0]] += 1;
     frame->ends[event->crystals[1]] += 1;
     return LR_OK;
 }
 
-static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const struct events *some)
+static lr_status survey(struct walk *walk, struct event_share_frame *frame, const struct events *some)
 {
-    struct recon *recon = walk->recon;
+    struct measurement *measured = walk->measured;
     const int64_t kept = frame->kept;
     uint64_t digest = frame->digest;
     for (int64_t k = 0; k < some->count; k++) {
         const bool is_kept = some->lors[k] >= 0;
         const lr_event *event = &some->events[k];
         if (event->is_delayed) {
-            CLI_TRY(is_kept ? count_ends(recon, frame, event) : LR_OK);
+            CLI_TRY(is_kept ? count_ends(measured, frame, event) : LR_OK);
             continue;
         }
         frame->prompts++;
@@ -183,8 +178,8 @@ static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const 
     }
     frame->left_out = frame->prompts - frame->kept;
     frame->digest = digest;
-    if (walk->num_batches > 0 && recon->own.batches != NULL) {
-        struct recon_own_batch *last = &recon->own.batches[walk->num_batches - 1];
+    if (walk->num_batches > 0 && measured->share.batches != NULL) {
+        struct event_share_batch *last = &measured->share.batches[walk->num_batches - 1];
         last->handed += some->count;
         last->kept += frame->kept - kept;
     }
@@ -195,34 +190,34 @@ static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const 
 static bool note_batch(void *user)
 {
     struct walk *walk = user;
-    struct recon_own *own = &walk->recon->own;
+    struct event_share *own = &walk->measured->share;
     if (walk->num_batches == own->room_for_batches) {
         const int64_t room = 2 * own->room_for_batches + 64;
-        struct recon_own_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
+        struct event_share_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
         if (batches == NULL) /* then nothing is passed over */
             free(own->batches);
         own->batches = batches;
         own->room_for_batches = batches != NULL ? room : 0;
     }
     if (own->batches != NULL) {
-        own->batches[walk->num_batches++] = (struct recon_own_batch){0};
+        own->batches[walk->num_batches++] = (struct event_share_batch){0};
         own->num_batches = walk->num_batches;
     }
     return false;
 }
 
-/* What the file holds, as lr_event_list_read and recon_bootstrap_events would tell it. */
-static lr_status describe(struct recon *recon, const struct walk *walk, const lr_events_info *info)
+/* What the file holds, as lr_event_list_read and a list of one process would tell it. */
+static lr_status describe(struct measurement *measured, const struct walk *walk, const lr_events_info *info)
 {
-    struct recon_own *own = &recon->own;
+    struct event_share *own = &measured->share;
     own->handed = walk->handed;
     own->duration_s = info->duration_s;
-    recon->inputs.events_format = info->format;
-    recon->inputs.events = info->counts;
-    if (recon->request.bootstraps) {
-        recon->inputs.events.prompts = (int64_t)walk->prompts;
-        recon->inputs.events.delayeds = (int64_t)walk->delayeds;
-        recon_say_replicate(recon, info->weight, walk->prompts + walk->delayeds);
+    measured->events_format = info->format;
+    measured->events = info->counts;
+    if (measured->request->bootstraps) {
+        measured->events.prompts = (int64_t)walk->prompts;
+        measured->events.delayeds = (int64_t)walk->delayeds;
+        measurement_say_replicate(measured, info->weight, walk->prompts + walk->delayeds);
     }
     uint64_t digest = 0;
     int64_t kept = 0;
@@ -230,51 +225,49 @@ static lr_status describe(struct recon *recon, const struct walk *walk, const lr
         digest = recon_digest(digest, &own->frames[k].digest, sizeof(own->frames[k].digest));
         kept += own->frames[k].kept;
     }
-    return recon_compare_ranks(recon, "list of events", digest, kept);
+    return measurement_compare_numbers(measured, "list of events", digest, kept);
 }
 
-lr_status recon_own_survey(struct recon *recon)
+lr_status event_share_survey(struct measurement *measured)
 {
-    struct recon_own *own = &recon->own;
-    struct walk walk = {.recon = recon, .body = survey, .skips = note_batch};
+    struct event_share *own = &measured->share;
+    struct walk walk = {.measured = measured, .body = survey, .skips = note_batch};
     lr_events_info info = {0};
     own->times_s[0] = HUGE_VAL;
-    own->num_frames = recon->frames.count > 0 ? recon->frames.count : 1;
+    own->num_frames = measured->request->num_intervals > 0 ? measured->request->num_intervals : 1;
     own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
-    if (own->frames == NULL) return refuse_memory(recon);
-    lr_status status = read_file(&walk, &recon->setup.report->log, &info);
-    status = status == LR_OK ? describe(recon, &walk, &info) : status;
+    if (own->frames == NULL) return refuse_memory(measured);
+    lr_status status = read_file(&walk, &measured->setup.report->log, &info);
+    status = status == LR_OK ? describe(measured, &walk, &info) : status;
     lr_events_info_finish(&info);
     return status;
 }
 
-/* --- what is this rank's --- */
-
-static lr_status check_count(const struct recon *recon, const struct recon_own_frame *frame)
+static lr_status check_count(const struct measurement *measured, const struct event_share_frame *frame)
 {
-    const int num_ranges = recon->request.subsets;
+    const int num_ranges = measured->subsets;
     if (frame->kept == 0) {
-        return report_error(recon->setup.report, LR_BAD_INPUT,
-                            "%s: holds no prompts in coincidence, of which no image comes", recon->request.events);
+        return report_error(measured->setup.report, LR_BAD_INPUT,
+                            "%s: holds no prompts in coincidence, of which no image comes", measured->request->events);
     }
-    return frame->kept / num_ranges >= recon->cluster.size
+    return frame->kept / num_ranges >= measured->cluster.size
                ? LR_OK
-               : report_error(recon->setup.report, LR_USAGE,
+               : report_error(measured->setup.report, LR_USAGE,
                               "%d ranks for %lld events in %d subsets: some would have none: "
                               "start fewer ranks, or take fewer subsets",
-                              recon->cluster.size, (long long)frame->kept, num_ranges);
+                              measured->cluster.size, (long long)frame->kept, num_ranges);
 }
 
 /* Of the range of each subset this rank has a slice. */
-static lr_status plan_frame(struct recon *recon, struct recon_own_frame *frame, int64_t *count)
+static lr_status plan_frame(struct measurement *measured, struct event_share_frame *frame, int64_t *count)
 {
-    const struct cluster *cluster = &recon->cluster;
-    const size_t num_ranges = (size_t)recon->request.subsets;
-    CLI_TRY(check_count(recon, frame));
+    const struct cluster *cluster = &measured->cluster;
+    const size_t num_ranges = (size_t)measured->subsets;
+    CLI_TRY(check_count(measured, frame));
     frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
     frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
     frame->from = calloc(num_ranges, sizeof(*frame->from));
-    if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) return refuse_memory(recon);
+    if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) return refuse_memory(measured);
     for (size_t r = 0; r < num_ranges; r++) {
         const int64_t begin = frame->begins[r];
         const int64_t end = cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
@@ -289,27 +282,18 @@ static lr_status plan_frame(struct recon *recon, struct recon_own_frame *frame, 
 }
 
 /* The frames that this run reconstructs. */
-static bool is_wanted(const struct recon *recon, int k)
+static bool is_wanted(const struct measurement *measured, int k)
 {
-    const struct recon_frames *frames = &recon->frames;
-    return frames->count == 0 || (k >= frames->range[0] && k < frames->range[1]);
-}
-
-static lr_status plan(struct recon *recon, int64_t *count)
-{
-    struct recon_own *own = &recon->own;
-    for (int k = 0; k < own->num_frames; k++)
-        if (is_wanted(recon, k)) CLI_TRY(plan_frame(recon, &own->frames[k], count));
-    return LR_OK;
+    return measured->request->num_intervals == 0 || (k >= measured->frame_range[0] && k < measured->frame_range[1]);
 }
 
 /* Where the next event of the frame stands in this rank's list; -1 = it is another's. Events of a list
  * that is not in the order of time go to the ranges in turn (recon_deal_events). */
-static int64_t next_place(const struct recon *recon, struct recon_own_frame *frame)
+static int64_t next_place(const struct measurement *measured, struct event_share_frame *frame)
 {
-    const int num_ranges = recon->request.subsets;
+    const int num_ranges = measured->subsets;
     int64_t place = frame->seen++;
-    if (recon_deals_events(recon)) {
+    if (measurement_deals_events(measured)) {
         frame->subset = (int)(place % num_ranges);
         place = frame->begins[frame->subset] + place / num_ranges;
     } else {
@@ -323,32 +307,32 @@ static int64_t next_place(const struct recon *recon, struct recon_own_frame *fra
 /* number: of the event, in the file. */
 static void keep_event(struct walk *walk, const lr_event *event, int64_t number, int64_t place)
 {
-    const lr_event_corrections *from = walk->recon->inputs.corrections;
-    walk->recon->inputs.list->events[place] = *event;
+    const lr_event_corrections *from = walk->measured->corrections;
+    walk->measured->list->events[place] = *event;
     if (from != NULL) {
         walk->corrections->factors[place] = from->factors[number];
         walk->corrections->additive[place] = from->additive[number];
     }
 }
 
-static lr_status keep(struct walk *walk, struct recon_own_frame *frame, const struct events *some)
+static lr_status keep(struct walk *walk, struct event_share_frame *frame, const struct events *some)
 {
-    const struct recon *recon = walk->recon;
+    const struct measurement *measured = walk->measured;
     for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
         const int64_t number = walk->handed + k;
-        const bool is_more = number >= recon->own.handed || frame->seen >= frame->kept;
+        const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
             continue; /* a file that has grown is told of at its end */
-        const int64_t place = next_place(recon, frame);
+        const int64_t place = next_place(measured, frame);
         if (place >= 0) keep_event(walk, &some->events[k], number, place);
     }
     return LR_OK;
 }
 
 /* Whether of the next `kept` events of a list any are this rank's. */
-static bool has_own(const struct recon *recon, const struct recon_own_frame *frame, int64_t kept)
+static bool has_own(const struct measurement *measured, const struct event_share_frame *frame, int64_t kept)
 {
-    for (int r = 0; r < recon->request.subsets; r++) {
+    for (int r = 0; r < measured->subsets; r++) {
         const int64_t begin = frame->from[r];
         const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
         if (frame->seen < end && frame->seen + kept > begin) return true;
@@ -360,12 +344,12 @@ static bool has_own(const struct recon *recon, const struct recon_own_frame *fra
 static bool pass_over(void *user)
 {
     struct walk *walk = user;
-    const struct recon *recon = walk->recon;
-    const struct recon_own *own = &recon->own;
-    struct recon_own_frame *frame = &own->frames[0];
+    const struct measurement *measured = walk->measured;
+    const struct event_share *own = &measured->share;
+    struct event_share_frame *frame = &own->frames[0];
     const int64_t k = walk->num_batches++;
-    if (recon->frames.count > 0 || recon->request.bootstraps || recon_deals_events(recon) || own->batches == NULL ||
-        k >= own->num_batches || has_own(recon, frame, own->batches[k].kept))
+    if (measured->request->num_intervals > 0 || measured->request->bootstraps || measurement_deals_events(measured) ||
+        own->batches == NULL || k >= own->num_batches || has_own(measured, frame, own->batches[k].kept))
         return false;
     walk->handed += own->batches[k].handed;
     frame->seen += own->batches[k].kept;
@@ -373,51 +357,38 @@ static bool pass_over(void *user)
 }
 
 /* Room for this rank's part of what is known of each event, which takes the place of the whole. */
-static lr_status make_room(struct recon *recon, lr_event_corrections *corrections, int64_t count)
+static lr_status make_room(struct measurement *measured, lr_event_corrections *corrections, int64_t count)
 {
     lr_event_list *list = calloc(1, sizeof(*list));
     const size_t room = (size_t)count + 1;
-    recon->inputs.list = list;
+    measured->list = list;
     if (list != NULL) list->events = malloc(room * sizeof(*list->events));
-    if (list == NULL || list->events == NULL) return refuse_memory(recon);
+    if (list == NULL || list->events == NULL) return refuse_memory(measured);
     list->count = count;
-    if (recon->inputs.corrections == NULL) return LR_OK;
+    if (measured->corrections == NULL) return LR_OK;
     corrections->factors = malloc(room * sizeof(*corrections->factors));
     corrections->additive = malloc(room * sizeof(*corrections->additive));
-    return corrections->factors != NULL && corrections->additive != NULL ? LR_OK : refuse_memory(recon);
+    return corrections->factors != NULL && corrections->additive != NULL ? LR_OK : refuse_memory(measured);
 }
 
-static void hear_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+lr_status event_share_take(struct measurement *measured)
 {
-    const lr_log *log = user;
-    if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
-}
-
-lr_log recon_quiet_log(struct recon *recon)
-{
-    return (lr_log){hear_errors, &recon->setup.report->log};
-}
-
-static lr_status keep_own(struct recon *recon, struct walk *walk)
-{
-    const lr_log log = recon_quiet_log(recon);
-    CLI_TRY(read_file(walk, &log, &recon->inputs.list->info));
-    recon->inputs.list->info.counts = recon->inputs.events;
-    return walk->handed == recon->own.handed
-               ? LR_OK
-               : report_error(recon->setup.report, LR_BAD_INPUT,
-                              "%s: has changed while it was read: it had %lld events, and now %lld",
-                              recon->request.events, (long long)recon->own.handed, (long long)walk->handed);
-}
-
-lr_status recon_own_take(struct recon *recon)
-{
-    lr_event_corrections own = {0}, *all = recon->inputs.corrections;
-    struct walk walk = {.recon = recon, .body = keep, .skips = pass_over, .corrections = &own};
+    lr_event_corrections own = {0}, *all = measured->corrections;
+    struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;
-    CLI_TRY(plan(recon, &count));
-    lr_status status = make_room(recon, &own, count);
-    status = status == LR_OK ? keep_own(recon, &walk) : status;
+    for (int k = 0; k < measured->share.num_frames; k++)
+        if (is_wanted(measured, k)) CLI_TRY(plan_frame(measured, &measured->share.frames[k], &count));
+    lr_status status = make_room(measured, &own, count);
+    if (status == LR_OK) {
+        const lr_log log = measurement_quiet_log(measured);
+        status = read_file(&walk, &log, &measured->list->info);
+        measured->list->info.counts = measured->events;
+    }
+    if (status == LR_OK && walk.handed != measured->share.handed) {
+        status = report_error(measured->setup.report, LR_BAD_INPUT,
+                              "%s: has changed while it was read: it had %lld events, and now %lld",
+                              measured->request->events, (long long)measured->share.handed, (long long)walk.handed);
+    }
     if (status == LR_OK && all != NULL) {
         free(all->factors);
         free(all->additive);
@@ -431,27 +402,26 @@ lr_status recon_own_take(struct recon *recon)
     return status;
 }
 
-/* --- a frame, or the list --- */
-
-lr_status recon_own_open(struct recon *recon)
+lr_status event_share_open(struct measurement *measured)
 {
-    const bool has_frames = recon->frames.count > 0;
-    const struct recon_own_frame *frame = &recon->own.frames[has_frames ? recon->frames.current : 0];
-    const size_t num_ranges = (size_t)recon->request.subsets;
-    recon->inputs.events.not_in_coincidence = frame->left_out;
-    recon->digest = frame->digest;
-    if (!has_frames) recon_say_events(recon);
-    recon_finish_share(recon);
-    recon->share.subset_of = calloc(num_ranges, sizeof(*recon->share.subset_of));
-    recon->share.ranges = calloc(num_ranges + 1, sizeof(*recon->share.ranges));
-    if (recon->share.subset_of == NULL || recon->share.ranges == NULL) return refuse_memory(recon);
-    memcpy(recon->share.ranges, frame->ranges, (num_ranges + 1) * sizeof(*frame->ranges));
-    for (size_t r = 0; r < num_ranges; r++) recon->share.subset_of[r] = (int32_t)r;
-    recon->share.interleave = 1;
+    const bool has_frames = measured->request->num_intervals > 0;
+    const struct event_share_frame *frame = &measured->share.frames[has_frames ? measured->frame : 0];
+    const size_t num_ranges = (size_t)measured->subsets;
+    measured->events.not_in_coincidence = frame->left_out;
+    measured->digest = frame->digest;
+    if (!has_frames) measurement_say_events(measured);
+    free(measured->subset_of);
+    free(measured->ranges);
+    measured->subset_of = calloc(num_ranges, sizeof(*measured->subset_of));
+    measured->ranges = calloc(num_ranges + 1, sizeof(*measured->ranges));
+    if (measured->subset_of == NULL || measured->ranges == NULL) return refuse_memory(measured);
+    memcpy(measured->ranges, frame->ranges, (num_ranges + 1) * sizeof(*frame->ranges));
+    for (size_t r = 0; r < num_ranges; r++) measured->subset_of[r] = (int32_t)r;
+    measured->interleave = 1;
     return LR_OK;
 }
 
-void recon_own_finish(struct recon_own *own)
+void event_share_finish(struct event_share *own)
 {
     for (int k = 0; own->frames != NULL && k < own->num_frames; k++) {
         free(own->frames[k].ranges);
@@ -461,5 +431,5 @@ void recon_own_finish(struct recon_own *own)
     }
     free(own->frames);
     free(own->batches);
-    *own = (struct recon_own){0};
+    *own = (struct event_share){0};
 }

@@ -3,8 +3,8 @@
  *
  * The sensitivity of list mode, which a CUDA device works out while processors read and arrange events: it needs
  * none of them. The device wakes up on the way, which takes some tenths of a second, whenever it comes. */
-#ifndef LR_CLI_RECON_SENSITIVITY_H
-#define LR_CLI_RECON_SENSITIVITY_H
+#ifndef LR_CLI_RECON_EARLY_SENSITIVITY_H
+#define LR_CLI_RECON_EARLY_SENSITIVITY_H
 
 #include "base/background.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "recon_sensitivity.h"
+#include "cli/recon/early_sensitivity.h"
 
 #include <errno.h>
 #include <lr/vector.h>
