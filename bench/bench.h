@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes
- * through the combinations, workload.c has the geometries, sample.c the exact rows of some voxels,
- * measure.c the clock, model.c what a device could do at most, table.c and json.c what is said in
- * the end. */
+ * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes through the combinations,
+ * measure.c has the geometries, the exact rows of some voxels and the clock, report.c what a device could do at most, and
+ * what is said in the end. */
 #ifndef LR_BENCH_BENCH_H
 #define LR_BENCH_BENCH_H
 
@@ -82,9 +81,6 @@ struct bench_accuracy {
     double kept;   /* the operator's non-zeros per exact non-zero */
     int num_voxels;
 };
-
-/* The operator may be of another grid: rows are asked of it by their points. */
-lr_status bench_sample_compare(const struct bench_sample *sample, lr_operator *op, struct bench_accuracy *accuracy);
 
 /* --- one combination of workload, backend and mode --- */
 
@@ -170,10 +166,6 @@ struct bench_updates_wish {
     const lr_progress *progress;
 };
 
-/* values: what is taken as counts, wherever it is. errors: those of lr_recon. */
-lr_status bench_time_updates(const struct bench_updates_wish *wish, const lr_vector *values,
-                             struct bench_updates *found);
-
 /* --- what it could be at most --- */
 
 /* Rates of one device that a program may reach, and which share of one a projection took. */
@@ -182,14 +174,6 @@ struct bench_ceiling {
     const char *unit;
     double ceiling, rate, fraction;
 };
-
-/* Seconds of a projection by which rates are told: the device's where it has them. */
-double bench_seconds(const struct bench_direction *direction);
-
-/* Fills at most BENCH_MAX_CEILINGS entries and returns how many; 0 on a device whose ceilings are
- * not known. */
-int bench_model_ceilings(const struct bench_result *result, int direction,
-                         struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
 
 /* Voxels of lines a second, and bytes that must be read and written. */
 struct bench_visits {

@@ -3,8 +3,7 @@
  *
  * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
  * their work; where their time goes, and how far the image comes. */
-#include "bench_cluster.h"
-
+#include "cli/cluster.h"
 #include "cli/direct.h"
 #include "cli/verbs.h"
 
@@ -12,6 +11,45 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum cluster_scheme { CLUSTER_EXACT, CLUSTER_PAPER, CLUSTER_DISTRIBUTED, CLUSTER_NUM_SCHEMES };
+
+/* An image on the way. */
+struct cluster_step {
+    int number; /* iterations of each rank so far */
+    double elapsed_s, log_likelihood, image_error;
+};
+
+/* Times are means over the ranks. */
+struct cluster_outcome {
+    enum cluster_scheme scheme;
+    double seconds; /* of the slowest rank, sensitivities included */
+    double project_s, most_project_s, exchange_s, waiting_s, combine_s;
+    double sent_bytes;          /* by a rank */
+    double memory_bytes;        /* of the largest rank so far */
+    struct cluster_step *steps; /* owned */
+    int num_steps;
+};
+
+struct cluster_bench {
+    struct report *report;
+    struct cluster cluster;
+    bool schemes[CLUSTER_NUM_SCHEMES], is_weak;
+    int iterations, local_iterations, voxels;
+    double counts, voxel_mm;
+    lr_operator_params params;
+    lr_scanner *scanner;
+    lr_lors *all, *lors; /* the rank's own */
+    int32_t *pairs;      /* [pairs of `all`] the rank's, as `all` numbers them */
+    lr_grid grid;
+    lr_operator *op;
+    lr_lor_data *data;
+    lr_image *truth, *image;
+    double setup_s, begin_s, noting_s;
+    struct cluster_outcome *at_hand;
+    struct cluster_outcome outcomes[CLUSTER_NUM_SCHEMES];
+    int num_outcomes;
+};
 
 static const char *const scheme_names[CLUSTER_NUM_SCHEMES + 1] = {"exact", "paper", "distributed", NULL};
 

@@ -3,27 +3,19 @@
  *
  * bench correspondence: how long the matrix takes on each backend, and how right it is.
  *
- * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends
- * the program with an exit code other than 0 unless it was only meant by a default: a backend that
- * finds no device, lacks the exact mode, or serves other scanners only, is passed over where it was
- * not asked for by name. */
+ * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends the program with an
+ * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode, or
+ * serves other scanners only, is passed over where it was not asked for by name. */
 #include "bench.h"
-
+#include "cli/stop.h"
 #include "cli/verbs.h"
-
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "native", "cpu", NULL};
-const char *const bench_modes[BENCH_NUM_MODES + 1] = {"sampled", "exact", NULL};
 static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
-
-const char *bench_mode_name(lr_mode mode)
-{
-    return bench_modes[mode == LR_MODE_EXACT];
-}
 
 /* --- command line --- */
 

@@ -1,16 +1,394 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, beside their figures. */
-#include "direct.h"
-
+ * bench direct: projections of the family `direct` in the cases of its papers, beside their figures; and peers: the same by
+ * Fourier transforms. */
 #include "cli/direct.h"
 #include "cli/verbs.h"
+#include "direct.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define ON_BUFFERS(name_, backend_, way_)                                                                              \
+    {                                                                                                                  \
+        name_ ", buffers", backend_, LR_DIRECT_BUFFERS, way_                                                           \
+    }
+#define ON_TEXTURES(name_, backend_, way_)                                                                             \
+    {                                                                                                                  \
+        name_ ", textures", backend_, LR_DIRECT_TEXTURES, way_                                                         \
+    }
+#define ON_BOTH(name_, backend_, way_) ON_BUFFERS(name_, backend_, way_), ON_TEXTURES(name_, backend_, way_)
+
+static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
+    ON_BOTH("auto", NULL, LR_DIRECT_FASTEST),
+    ON_BOTH("compute", "compute", LR_DIRECT_FASTEST),
+    ON_BUFFERS("cuda, bands", "cuda", LR_DIRECT_BANDS),
+    ON_BUFFERS("cuda, columns", "cuda", LR_DIRECT_COLUMNS),
+    ON_BOTH("cuda, threads", "cuda", LR_DIRECT_THREADS),
+    ON_BOTH("cuda, instructions", "cuda", LR_DIRECT_INSTRUCTIONS),
+    ON_BOTH("cuda, shared memory", "cuda", LR_DIRECT_SHARED_MEMORY),
+    ON_BOTH("cuda, texture cache", "cuda", LR_DIRECT_TEXTURE_CACHE),
+    {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST},
+};
+
+static const char *const storages[] = {"buffers", "textures", "both", NULL};
+
+enum { BOTH = 2 /* of storages */ };
+
+/* What the command line asks for. */
+struct wish {
+    const char *backend;
+    int storage; /* in `storages` */
+    lr_direct_variant way;
+};
+
+static bool is_one_of(const char *word, const char *first, const char *second)
+{
+    return strcmp(word, first) == 0 || strcmp(word, second) == 0;
+}
+
+static void check(const struct wish *wish, struct cli_args *args)
+{
+    const bool has_textures_alone = wish->storage == (int)LR_DIRECT_TEXTURES;
+    const bool is_on_buffers = wish->way >= LR_DIRECT_BANDS && wish->way <= LR_DIRECT_COLUMNS; /* and there alone */
+    if (wish->way != LR_DIRECT_FASTEST && !is_one_of(wish->backend, "cuda", "all")) {
+        args_complain(args, "--variant is for --backend cuda or all");
+    } else if (is_on_buffers && has_textures_alone) {
+        args_complain(args,
+                      "--variant %s works on buffers, not on textures: take --storage buffers, or "
+                      "threads, instructions, shared-memory or texture-cache",
+                      args_text(args, "--variant"));
+    }
+    if (args_has(args, "--storage") && strcmp(wish->backend, "cpu") == 0) {
+        args_complain(args, "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
+                            "in memory of its own");
+    }
+}
+
+static bool has_backend(const struct wish *wish, const struct direct_variant *variant)
+{
+    const char *backend = variant->backend != NULL ? variant->backend : "auto";
+    return strcmp(wish->backend, backend) == 0 || (strcmp(wish->backend, "all") == 0 && variant->backend != NULL);
+}
+
+static bool has_storage(const struct wish *wish, const struct direct_variant *variant)
+{
+    const bool is_cpu = variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
+    return is_cpu || wish->storage == BOTH || wish->storage == (int)variant->storage;
+}
+
+static bool has_way(const struct wish *wish, const struct direct_variant *variant)
+{
+    return wish->way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || wish->way == variant->way;
+}
+
+/* Fills bench->variants with those that --backend, --storage and --variant name. */
+static void direct_choose_variants(struct direct_bench *bench, struct cli_args *args)
+{
+    static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
+    struct wish wish = {.backend = backends[args_word(args, "--backend", backends, 0)],
+                        .way = direct_read_variant(args)};
+    const bool takes_all = strcmp(wish.backend, "all") == 0;
+    wish.storage = args_word(args, "--storage", storages, takes_all ? BOTH : LR_DIRECT_BUFFERS);
+    check(&wish, args);
+    for (int k = 0; k < DIRECT_NUM_VARIANTS; k++) {
+        const struct direct_variant *variant = &variants[k];
+        if (has_backend(&wish, variant) && has_storage(&wish, variant) && has_way(&wish, variant))
+            bench->variants[bench->num_variants++] = variant;
+    }
+}
+
+/* An operator of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
+ * the case's. NULL, logged. */
+static lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
+                                     const lr_resolution *resolution, int view)
+{
+    const struct direct_case *what = outcome->what;
+    const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
+    const lr_grid grid = lr_grid_centred(what->size, voxel_mm);
+    lr_view views[120];
+    lr_view_set set;
+    const lr_view_set wanted = {what->azimuths, what->tilts, 0};
+    if (lr_view_set_complete(&wanted, &set, &bench->report->log) != LR_OK) return NULL;
+    for (int k = 0; k < lr_view_set_count(&set); k++) views[k] = lr_view_set_at(&set, k);
+    return lr_direct_create(
+        &(lr_direct_params){.grid = &grid,
+                            .views = view < 0 ? views : views + view,
+                            .num_views = view < 0 ? lr_view_set_count(&set) : 1,
+                            .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
+                            .backend = outcome->variant->backend,
+                            .threads = bench->threads,
+                            .device = bench->device,
+                            .storage = outcome->variant->storage,
+                            .variant = outcome->variant->way,
+                            .log = &bench->report->log});
+}
+
+/* --- what CUDA kernels take of the device, beside table II of paper 1 --- */
+
+/* Paper 1, table II, on a GeForce GTX 285. Registers: forward, back. */
+static const struct {
+    const char *name;
+    int constant_bytes, local_bytes, shared_bytes, threads, registers[2], occupancy_percent;
+} table2[2] = {
+    {"paper 1, threads (GTX 285)", 36, 0, 64, 512, {14, 13}, 100},
+    {"paper 1, instructions (GTX 285)", 36, 0, 64, 384, {42, 42}, 38},
+};
+
+static const char *const directions[2] = {"forward", "back"};
+
+/* Fills outcome->attributes where the backend knows them. */
+static lr_status direct_measure_attributes(lr_operator *op, const float *image, struct direct_outcome *outcome)
+{
+    static const int first_view = 0;
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    if (strcmp(info->backend, "cuda") != 0) return LR_OK;
+    for (int back = 0; back < 2; back++) {
+        const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD, &first_view, 1, &x};
+        lr_direct_timing timing;
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        CLI_TRY(lr_direct_device_attributes(op, &outcome->attributes[back]));
+    }
+    outcome->has_attributes = true;
+    return LR_OK;
+}
+
+static void print_row(const struct direct_outcome *outcome, int back)
+{
+    const lr_direct_attributes *found = &outcome->attributes[back];
+    printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
+           (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
+           found->threads, found->registers, 100.0 * found->occupancy);
+}
+
+void direct_print_attributes(const struct direct_bench *bench)
+{
+    printf("\nTable II of paper 1: what kernels take, by the driver's own query; registers of the "
+           "paper are those of forward and back.\n\n"
+           "| | constant memory, bytes | local memory of a thread, bytes | shared memory of a "
+           "block, bytes | threads of a block | registers of a thread | occupancy, %% |\n"
+           "|---|---|---|---|---|---|---|\n");
+    for (int k = 0; k < 2; k++) {
+        printf("| %s | %d | %d | %d | %d | %d, %d | %d |\n", table2[k].name, table2[k].constant_bytes,
+               table2[k].local_bytes, table2[k].shared_bytes, table2[k].threads, table2[k].registers[0],
+               table2[k].registers[1], table2[k].occupancy_percent);
+    }
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct direct_outcome *outcome = &bench->outcomes[k];
+        const bool is_case = strcmp(outcome->what->workload, "large") == 0;
+        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) print_row(outcome, back);
+    }
+}
+
+static void direct_json_attributes(const struct direct_outcome *outcome, struct json *json)
+{
+    for (int back = 0; outcome->has_attributes && back < 2; back++) {
+        const lr_direct_attributes *found = &outcome->attributes[back];
+        json_open(json, back ? "back_attributes" : "forward_attributes", '{');
+        json_int(json, "registers", found->registers);
+        json_int(json, "threads", found->threads);
+        json_int(json, "constant_bytes", found->constant_bytes);
+        json_int(json, "local_bytes", found->local_bytes);
+        json_int(json, "shared_bytes", found->shared_bytes);
+        json_int(json, "blocks", found->blocks);
+        json_number(json, "occupancy", found->occupancy);
+        json_close(json, '}');
+    }
+}
+
+/* Transforms of a batch hold at most so much. */
+#define BATCH_BYTES ((int64_t)128 << 20)
+
+/* --- Fourier transforms --- */
+
+/* An oblique one. */
+static int choose_view(const struct direct_case *what)
+{
+    return what->azimuths * what->tilts > 7 ? 7 : 0;
+}
+
+/* The same everywhere, as at the centre. */
+static lr_resolution flatten(const lr_resolution *resolution)
+{
+    lr_resolution flat = *resolution;
+    flat.radial_mm = lr_resolution_radial_mm(resolution, 0);
+    flat.model = LR_RADIAL_INVARIANT;
+    return flat;
+}
+
+static lr_status compare_all(const struct direct_bench *bench, const struct fft_case *what,
+                             struct direct_outcome *outcome)
+{
+    for (const struct fft_library *library = fft_libraries; library->name != NULL; library++) {
+        const char *missing = fft_missing(library);
+        for (int padded = 0; missing == NULL && padded < 2; padded++) {
+            CLI_TRY(fft_compare(library, what, padded != 0, &outcome->peers[outcome->num_peers]));
+            outcome->num_peers++;
+        }
+        if (missing != NULL && bench->num_outcomes == 0)
+            report_info(bench->report, "%s is left out: %s", library->name, missing);
+    }
+    return LR_OK;
+}
+
+static lr_status compare_with(const struct direct_bench *bench, lr_operator *op, const float *image,
+                              struct direct_outcome *outcome)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_direct_info *family = lr_direct_get_info(op);
+    const lr_log *log = &bench->report->log;
+    const lr_direct_kernel kernel = {.resolution = flatten(&outcome->what->resolution)};
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = &family->grid, .view = family->views[0], .kernel = kernel, .log = log});
+    float *projected = common_floats(bench->report, info->num_voxels, "a projection");
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    lr_vector y = lr_vector_of_floats(projected, info->num_voxels);
+    lr_status status = tables != NULL && projected != NULL ? lr_operator_forward(op, NULL, &x, &y) : LR_FAILED;
+    const int views = outcome->what->azimuths * outcome->what->tilts;
+    const int64_t fit = BATCH_BYTES / (info->num_voxels * 2 * (int64_t)sizeof(float));
+    if (status == LR_OK) {
+        status = compare_all(bench,
+                             &(struct fft_case){.tables = tables,
+                                                .image = image,
+                                                .projected = projected,
+                                                .volumes = fit < views ? (int)fit : views,
+                                                .threads = info->threads,
+                                                .repeat = bench->repeat,
+                                                .seconds = 0.25 * bench->seconds,
+                                                .log = log},
+                             outcome);
+    }
+    free(projected);
+    lr_direct_tables_destroy(tables);
+    return status;
+}
+
+/* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
+static lr_status direct_measure_peers(const struct direct_bench *bench, const float *image,
+                                      struct direct_outcome *outcome)
+{
+    const lr_resolution flat = flatten(&outcome->what->resolution);
+    lr_operator *op = direct_open_case(bench, outcome, &flat, choose_view(outcome->what));
+    const lr_status status = op != NULL ? compare_with(bench, op, image, outcome) : report_reason(bench->report);
+    lr_operator_destroy(op);
+    return status;
+}
+
+/* --- the first paper's loop, which takes images to the device and back for every projection --- */
+
+/* One projection with its way to the device and back. */
+struct trip {
+    lr_operator *op;
+    int32_t view;
+    bool is_back;
+    double to_host_s; /* what an image takes */
+};
+
+static lr_status go(const struct trip *trip, const float *in, float *out, struct direct_stages *stages)
+{
+    const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
+    const lr_selection part = {.pairs = &trip->view, .num_pairs = 1};
+    const lr_vector x = lr_vector_of_floats(in, count);
+    lr_vector y = lr_vector_of_floats(out, count);
+    const double begin = report_seconds();
+    CLI_TRY((trip->is_back ? lr_operator_back : lr_operator_forward)(trip->op, &part, &x, &y));
+    const double device = lr_operator_device_seconds(trip->op);
+    const double whole = report_seconds() - begin;
+    const double moved = device > 0 && device < whole ? whole - device : 0;
+    const double to_host = moved < trip->to_host_s ? moved : trip->to_host_s;
+    stages->project[trip->is_back] += whole - moved;
+    stages->to_host[trip->is_back] += to_host;
+    stages->to_device[trip->is_back] += moved - to_host;
+    return LR_OK;
+}
+
+/* histo = n (y / (n histo) - 1), y = 1 and n = 1: what the host takes for it. */
+static double find_discrepancy(float *histo, int64_t count)
+{
+    const double begin = report_seconds();
+    for (int64_t k = 0; k < count; k++) histo[k] = histo[k] > 1e-30f ? 1.0f / histo[k] - 1.0f : 0.0f;
+    return report_seconds() - begin;
+}
+
+static double update(float *image, const float *correction, int64_t count)
+{
+    const double begin = report_seconds();
+    for (int64_t k = 0; k < count; k++) {
+        const float factor = 1.0f + 0.5f * correction[k];
+        image[k] *= factor > 0.0f ? factor : 0.0f;
+    }
+    return report_seconds() - begin;
+}
+
+static lr_status visit(const struct trip *trip, float *image, float *work[2], struct direct_stages *stages)
+{
+    const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
+    struct trip back = *trip;
+    back.is_back = true;
+    CLI_TRY(go(trip, image, work[0], stages));
+    stages->discrepancy += find_discrepancy(work[0], count);
+    CLI_TRY(go(&back, work[0], work[1], stages));
+    stages->update += update(image, work[1], count);
+    return LR_OK;
+}
+
+/* Reading an image that is done. */
+static lr_status time_reading(lr_operator *op, const float *image, double *seconds)
+{
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
+    for (int k = 0; k < 3; k++) {
+        lr_direct_timing timing;
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        *seconds = k == 0 || timing.wall_s < *seconds ? timing.wall_s : *seconds;
+    }
+    return LR_OK;
+}
+
+static void divide(struct direct_stages *stages)
+{
+    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
+                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
+    for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) *sums[k] /= stages->views;
+}
+
+static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image, float *work[2],
+                             struct direct_stages *stages)
+{
+    const int num_views = lr_direct_get_info(op)->num_views;
+    struct trip trip = {.op = op};
+    struct direct_stages warm = {0};
+    CLI_TRY(time_reading(op, image, &trip.to_host_s));
+    CLI_TRY(visit(&trip, image, work, &warm));
+    const double begin = report_seconds();
+    while (stages->views < 20 * num_views && (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
+        trip.view = stages->views % num_views;
+        CLI_TRY(visit(&trip, image, work, stages));
+        stages->views++;
+    }
+    divide(stages);
+    return LR_OK;
+}
+
+/* Fills outcome->stages by as many views as there is time for. image: changed. */
+static lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
+                                       struct direct_outcome *outcome)
+{
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    float *work[2] = {common_floats(bench->report, count, "a projection"),
+                      common_floats(bench->report, count, "a projection")};
+    const lr_status status =
+        work[0] != NULL && work[1] != NULL ? visit_views(bench, op, image, work, &outcome->stages) : LR_FAILED;
+    free(work[1]);
+    free(work[0]);
+    return status;
+}
+
+/* --- cases --- */
 
 #define CLINICAL(model_, edge_s)                                                                                       \
     {                                                                                                                  \
@@ -201,30 +579,6 @@ static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op
     const lr_status status = iterate(bench, op, &data, outcome);
     free(data.values);
     return status;
-}
-
-lr_operator *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
-                              const lr_resolution *resolution, int view)
-{
-    const struct direct_case *what = outcome->what;
-    const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
-    const lr_grid grid = lr_grid_centred(what->size, voxel_mm);
-    lr_view views[120];
-    lr_view_set set;
-    const lr_view_set wanted = {what->azimuths, what->tilts, 0};
-    if (lr_view_set_complete(&wanted, &set, &bench->report->log) != LR_OK) return NULL;
-    for (int k = 0; k < lr_view_set_count(&set); k++) views[k] = lr_view_set_at(&set, k);
-    return lr_direct_create(
-        &(lr_direct_params){.grid = &grid,
-                            .views = view < 0 ? views : views + view,
-                            .num_views = view < 0 ? lr_view_set_count(&set) : 1,
-                            .kernel = {.resolution = resolution != NULL ? *resolution : what->resolution},
-                            .backend = outcome->variant->backend,
-                            .threads = bench->threads,
-                            .device = bench->device,
-                            .storage = outcome->variant->storage,
-                            .variant = outcome->variant->way,
-                            .log = &bench->report->log});
 }
 
 /* Fourier transforms are measured once a case. */

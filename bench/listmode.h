@@ -103,28 +103,11 @@ struct listmode_bench {
 
 /* --- lines --- */
 
-/* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
-lr_scanner *listmode_scanner(const char *preset, double tof_ps, const lr_log *log);
-
-/* Of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
-lr_grid listmode_grid(const struct listmode_case *what);
-
-/* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
- * alike along what lies in it. */
-void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events, int64_t count);
-
 /* --- figures --- */
-
-/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
- * lacks the kernel; LR_CANCELLED. */
-lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome);
 
 /* Of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
 lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr_event *events,
                                     struct listmode_outcome *outcome);
-
-/* Root mean square of the difference over the range of the first one's values. */
-double listmode_deviation(const float *image, const float *other, int64_t count);
 
 /* An operator of backend native, of the first `count` events. NULL, logged. */
 lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
@@ -146,11 +129,7 @@ void listmode_print_paper(const struct listmode_bench *bench);
 
 /* Other projectors beside the outcomes of their lines and image. */
 void listmode_print_peers(const struct listmode_bench *bench);
-void listmode_json_peers(const struct listmode_bench *bench, struct json *json);
 
-/* What the voxels that were visited are of what a device reaches: fills at most 3, and returns how many; 0
- * where that is not known. */
-int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3]);
 void listmode_json(const struct listmode_bench *bench, struct json *json);
 
 #endif

@@ -6,11 +6,43 @@
 #define LR_CLI_COMMON_H
 
 #include "args.h"
-#include "json.h"
-#include "lor_factors.h"
 
 #include <limits.h>
 #include <lr/lr.h>
+
+struct setup;
+
+/* Efficiencies and attenuation per LOR, of a setup. Zero is valid; sources point into it: it must not move. */
+struct lor_factors {
+    float *efficiencies; /* owned [num_crystals]; NULL = none */
+    lr_crystal_product product;
+    lr_attenuation *attenuation;
+    lr_source_product sources;
+    lr_lor_source source;
+};
+
+/* Attenuation along the lines of each element, or by one factor per LOR. */
+enum mu_way { MU_LINES, MU_FACTORS };
+
+#define LOR_FACTORS_MU_AS(usual)                                                                                       \
+    {                                                                                                                  \
+        "--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default " usual, false                       \
+    }
+
+/* --mu-as, `usual` where it is not given; complains where --mu is not, and of --mu-steps that factors have not. */
+enum mu_way lor_factors_mu_as(struct cli_args *args, enum mu_way usual);
+
+/* Reads one efficiency per crystal. The setup has its scanner. */
+lr_status lor_factors_efficiencies(struct setup *setup, const char *path);
+
+/* Takes the setup's map as factors per LOR instead of samples along each line. */
+lr_status lor_factors_attenuate(struct setup *setup);
+
+/* Takes the setup's map, where it has one, in this way, and hands what there is to setup->params. */
+lr_status lor_factors_give(struct setup *setup, enum mu_way way);
+
+/* Call it when no operator asks for them any more. */
+void lor_factors_finish(struct lor_factors *factors);
 
 /* Option tables shared by the verbs. */
 extern const struct cli_option common_scanner_options[];
@@ -199,5 +231,17 @@ lr_status common_folder_end(const struct common_folder *folder, struct report *r
 
 /* Uniform in 0 <= x < 1: number `index` of the sequence that the seed begins. */
 double common_random(uint64_t seed, int64_t index);
+
+/* Every output that the verb's syntax declares has an ending of its kind and a folder to lie in, and is
+ * neither an input nor what belongs to one (lr_files_check): inputs are all other words that name files.
+ * errors: LR_USAGE, LR_FAILED. */
+lr_status outputs_check(const struct cli_args *args);
+
+/* The same for one more name, which follows from those; one that no file has loses nothing. */
+lr_status outputs_check_name(const struct cli_args *args, const char *path);
+
+/* Images of iterations that are written beside an output (common_iteration_path): every so many (0 = none)
+ * of those after `range[0]`, up to range[1]. */
+lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 
 #endif

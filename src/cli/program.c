@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "program.h"
+#include "verbs.h"
 
 #include "base/helper.h"
-#include "outputs.h"
+#include "common.h"
 #include "stop.h"
 
 #include <errno.h>

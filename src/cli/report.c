@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "report.h"
-
 #include "stop.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -236,4 +236,180 @@ int report_exit_code(struct report *report, lr_status status)
     }
     if (status == LR_CANCELLED && stop_is_asked()) fputs("loraster: stopped\n", stderr);
     return codes[status];
+}
+
+/* --- JSON --- */
+
+/* How many bytes of UTF-8 a character has; 0: this is none, as in names of files (RFC 3629). */
+static int character_bytes(const unsigned char *c)
+{
+    static const struct {
+        unsigned char first, last, least, most; /* of the first byte, of the second */
+        int count;
+    } rows[] = {{0x00, 0x7f, 0x00, 0xff, 1}, {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+                {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+                {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+    for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+        if (*c < rows[k].first || *c > rows[k].last) continue;
+        bool whole = rows[k].count == 1 || (c[1] >= rows[k].least && c[1] <= rows[k].most);
+        for (int b = 2; b < rows[k].count && whole; b++) whole = c[b] >= 0x80 && c[b] <= 0xbf;
+        return whole ? rows[k].count : 0;
+    }
+    return 0;
+}
+
+static void put_string(FILE *stream, const char *text)
+{
+    fputc('"', stream);
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        const int count = character_bytes(c);
+        if (*c == '"' || *c == '\\')
+            fprintf(stream, "\\%c", *c);
+        else if (count == 0)
+            fputs("\\ufffd", stream);
+        else if (*c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] < 0xa0))
+            fprintf(stream, "\\u%04x", (unsigned)(count == 2 ? c[1] : *c)); /* terminals obey it */
+        else
+            fwrite(c, 1, (size_t)count, stream);
+        c += count > 0 ? count : 1;
+    }
+    fputc('"', stream);
+}
+
+static void put_key(struct json *json, const char *key)
+{
+    if (json->wrote) fputs(", ", json->stream);
+    if (key != NULL) {
+        put_string(json->stream, key);
+        fputs(": ", json->stream);
+    }
+    json->wrote = true;
+}
+
+void json_open(struct json *json, const char *key, char bracket)
+{
+    put_key(json, key);
+    fputc(bracket, json->stream);
+    json->wrote = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+    fputc(bracket, json->stream);
+    json->wrote = true;
+}
+
+void json_text(struct json *json, const char *key, const char *text)
+{
+    put_key(json, key);
+    if (text != NULL)
+        put_string(json->stream, text);
+    else
+        fputs("null", json->stream);
+}
+
+void json_number(struct json *json, const char *key, double number)
+{
+    put_key(json, key);
+    if (isfinite(number))
+        fprintf(json->stream, "%.12g", number);
+    else
+        fputs("null", json->stream);
+}
+
+void json_int(struct json *json, const char *key, int64_t number)
+{
+    put_key(json, key);
+    fprintf(json->stream, "%" PRId64, number);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+    put_key(json, key);
+    fputs(value ? "true" : "false", json->stream);
+}
+
+void json_numbers(struct json *json, const char *key, const double *numbers, int count)
+{
+    json_open(json, key, '[');
+    for (int k = 0; k < count; k++) json_number(json, NULL, numbers[k]);
+    json_close(json, ']');
+}
+
+void json_ints(struct json *json, const char *key, const int *numbers, int count)
+{
+    json_open(json, key, '[');
+    for (int k = 0; k < count; k++) json_int(json, NULL, numbers[k]);
+    json_close(json, ']');
+}
+
+/* --- the bar of a reconstruction --- */
+
+enum { BAR_CHARS = 12, LINE_CHARS = 256 };
+
+static double whole(const struct run_bar *bar, double iterations)
+{
+    return bar->before + bar->each * iterations;
+}
+
+/* The time left goes by the pace of the steps at hand: sensitivities and iterations differ. */
+static void say_left(const struct run_bar *bar, double at, double all, char text[48])
+{
+    char left[32];
+    const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
+    text[0] = '\0';
+    if (elapsed_s > 1 && done > 0)
+        snprintf(text, 48, ", %s left", report_duration(left, elapsed_s * (all - at) / done));
+}
+
+static void draw(struct run_bar *bar)
+{
+    char line[LINE_CHARS], left[48];
+    const double all = whole(bar, bar->iterations);
+    const double share = fmin((bar->calls + bar->call) / bar->calls_in_step, 1.0);
+    const double at = fmin(bar->begin + bar->step * share, all);
+    const int full = (int)(BAR_CHARS * at / all);
+    say_left(bar, at, all, left);
+    snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
+             100 * at / all, bar->what, left);
+    report_line(bar->report, line);
+}
+
+/* Iterations report themselves in iterations; what comes before them in shares of it. */
+static bool take_step(void *user, const char *what, double done, double total)
+{
+    struct run_bar *bar = user;
+    const bool iterates = strncmp(what, "iteration", 9) == 0;
+    if (iterates != bar->iterates || bar->step == 0) {
+        bar->iterates = iterates;
+        bar->pace_begin_s = report_seconds();
+        bar->pace_begin = iterates ? bar->before : 0;
+    }
+    bar->begin = iterates ? whole(bar, done) : bar->before * done / fmax(total, 1);
+    bar->step = iterates ? bar->each / bar->subsets : bar->before / fmax(total, 1);
+    bar->calls_in_step = iterates ? 2 : 1;
+    bar->calls = 0;
+    bar->call = 0;
+    snprintf(bar->what, sizeof(bar->what), "%s", what);
+    draw(bar);
+    return !stop_is_asked();
+}
+
+/* A projection begins anew where its share falls. */
+static bool take_share(void *user, const char *what, double done, double total)
+{
+    struct run_bar *bar = user;
+    if (bar->step == 0) return bar->report->progress.report(bar->report->progress.user, what, done, total);
+    const double share = total > 0 ? done / total : 0;
+    if (share < bar->call) bar->calls += bar->calls + 1 < bar->calls_in_step;
+    bar->call = share;
+    draw(bar);
+    return !stop_is_asked();
+}
+
+void run_bar_init(struct run_bar *bar, struct report *report)
+{
+    *bar = (struct run_bar){.report = report, .each = 1, .iterations = 1, .subsets = 1};
+    bar->steps = (lr_progress){take_step, bar};
+    bar->within = (lr_progress){take_share, bar};
 }

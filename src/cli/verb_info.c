@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * info: what this installation can do, and on which devices. */
 #include "base/helper.h"
 #include "common.h"
 #include "verbs.h"

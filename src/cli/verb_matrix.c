@@ -1,15 +1,210 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * matrix: writes rows of the system matrix. */
 #include "forecast.h"
 #include "matrix.h"
 #include "stop.h"
 #include "verbs.h"
-
+#include <ctype.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+/* Which of the parts of the rows is meant. */
+struct matrix_share {
+    int64_t number, parts; /* of --part; 0 = all rows */
+    int64_t rows_before;   /* of those of the whole choice */
+    int32_t *part_pairs;   /* owned; of rows of all LORs */
+};
+
+/* --- the rows of --part --- */
+
+/* All pairs, for a share of them to be some of. */
+static lr_status list_pairs(struct matrix_share *share, const struct setup *setup)
+{
+    const int64_t num = setup->lors->num_pairs;
+    share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
+    if (share->part_pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+    for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
+    return LR_OK;
+}
+
+/* Rows of LORs: entries of a list of LORs, or of pairs. */
+static lr_status cut_lors(struct matrix_share *share, const struct setup *setup, struct matrix_choice *choice,
+                          const int64_t range[2])
+{
+    if (choice->part_lors != NULL) {
+        choice->part_lors += range[0];
+        choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
+        share->rows_before = range[0];
+        return LR_OK;
+    }
+    if (choice->part_pairs == NULL) {
+        CLI_TRY(list_pairs(share, setup));
+        choice->part_pairs = share->part_pairs;
+    }
+    const lr_selection before = {.pairs = choice->part_pairs, .num_pairs = range[0]};
+    share->rows_before = range[0] > 0 ? lr_selection_count(setup->lors, &before) : 0;
+    choice->part_pairs += range[0];
+    choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = range[1] - range[0]};
+    return LR_OK;
+}
+
+static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice, const int64_t range[2])
+{
+    share->rows_before = range[0];
+    if (choice->voxels != NULL) {
+        choice->voxels += range[0];
+        choice->num_voxels = range[1] - range[0];
+        return;
+    }
+    choice->end = choice->begin + range[1];
+    choice->begin += range[0];
+}
+
+/* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
+ * its scanner and grid. */
+static lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
+                                  const struct setup *setup, struct matrix_choice *choice)
+{
+    int64_t range[2];
+    *choice = *whole;
+    if (share->parts == 0) return LR_OK;
+    const lr_rows_share of = {.work = {.choice = {.begin = whole->begin,
+                                                  .end = whole->end,
+                                                  .voxels = whole->voxels,
+                                                  .num_voxels = whole->num_voxels,
+                                                  .part = &whole->part},
+                                       .by_lor = whole->by_lor},
+                              .number = share->number,
+                              .parts = share->parts,
+                              .log = &setup->report->log};
+    CLI_TRY(lr_rows_share_range(setup->lors, &setup->grid, &of, range));
+    if (whole->by_lor) return cut_lors(share, setup, choice, range);
+    cut_voxels(share, choice, range);
+    return LR_OK;
+}
+
+static void matrix_share_finish(struct matrix_share *share)
+{
+    free(share->part_pairs);
+    *share = (struct matrix_share){.number = 0};
+}
+
+/* --- the tube of response of one LOR: an element for each voxel --- */
+
+/* Six whole numbers between commas. */
+static bool read_six(const char *text, int numbers[6])
+{
+    for (int k = 0; k < 6; k++) {
+        char *end = NULL;
+        const long number = strtol(text, &end, 10);
+        if (end == text || number < 0 || number > INT_MAX || *end != (k < 5 ? ',' : '\0')) return false;
+        numbers[k] = (int)number;
+        text = end + 1;
+    }
+    return true;
+}
+
+/* Number over the whole scanner, or -1, reported. */
+static int find_crystal(const struct setup *setup, const int at[3])
+{
+    const lr_scanner *scanner = setup->scanner;
+    if (at[0] >= scanner->num_modules) {
+        report_error(setup->report, LR_USAGE, "--lor: module %d does not exist: the scanner has modules 0 to %d", at[0],
+                     scanner->num_modules - 1);
+        return -1;
+    }
+    const int *crystals = scanner->modules[at[0]].crystals;
+    if (at[1] >= crystals[0] || at[2] >= crystals[1]) {
+        report_error(setup->report, LR_USAGE,
+                     "--lor: crystal %d, %d does not exist: module %d has %d x %d, counted from 0", at[1], at[2], at[0],
+                     crystals[0], crystals[1]);
+        return -1;
+    }
+    return scanner->first_crystal[at[0]] + at[2] * crystals[0] + at[1];
+}
+
+/* Checks such a text: the LOR, or -1, reported. */
+static int64_t matrix_find_lor(const struct setup *setup, const char *text)
+{
+    int numbers[6];
+    if (!read_six(text, numbers)) {
+        report_error(setup->report, LR_USAGE,
+                     "--lor %s: six numbers are needed, module,p,q,module,r,s, such as "
+                     "0,6,6,18,6,6",
+                     text);
+        return -1;
+    }
+    const int a = find_crystal(setup, numbers), b = a < 0 ? -1 : find_crystal(setup, numbers + 3);
+    if (a < 0 || b < 0) return -1;
+    const int64_t lor = lr_lors_number(setup->lors, a, b);
+    if (lor < 0) {
+        report_error(setup->report, LR_USAGE, "--lor %s: modules %d and %d are not in coincidence", text, numbers[0],
+                     numbers[3]);
+    }
+    return lor;
+}
+
+/* Where the row goes. */
+struct tube {
+    lr_image *image;
+    int64_t elements;
+    double sum;
+};
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct tube *tube = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        tube->image->values[row->lor[k]] = (float)row->probability[k];
+        tube->sum += row->probability[k];
+    }
+    tube->elements += row->count;
+    return LR_OK;
+}
+
+static void report_tube(const struct setup *setup, const struct tube *tube, int64_t lor, const char *path)
+{
+    report_clear(setup->report);
+    if (setup->report->json) {
+        struct json json = common_json_begin("matrix");
+        setup_json(setup, &json);
+        json_text(&json, "output", path);
+        json_text(&json, "format", "image");
+        json_text(&json, "rows_are", "LORs");
+        json_int(&json, "lor", lor);
+        json_int(&json, "rows", 1);
+        json_int(&json, "elements", tube->elements);
+        json_number(&json, "sum", tube->sum);
+        common_json_end(&json);
+        return;
+    }
+    printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube->elements, tube->sum);
+}
+
+/* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
+ * operator. */
+static lr_status matrix_write_tube(const struct setup *setup, const char *text, const char *path)
+{
+    const int64_t lor = matrix_find_lor(setup, text);
+    if (lor < 0) return LR_USAGE;
+    if (!lr_lors_in_coincidence(setup->lors, lor))
+        report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
+    struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
+    if (tube.image == NULL) return report_reason(setup->report);
+    const lr_selection part = {.lors = &lor, .num_lors = 1};
+    const lr_row_sink sink = {take, &tube};
+    lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
+    if (status == LR_OK) status = lr_image_write(path, tube.image, &setup->report->log);
+    if (status == LR_OK) report_tube(setup, &tube, lor, path);
+    lr_image_destroy(tube.image);
+    return status;
+}
 
 static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
 

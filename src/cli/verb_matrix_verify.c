@@ -1,16 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Looks through a matrix file: its structure as it is read, its sums against the sensitivity, and
- * some rows against the reference. */
-#include "held_row.h"
+ * matrix join, matrix verify. */
 #include "matrix.h"
+#include "retained_row.h"
 #include "verbs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static const char *const formats[] = {"hdf5", "npz", "mtx", NULL};
+static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ, LR_MATRIX_MTX};
+
+/* Of the file's name; -1 for other formats. */
+static int word_of(const char *path)
+{
+    const lr_matrix_format format = matrix_format_of(path);
+    for (int k = 0; formats[k] != NULL; k++)
+        if (format_of_word[k] == format) return k;
+    return -1;
+}
+
+static void tell(struct cli_args *args, const lr_matrix_join_params *params, int word, const lr_matrix_written *written)
+{
+    report_clear(args->report);
+    if (!args->report->json) {
+        printf("%s: %lld rows, %lld elements, sum %.9g, of %lld parts\n", params->path, (long long)written->rows,
+               (long long)written->elements, written->sum, (long long)params->num_parts);
+        return;
+    }
+    struct json json = common_json_begin("matrix join");
+    json_text(&json, "output", params->path);
+    json_text(&json, "format", formats[word]);
+    json_int(&json, "parts", params->num_parts);
+    json_int(&json, "rows", written->rows);
+    json_int(&json, "elements", written->elements);
+    json_number(&json, "sum", written->sum);
+    json_int(&json, "dropped_elements", written->dropped_elements);
+    json_number(&json, "dropped_sum", written->dropped_sum);
+    common_json_end(&json);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    static const int64_t levels[2] = {0, 9};
+    lr_matrix_written written = {0};
+    lr_matrix_join_params params = {.parts = args->positional,
+                                    .num_parts = args->num_positional,
+                                    .path = args_required(args, "-o"),
+                                    .compress = (int)args_int(args, "--compress", 0, levels),
+                                    .progress = &args->report->progress,
+                                    .log = &args->report->log};
+    const int word = args_word(args, "--format", formats, word_of(params.path));
+    if (args->num_positional == 0) args_complain(args, "matrix join needs the files that matrix --part has written");
+    if (word < 0) args_complain(args, "%s: the name must end in .h5, .npz or .mtx, or --format say which", params.path);
+    CLI_TRY(args->status);
+    params.format = format_of_word[word];
+    if (params.compress > 0 && params.format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
+    CLI_TRY(args->status);
+    CLI_TRY(lr_matrix_join(&params, &written));
+    tell(args, &params, word, &written);
+    return LR_OK;
+}
+
+static const struct cli_option options[] = {
+    {"-o", "FILE", "file to write (.h5, .npz, .mtx)", false},
+    {"--format", "NAME", "hdf5, npz or mtx; default by the name's ending", false},
+    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none", false},
+    {0},
+};
+
+static const char *const endings[] = {".h5", ".hdf5", ".npz", ".mtx", "", NULL};
+
+static const struct cli_syntax syntax = {
+    .verb = "matrix join",
+    .positionals = "PART...",
+    .most_positionals = CLI_MAX_POSITIONAL,
+    .summary = "Joins the files of matrix --part to the one that a whole run would have written.",
+    .example = "loraster matrix join part-1.h5 part-2.h5 -o matrix.h5",
+    .outputs = {{"-o", endings}},
+    .groups = {{"output", options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_matrix_join = {&syntax, run};
+
+/* --- verify: looks through the structure of a file as it is read, compares its sums to the sensitivity, and some rows
+ * to the reference --- */
 
 /* What an exact row may differ from the reference's, relative L2; a sampled one, whose lines at the
  * edges of faces meet one crystal or the next depending on rounding; and sums, over the largest. */
@@ -24,7 +101,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 /* A voxel or point whose row is compared. */
 struct sample {
     int64_t place; /* row of the file, or voxel where rows are LORs */
-    struct held_row row;
+    struct retained_row row;
 };
 
 struct verify {
@@ -80,7 +157,7 @@ static lr_status take_lor_row(struct verify *verify, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->lor[k]] += row->probability[k];
         struct sample *sample = find_sample(verify, row->lor[k]);
-        if (sample != NULL) CLI_TRY(held_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
+        if (sample != NULL) CLI_TRY(retained_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
     }
     return LR_OK;
 }
@@ -92,7 +169,8 @@ static lr_status take(void *user, const lr_row *row)
     struct sample *sample = find_sample(verify, row->row);
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->row] += row->probability[k];
-        if (sample != NULL) CLI_TRY(held_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
+        if (sample != NULL)
+            CLI_TRY(retained_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
     }
     return LR_OK;
 }
@@ -220,8 +298,8 @@ static lr_status check_sums(struct verify *verify)
 
 /* The reference's row without what the threshold drops. Where rows are LORs that is not known of
  * single elements: those that the file lacks are then left out. */
-static lr_status thin_out(const struct verify *verify, const struct held_row *found, const lr_row *row,
-                          struct held_row *out)
+static lr_status thin_out(const struct verify *verify, const struct retained_row *found, const lr_row *row,
+                          struct retained_row *out)
 {
     double largest = 0;
     for (int64_t k = 0; k < row->count; k++) largest = fmax(largest, row->probability[k]);
@@ -231,7 +309,7 @@ static lr_status thin_out(const struct verify *verify, const struct held_row *fo
         while (at < found->count && found->lor[at] < row->lor[k]) at++;
         const bool there = at < found->count && found->lor[at] == row->lor[k];
         const bool may_lack = verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
-        if (there || !may_lack) CLI_TRY(held_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
+        if (there || !may_lack) CLI_TRY(retained_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
     }
     return LR_OK;
 }
@@ -256,9 +334,9 @@ static lr_status complain_row(const struct verify *verify, const struct sample *
                         (long long)error->num_unexpected, (unsigned long long)verify->seed);
 }
 
-static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct held_row *reference)
+static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct retained_row *reference)
 {
-    const lr_row found = held_row_view(&sample->row), expected = held_row_view(reference);
+    const lr_row found = retained_row_view(&sample->row), expected = retained_row_view(reference);
     const lr_row_error error = lr_row_compare(&found, &expected);
     const bool exact = verify->given.mode == LR_MODE_EXACT;
     const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
@@ -275,10 +353,10 @@ static lr_status compare_row(void *user, const lr_row *row)
 {
     struct oracle *oracle = user;
     const struct sample *sample = &oracle->verify->samples[oracle->next++];
-    struct held_row reference = {0};
+    struct retained_row reference = {0};
     lr_status status = thin_out(oracle->verify, &sample->row, row, &reference);
     if (status == LR_OK) status = compare_with(oracle->verify, sample, &reference);
-    held_row_finish(&reference);
+    retained_row_finish(&reference);
     return status;
 }
 
@@ -459,7 +537,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
 
 static void release(struct verify *verify)
 {
-    for (int k = 0; k < verify->num_samples; k++) held_row_finish(&verify->samples[k].row);
+    for (int k = 0; k < verify->num_samples; k++) retained_row_finish(&verify->samples[k].row);
     free(verify->samples);
     free(verify->sums);
     matrix_choice_finish(&verify->choice);
@@ -467,7 +545,7 @@ static void release(struct verify *verify)
     lr_matrix_file_close(verify->file);
 }
 
-static lr_status run(struct cli_args *args)
+static lr_status verify_run(struct cli_args *args)
 {
     struct verify verify = {.path = args->num_positional > 0 ? args->positional[0] : NULL};
     if (verify.path == NULL || args->num_positional > 1)
@@ -478,7 +556,7 @@ static lr_status run(struct cli_args *args)
     return status;
 }
 
-static const struct cli_option options[] = {
+static const struct cli_option verify_options[] = {
     {"--compare", "N", "random voxels or points whose elements are compared; default 6", false},
     {"--seed", "N", "decides which; default 1", false},
     {0},
@@ -494,12 +572,12 @@ static const struct cli_option npz_options[] = {
     {0},
 };
 
-static const struct cli_syntax syntax = {
+static const struct cli_syntax verify_syntax = {
     .verb = "matrix verify",
     .positionals = "FILE",
     .summary = "Checks a matrix file: structure, sums, and rows against the reference.",
     .example = "loraster matrix verify matrix.h5",
-    .groups = {{"verify", options},
+    .groups = {{"verify", verify_options},
                {"what .npz holds (HDF5 says so itself)", npz_options},
                {"factors", matrix_factor_options},
                COMMON_SCANNER_GROUP,
@@ -508,4 +586,4 @@ static const struct cli_syntax syntax = {
                COMMON_GENERAL_GROUP},
 };
 
-const struct cli_verb verb_matrix_verify = {&syntax, run};
+const struct cli_verb verb_matrix_verify = {&verify_syntax, verify_run};

@@ -1,13 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * phantom, simulate. */
+#include "common.h"
 #include "forecast.h"
 #include "verbs.h"
 
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A positive number, 0 where the option is not given. */
+static double read_number(struct cli_args *args, const char *name)
+{
+    const char *text = args_text(args, name);
+    char *end = NULL;
+    const double value = text != NULL ? strtod(text, &end) : 0;
+    if (text != NULL && (end == text || *end != '\0' || !(isfinite(value) && value > 0))) {
+        args_complain(args, "%s %s: a positive number is needed", name, text);
+        return 0;
+    }
+    return value;
+}
+
+static void report_phantom(const struct cli_args *args, const lr_image *image, const char *name)
+{
+    const char *output = args_text(args, "-o");
+    const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
+    report_clear(args->report);
+    if (!args->report->json) {
+        printf("%s: %s, sum %.9g\n", output, name, sum);
+        return;
+    }
+    struct json json = common_json_begin(args->syntax->verb);
+    json_text(&json, "output", output);
+    json_text(&json, "phantom", name);
+    common_json_grid(&json, "grid", &image->grid);
+    json_number(&json, "sum", sum);
+    common_json_end(&json);
+}
+
+static lr_status draw(struct cli_args *args, struct setup *setup)
+{
+    const char *output = args_required(args, "-o");
+    const char *name = args->num_positional == 1 ? args->positional[0] : NULL;
+    const lr_phantom_params params = {.name = name,
+                                      .radius_mm = read_number(args, "--radius-mm"),
+                                      .contrast = read_number(args, "--contrast"),
+                                      .log = &args->report->log,
+                                      .progress = &args->report->progress};
+    if (args->num_positional != 1) args_complain(args, "phantom needs the name of one, such as six-spheres");
+    CLI_TRY(args->status);
+    CLI_TRY(setup_grid(setup, args, NULL));
+    lr_image *image = lr_phantom_create(&params, &setup->grid);
+    if (image == NULL) return report_reason(args->report);
+    const lr_status status = lr_image_write(output, image, &args->report->log);
+    if (status == LR_OK) report_phantom(args, image, name);
+    lr_image_destroy(image);
+    return status;
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct setup setup = {.report = args->report};
+    const lr_status status = draw(args, &setup);
+    setup_finish(&setup);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--radius-mm", "MM", "of the cylinder; default 0.46 of the grid's width", false},
+    {"--contrast", "C", "spheres over cylinder; default 4 of spheres, 6 of six-spheres", false},
+    {"-o", "IMAGE", "activity to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "phantom",
+    .positionals = "NAME",
+    .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
+    .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
+               "-o activity.nii.gz",
+    .outputs = {{"-o", common_image_endings}},
+    .groups = {{"phantom and output", options}, COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_phantom = {&syntax, run};
+
+/* --- simulate --- */
 
 static const char labels_phantom[] = "colin27";
 
@@ -272,7 +355,7 @@ static void report_result(const struct setup *setup, const struct request *reque
     }
 }
 
-/* *goes_on: not with --dry-run. */
+/* *goes_on: not with --dry-simulate_run. */
 static lr_status forecast(struct setup *setup, const struct request *request, bool *goes_on)
 {
     const double lors = (double)setup->lors->count, voxels = (double)lr_grid_num_voxels(&setup->grid);
@@ -308,7 +391,7 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
     return status;
 }
 
-static lr_status run(struct cli_args *args)
+static lr_status simulate_run(struct cli_args *args)
 {
     struct setup setup = {0};
     lr_image *activity = NULL;
@@ -319,7 +402,7 @@ static lr_status run(struct cli_args *args)
     return status;
 }
 
-static const struct cli_option options[] = {
+static const struct cli_option simulate_options[] = {
     {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", false},
     {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", false},
     {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", false},
@@ -337,17 +420,17 @@ static const struct cli_option options[] = {
 
 static const char *const endings[] = {".h5", ".hdf5", ".hs", ".petsird", ".Cdh", ".tsv", NULL};
 
-static const struct cli_syntax syntax = {
+static const struct cli_syntax simulate_syntax = {
     .verb = "simulate",
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
     .outputs = {{"-o", endings}, {"--truth", common_image_endings}},
-    .groups = {{"input and output", options},
+    .groups = {{"input and output", simulate_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
                COMMON_OPERATOR_GROUP,
                COMMON_GENERAL_GROUP},
 };
 
-const struct cli_verb verb_simulate = {&syntax, run};
+const struct cli_verb verb_simulate = {&simulate_syntax, simulate_run};

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "cli/recon/frames.h"
 
-#include "cli/outputs.h"
+#include "cli/common.h"
 
 #include <limits.h>
 #include <stdio.h>

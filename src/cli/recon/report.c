@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "cli/recon/report.h"
 
-#include "cli/album.h"
-#include "cli/json.h"
+#include "cli/pictures.h"
+#include "cli/report.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * The verb recon's options, and what goes together. */
 #include "cli/recon/request.h"
 
 #include "cli/cluster.h"

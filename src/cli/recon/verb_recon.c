@@ -4,7 +4,7 @@
  * The verb recon: one reconstruction, or one for each frame. */
 #include "cli/forecast.h"
 #include "cli/recon/report.h"
-#include "cli/run_bar.h"
+#include "cli/report.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
 

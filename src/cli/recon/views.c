@@ -133,7 +133,7 @@ static lr_status read_shared(struct view_share *own, const char *path)
         measurement_say_replicate(measured, own->sums[0], own->sums[1]);
     }
     measured->digest = recon_digest(measured->digest, &own->digest, sizeof(own->digest));
-    measured->interleave = 1;
+    measured->interleave = measured->request->views_per_block == 0; /* blocks are visited in their order */
     return LR_OK;
 }
 

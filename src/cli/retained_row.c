@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "held_row.h"
+#include "retained_row.h"
 
 #include <stdlib.h>
 
-lr_status held_row_add(struct report *report, struct held_row *row, int64_t lor, double probability)
+lr_status retained_row_add(struct report *report, struct retained_row *row, int64_t lor, double probability)
 {
     int64_t room = row->room;
     if (!common_grow(&row->lor, &room, row->count + 1, sizeof(*row->lor)) ||
@@ -18,39 +18,40 @@ lr_status held_row_add(struct report *report, struct held_row *row, int64_t lor,
 /* Where a row is delivered. */
 struct delivery {
     struct report *report;
-    struct held_row *row;
+    struct retained_row *row;
 };
 
 static lr_status take(void *user, const lr_row *delivered)
 {
     const struct delivery *delivery = user;
-    held_row_finish(delivery->row);
+    retained_row_finish(delivery->row);
     for (int64_t k = 0; k < delivered->count; k++)
-        CLI_TRY(held_row_add(delivery->report, delivery->row, delivered->lor[k], delivered->probability[k]));
+        CLI_TRY(retained_row_add(delivery->report, delivery->row, delivered->lor[k], delivered->probability[k]));
     return LR_OK;
 }
 
-lr_status held_row_take(const struct setup *setup, lr_operator *op, struct held_row *row)
+lr_status retained_row_take(const struct setup *setup, lr_operator *op, struct retained_row *row)
 {
-    *row = (struct held_row){0};
+    *row = (struct retained_row){0};
     struct delivery delivery = {setup->report, row};
     const lr_status status = lr_operator_rows(op, 0, 1, &(lr_row_sink){take, &delivery});
-    if (status != LR_OK) held_row_finish(row);
+    if (status != LR_OK) retained_row_finish(row);
     return status;
 }
 
-lr_status held_row_restrict(const struct setup *setup, const struct held_row *whole, int module, struct held_row *row)
+lr_status retained_row_restrict(const struct setup *setup, const struct retained_row *whole, int module,
+                                struct retained_row *row)
 {
     lr_status status = LR_OK;
-    *row = (struct held_row){0};
+    *row = (struct retained_row){0};
     for (int64_t k = 0; status == LR_OK && k < whole->count; k++)
         if (lr_lors_primary(setup->lors, whole->lor[k], setup->grid.origin_mm) == module)
-            status = held_row_add(setup->report, row, whole->lor[k], whole->probability[k]);
-    if (status != LR_OK) held_row_finish(row);
+            status = retained_row_add(setup->report, row, whole->lor[k], whole->probability[k]);
+    if (status != LR_OK) retained_row_finish(row);
     return status;
 }
 
-lr_status held_row_brightest(const struct setup *setup, const struct held_row *row, int *module)
+lr_status retained_row_brightest(const struct setup *setup, const struct retained_row *row, int *module)
 {
     double *weights = calloc((size_t)setup->scanner->num_modules, sizeof(*weights));
     if (weights == NULL)
@@ -63,14 +64,14 @@ lr_status held_row_brightest(const struct setup *setup, const struct held_row *r
     return LR_OK;
 }
 
-lr_row held_row_view(const struct held_row *row)
+lr_row retained_row_view(const struct retained_row *row)
 {
     return (lr_row){.count = row->count, .lor = row->lor, .probability = row->probability};
 }
 
-void held_row_finish(struct held_row *row)
+void retained_row_finish(struct retained_row *row)
 {
     free(row->lor);
     free(row->probability);
-    *row = (struct held_row){0};
+    *row = (struct retained_row){0};
 }
