@@ -348,7 +348,7 @@ static void check_listmode(struct cli_args *args, const lr_listmode_params *para
         args_complain(args, "--tof-ps and --without-tof contradict each other");
 }
 
-static void read_listmode(struct cli_args *args, struct recon_request *request)
+lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
 {
     static const char *const kernels[] = {"tube", "line", "exact", NULL};
     static const int64_t lines[2] = {1, INT64_MAX};
@@ -365,6 +365,7 @@ static void read_listmode(struct cli_args *args, struct recon_request *request)
     request->blob_radius_mm = args_number(args, "--blob-radius-mm", 0, true);
     request->without_tof = args_has(args, "--without-tof");
     request->tof_ps = args_number(args, "--tof-ps", 0, true);
+    return args->status;
 }
 
 /* --- frames --- */
@@ -506,7 +507,6 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
     check_measurement(args, request);
     check_model(args, request);
     read_frames(args, request);
-    if (request->family == RECON_LISTMODE) read_listmode(args, request);
 }
 
 void recon_request_finish(struct recon_request *request)

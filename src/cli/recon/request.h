@@ -88,8 +88,10 @@ extern const struct cli_option recon_input_options[], recon_algorithm_options[],
     recon_direct_options[], recon_listmode_options[], recon_frame_options[], recon_checkpoint_options[],
     recon_ranks_options[];
 
-/* Reads all options and complains about those that contradict each other. */
+/* Reads all options and complains about those that contradict each other; those of the family listmode by themselves,
+ * once the names of outputs are known to be good. */
 void recon_request_read(struct recon_request *request, struct cli_args *args);
+lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args);
 void recon_request_finish(struct recon_request *request);
 
 /* True if updates of the algorithm have a step length; that of the first iteration. */

@@ -149,6 +149,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     struct measurement *measured = &recon->measured;
     struct recon_run *run = &recon->run;
     const size_t count = (size_t)recon->request.iterations;
+    if (recon->request.family == RECON_LISTMODE) CLI_TRY(recon_request_read_listmode(&recon->request, args));
     measured->kind = kinds[recon->request.family];
     measured->subsets = recon->request.subsets;
     measured->progress = &recon->bar.within;
