@@ -49,15 +49,6 @@ static void read_words(struct cli_args *args, const char *name, const char *cons
     }
 }
 
-static void read_workloads(struct cli_args *args, struct bench_wish *wish)
-{
-    const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
-    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) names[k] = bench_workloads[k].name;
-    read_words(args, "--workload", names, wish->workloads);
-    for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
-        wish->workloads[k] = true; /* pair, angled, tilted, vista */
-}
-
 static void read_backends(struct cli_args *args, struct bench_wish *wish)
 {
     wish->names_backends = args_has(args, "--backend");
@@ -102,7 +93,12 @@ static struct bench_wish read_wish(struct cli_args *args)
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
     };
-    read_workloads(args, &wish);
+    const char *names[BENCH_NUM_WORKLOADS + 1] = {0};
+    for (int k = 0; k < BENCH_NUM_WORKLOADS; k++) names[k] = bench_workloads[k].name;
+    read_words(args, "--workload", names, wish.workloads);
+    for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
+        wish.workloads[k] = true; /* pair, angled, tilted, vista */
+
     read_backends(args, &wish);
     read_grid(args, &wish);
     return wish;
@@ -129,7 +125,7 @@ static lr_status open_subject(struct bench *bench, const struct bench_workload *
     return bench_sample_take(&subject->whole, &draw, &grid, bench->report);
 }
 
-static void add_heading(struct bench *bench, const struct bench_subject *subject)
+static lr_status measure_subject(struct bench *bench, struct bench_subject *subject)
 {
     struct bench_heading *heading = &bench->found.headings[bench->found.num_headings++];
     heading->workload = subject->workload;
@@ -140,51 +136,27 @@ static void add_heading(struct bench *bench, const struct bench_subject *subject
     snprintf(heading->scanner, sizeof(heading->scanner), "%s", subject->scanner->name);
     report_clear(bench->report);
     if (bench->prints) bench_table_heading(heading);
-}
 
-/* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
-static void reconsider(const struct bench *bench, struct bench_result *result)
-{
-    const struct bench_result *before = result - 1;
-    if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED && before->workload == result->workload &&
-        before->backend == result->backend && before->outcome == BENCH_FAILED && before->status == result->status)
-        result->outcome = BENCH_FAILED;
-}
-
-static lr_status measure_one(struct bench *bench, struct bench_subject *subject, int backend, int mode)
-{
-    struct bench_result *result = &bench->found.results[bench->found.num_results];
-    *result = (struct bench_result){
-        .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
-    CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
-    reconsider(bench, result);
-    bench->found.num_results++;
-    report_clear(bench->report);
-    if (bench->prints) bench_table_result(result);
-    return LR_OK;
-}
-
-static lr_status measure_subject(struct bench *bench, struct bench_subject *subject)
-{
-    add_heading(bench, subject);
     for (int backend = 0; backend < BENCH_NUM_BACKENDS; backend++) {
         for (int mode = 0; mode < BENCH_NUM_MODES; mode++)
-            if (bench->wish.backends[backend] && bench->wish.modes[mode])
-                CLI_TRY(measure_one(bench, subject, backend, mode));
+            if (bench->wish.backends[backend] && bench->wish.modes[mode]) {
+                struct bench_result *result = &bench->found.results[bench->found.num_results];
+                *result = (struct bench_result){
+                    .workload = subject->workload, .backend = bench_backends[backend], .mode = mode_values[mode]};
+                CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
+                /* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
+                const struct bench_result *before = result - 1;
+                if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED &&
+                    before->workload == result->workload && before->backend == result->backend &&
+                    before->outcome == BENCH_FAILED && before->status == result->status)
+                    result->outcome = BENCH_FAILED;
+
+                bench->found.num_results++;
+                report_clear(bench->report);
+                if (bench->prints) bench_table_result(result);
+            }
     }
     return LR_OK;
-}
-
-static lr_status measure_workload(struct bench *bench, const struct bench_workload *workload)
-{
-    struct bench_subject subject = {0};
-    lr_status status = open_subject(bench, workload, &subject);
-    if (status == LR_OK) status = measure_subject(bench, &subject);
-    bench_sample_finish(&subject.whole);
-    bench_sample_finish(&subject.part);
-    lr_lors_destroy(subject.lors);
-    lr_scanner_destroy(subject.scanner);
-    return status;
 }
 
 /* --- saying it --- */
@@ -200,16 +172,6 @@ static lr_status write_file(const struct bench *bench, const char *path)
         common_json_end(&json);
     }
     return common_text_write(&text, bench->report, path);
-}
-
-static lr_status write_results(const struct bench *bench, const char *path)
-{
-    if (bench->report->json) {
-        struct json json = common_json_begin("bench correspondence");
-        bench_json(&bench->found, &json);
-        common_json_end(&json);
-    }
-    return path != NULL ? write_file(bench, path) : LR_OK;
 }
 
 /* What was wished for by name and failed decides the exit code; one reason alone keeps its own. */
@@ -246,8 +208,25 @@ static lr_status run_all(struct bench *bench, struct cli_args *args)
     bench_report_init(&bench->found, args, &bench->wish);
     if (bench->prints) bench_table_begin(&bench->found);
     for (int k = 0; k < BENCH_NUM_WORKLOADS; k++)
-        if (bench->wish.workloads[k]) CLI_TRY(measure_workload(bench, &bench_workloads[k]));
-    CLI_TRY(write_results(bench, path));
+        if (bench->wish.workloads[k]) {
+            const struct bench_workload *workload = &bench_workloads[k];
+            struct bench_subject subject = {0};
+            lr_status status = open_subject(bench, workload, &subject);
+            if (status == LR_OK) status = measure_subject(bench, &subject);
+            bench_sample_finish(&subject.whole);
+            bench_sample_finish(&subject.part);
+            lr_lors_destroy(subject.lors);
+            lr_scanner_destroy(subject.scanner);
+            CLI_TRY(status);
+        }
+
+    if (bench->report->json) {
+        struct json json = common_json_begin("bench correspondence");
+        bench_json(&bench->found, &json);
+        common_json_end(&json);
+    }
+    CLI_TRY(path != NULL ? write_file(bench, path) : LR_OK);
+
     return conclude(bench);
 }
 

@@ -45,44 +45,10 @@ struct wish {
     lr_direct_variant way;
 };
 
-static bool is_one_of(const char *word, const char *first, const char *second)
-{
-    return strcmp(word, first) == 0 || strcmp(word, second) == 0;
-}
-
-static void check(const struct wish *wish, struct cli_args *args)
-{
-    const bool has_textures_alone = wish->storage == (int)LR_DIRECT_TEXTURES;
-    const bool is_on_buffers = wish->way >= LR_DIRECT_BANDS && wish->way <= LR_DIRECT_COLUMNS; /* and there alone */
-    if (wish->way != LR_DIRECT_FASTEST && !is_one_of(wish->backend, "cuda", "all")) {
-        args_complain(args, "--variant is for --backend cuda or all");
-    } else if (is_on_buffers && has_textures_alone) {
-        args_complain(args,
-                      "--variant %s works on buffers, not on textures: take --storage buffers, or "
-                      "threads, instructions, shared-memory or texture-cache",
-                      args_text(args, "--variant"));
-    }
-    if (args_has(args, "--storage") && strcmp(wish->backend, "cpu") == 0) {
-        args_complain(args, "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
-                            "in memory of its own");
-    }
-}
-
-static bool has_backend(const struct wish *wish, const struct direct_variant *variant)
-{
-    const char *backend = variant->backend != NULL ? variant->backend : "auto";
-    return strcmp(wish->backend, backend) == 0 || (strcmp(wish->backend, "all") == 0 && variant->backend != NULL);
-}
-
 static bool has_storage(const struct wish *wish, const struct direct_variant *variant)
 {
     const bool is_cpu = variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
     return is_cpu || wish->storage == BOTH || wish->storage == (int)variant->storage;
-}
-
-static bool has_way(const struct wish *wish, const struct direct_variant *variant)
-{
-    return wish->way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || wish->way == variant->way;
 }
 
 /* Fills bench->variants with those that --backend, --storage and --variant name. */
@@ -93,10 +59,28 @@ static void direct_choose_variants(struct direct_bench *bench, struct cli_args *
                         .way = direct_read_variant(args)};
     const bool takes_all = strcmp(wish.backend, "all") == 0;
     wish.storage = args_word(args, "--storage", storages, takes_all ? BOTH : LR_DIRECT_BUFFERS);
-    check(&wish, args);
+    const bool has_textures_alone = wish.storage == (int)LR_DIRECT_TEXTURES;
+    const bool is_on_buffers = wish.way >= LR_DIRECT_BANDS && wish.way <= LR_DIRECT_COLUMNS; /* and there alone */
+    if (wish.way != LR_DIRECT_FASTEST && !(strcmp(wish.backend, "cuda") == 0 || strcmp(wish.backend, "all") == 0)) {
+        args_complain(args, "--variant is for --backend cuda or all");
+    } else if (is_on_buffers && has_textures_alone) {
+        args_complain(args,
+                      "--variant %s works on buffers, not on textures: take --storage buffers, or "
+                      "threads, instructions, shared-memory or texture-cache",
+                      args_text(args, "--variant"));
+    }
+    if (args_has(args, "--storage") && strcmp(wish.backend, "cpu") == 0) {
+        args_complain(args, "--storage is for --backend auto, compute, cuda or all: cpu keeps images "
+                            "in memory of its own");
+    }
+
     for (int k = 0; k < DIRECT_NUM_VARIANTS; k++) {
         const struct direct_variant *variant = &variants[k];
-        if (has_backend(&wish, variant) && has_storage(&wish, variant) && has_way(&wish, variant))
+        const char *backend = variant->backend != NULL ? variant->backend : "auto";
+
+        if ((strcmp(wish.backend, backend) == 0 || (strcmp(wish.backend, "all") == 0 && variant->backend != NULL)) &&
+            has_storage(&wish, variant) &&
+            (wish.way == LR_DIRECT_FASTEST || variant->way == LR_DIRECT_FASTEST || wish.way == variant->way))
             bench->variants[bench->num_variants++] = variant;
     }
 }
@@ -157,14 +141,6 @@ static lr_status direct_measure_attributes(lr_operator *op, const float *image, 
     return LR_OK;
 }
 
-static void print_row(const struct direct_outcome *outcome, int back)
-{
-    const lr_direct_attributes *found = &outcome->attributes[back];
-    printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
-           (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
-           found->threads, found->registers, 100.0 * found->occupancy);
-}
-
 void direct_print_attributes(const struct direct_bench *bench)
 {
     printf("\nTable II of paper 1: what kernels take, by the driver's own query; registers of the "
@@ -180,23 +156,12 @@ void direct_print_attributes(const struct direct_bench *bench)
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct direct_outcome *outcome = &bench->outcomes[k];
         const bool is_case = strcmp(outcome->what->workload, "large") == 0;
-        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) print_row(outcome, back);
-    }
-}
-
-static void direct_json_attributes(const struct direct_outcome *outcome, struct json *json)
-{
-    for (int back = 0; outcome->has_attributes && back < 2; back++) {
-        const lr_direct_attributes *found = &outcome->attributes[back];
-        json_open(json, back ? "back_attributes" : "forward_attributes", '{');
-        json_int(json, "registers", found->registers);
-        json_int(json, "threads", found->threads);
-        json_int(json, "constant_bytes", found->constant_bytes);
-        json_int(json, "local_bytes", found->local_bytes);
-        json_int(json, "shared_bytes", found->shared_bytes);
-        json_int(json, "blocks", found->blocks);
-        json_number(json, "occupancy", found->occupancy);
-        json_close(json, '}');
+        for (int back = 0; is_case && outcome->has_attributes && back < 2; back++) {
+            const lr_direct_attributes *found = &outcome->attributes[back];
+            printf("| %s, %s | %lld | %lld | %lld | %d | %d | %.0f |\n", outcome->variant->name, directions[back],
+                   (long long)found->constant_bytes, (long long)found->local_bytes, (long long)found->shared_bytes,
+                   found->threads, found->registers, 100.0 * found->occupancy);
+        }
     }
 }
 
@@ -204,12 +169,6 @@ static void direct_json_attributes(const struct direct_outcome *outcome, struct 
 #define BATCH_BYTES ((int64_t)128 << 20)
 
 /* --- Fourier transforms --- */
-
-/* An oblique one. */
-static int choose_view(const struct direct_case *what)
-{
-    return what->azimuths * what->tilts > 7 ? 7 : 0;
-}
 
 /* The same everywhere, as at the centre. */
 static lr_resolution flatten(const lr_resolution *resolution)
@@ -272,7 +231,9 @@ static lr_status direct_measure_peers(const struct direct_bench *bench, const fl
                                       struct direct_outcome *outcome)
 {
     const lr_resolution flat = flatten(&outcome->what->resolution);
-    lr_operator *op = direct_open_case(bench, outcome, &flat, choose_view(outcome->what));
+    /* An oblique one. */
+    lr_operator *op =
+        direct_open_case(bench, outcome, &flat, outcome->what->azimuths * outcome->what->tilts > 7 ? 7 : 0);
     const lr_status status = op != NULL ? compare_with(bench, op, image, outcome) : report_reason(bench->report);
     lr_operator_destroy(op);
     return status;
@@ -336,19 +297,6 @@ static lr_status visit(const struct trip *trip, float *image, float *work[2], st
     return LR_OK;
 }
 
-/* Reading an image that is done. */
-static lr_status time_reading(lr_operator *op, const float *image, double *seconds)
-{
-    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
-    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
-    for (int k = 0; k < 3; k++) {
-        lr_direct_timing timing;
-        CLI_TRY(lr_direct_time(op, &task, &timing));
-        *seconds = k == 0 || timing.wall_s < *seconds ? timing.wall_s : *seconds;
-    }
-    return LR_OK;
-}
-
 static void divide(struct direct_stages *stages)
 {
     double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
@@ -362,7 +310,16 @@ static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, 
     const int num_views = lr_direct_get_info(op)->num_views;
     struct trip trip = {.op = op};
     struct direct_stages warm = {0};
-    CLI_TRY(time_reading(op, image, &trip.to_host_s));
+    /* Reading an image that is done. */
+    double *seconds = &trip.to_host_s;
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
+    for (int k = 0; k < 3; k++) {
+        lr_direct_timing timing;
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        *seconds = k == 0 || timing.wall_s < *seconds ? timing.wall_s : *seconds;
+    }
+
     CLI_TRY(visit(&trip, image, work, &warm));
     const double begin = report_seconds();
     while (stages->views < 20 * num_views && (stages->views == 0 || report_seconds() - begin < bench->seconds)) {
@@ -488,21 +445,6 @@ static lr_status measure_one(const struct direct_bench *bench, lr_operator *op, 
     return first.wall_s < bench->seconds ? measure(bench, op, task, measured) : LR_OK;
 }
 
-/* How many views a batch may have within the time. */
-static int batch_size(const struct direct_bench *bench, const struct direct_measured *single, int views)
-{
-    const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
-    return fit < 1 ? 1 : fit < views ? (int)fit : views;
-}
-
-/* The image is taken to the device once. */
-static lr_status take_image(lr_operator *op, const float *image)
-{
-    static const int first_view = 0;
-    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
-    return lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &(lr_direct_timing){0});
-}
-
 static lr_status measure_works(const struct direct_bench *bench, lr_operator *op, struct direct_outcome *outcome)
 {
     const int num_views = lr_direct_get_info(op)->num_views;
@@ -512,7 +454,11 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
         status = measure_one(bench, op, &task, &outcome->single[work]);
-        task.num_views = batch_size(bench, &outcome->single[work], num_views);
+        /* How many views a batch may have within the time. */
+        const struct direct_measured *single = &outcome->single[work];
+        const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
+        task.num_views = fit < 1 ? 1 : fit < num_views ? (int)fit : num_views;
+
         outcome->batch[work] = outcome->single[work];
         if (status == LR_OK && task.num_views > 1) /* once to build its tables */
             status = lr_direct_time(op, &task, &(lr_direct_timing){0});
@@ -606,7 +552,12 @@ static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
     if (image == NULL) return report_error(bench->report, LR_FAILED, "no memory for an image");
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
     for (int64_t k = 0; k < info->num_voxels; k++) image[k] = (float)(0.5 + common_random(1, k));
-    lr_status status = take_image(op, image);
+    /* The image is taken to the device once. */
+    static const int first_view = 0;
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    lr_status status =
+        lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x}, &(lr_direct_timing){0});
+
     if (status == LR_OK) status = measure_works(bench, op, outcome);
     if (status == LR_OK) status = measure_more(bench, op, image, outcome);
     if (status == LR_OK && bench->is_paper) status = direct_measure_attributes(op, image, outcome);
@@ -627,16 +578,6 @@ static double flop_share(const struct direct_outcome *outcome, const struct dire
     const double ceiling = bench_flop_ceiling(outcome->device);
     const double voxels = (double)what->size[0] * what->size[1] * what->size[2];
     return ceiling > 0 ? 2 * voxels * measured->offsets / direct_seconds(measured) / ceiling : 0;
-}
-
-static void print_heading(const struct direct_outcome *outcome)
-{
-    printf("Backend on %s, commit %s. Times are the device's where it has a clock; ms a view; "
-           "share: of the fused multiply-add ceiling, 2 operations an offset and voxel.\n\n",
-           outcome->device, bench_commit);
-    printf("| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
-           "| of a batch | RAMLA iteration, device / wall | paper |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void print_outcome(const struct direct_outcome *outcome)
@@ -695,7 +636,19 @@ static void json_outcome(struct json *json, const struct direct_outcome *outcome
     json_number(json, "ramla_device_s", outcome->ramla_device_s);
     json_number(json, "load_s", outcome->load_s);
     direct_json_peers(outcome, json);
-    direct_json_attributes(outcome, json);
+    for (int back = 0; outcome->has_attributes && back < 2; back++) {
+        const lr_direct_attributes *found = &outcome->attributes[back];
+        json_open(json, back ? "back_attributes" : "forward_attributes", '{');
+        json_int(json, "registers", found->registers);
+        json_int(json, "threads", found->threads);
+        json_int(json, "constant_bytes", found->constant_bytes);
+        json_int(json, "local_bytes", found->local_bytes);
+        json_int(json, "shared_bytes", found->shared_bytes);
+        json_int(json, "blocks", found->blocks);
+        json_number(json, "occupancy", found->occupancy);
+        json_close(json, '}');
+    }
+
     json_close(json, '}');
 }
 
@@ -719,15 +672,6 @@ static void tell_skipped(const struct direct_bench *bench, const struct direct_v
     const char *lacks = is_cuda(variant) ? "no CUDA device" : "no device";
     report_info(bench->report, "%s is skipped: %s", variant->name,
                 status == LR_NO_DEVICE ? lacks : "not with this kernel");
-}
-
-/* A device that one variant of CUDA lacks all lack, in all cases. */
-static bool is_skipped(const struct direct_bench *bench, const struct direct_case *what,
-                       const struct direct_variant *variant)
-{
-    const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
-    if (lacks && bench->without_cuda == what) tell_skipped(bench, variant, LR_NO_DEVICE);
-    return lacks;
 }
 
 static double work_of(const struct direct_outcome *outcome)
@@ -785,7 +729,15 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
     CLI_TRY(status);
     report_clear(bench->report);
     if (!bench->report->json) {
-        if (bench->num_outcomes == 0) print_heading(outcome);
+        if (bench->num_outcomes == 0) {
+            printf("Backend on %s, commit %s. Times are the device's where it has a clock; ms a view; "
+                   "share: of the fused multiply-add ceiling, 2 operations an offset and voxel.\n\n",
+                   outcome->device, bench_commit);
+            printf("| case | offsets | direction | one view | of a batch | share | paper | tables, one view "
+                   "| of a batch | RAMLA iteration, device / wall | paper |\n"
+                   "|---|---|---|---|---|---|---|---|---|---|---|\n");
+        }
+
         print_outcome(outcome);
     }
     bench->num_outcomes++;
@@ -825,8 +777,12 @@ static lr_status run_bench(struct direct_bench *bench)
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
             const struct direct_variant *variant = bench->variants[n];
-            if (!is_skipped(bench, &cases[k], variant) && !is_too_long(bench, &cases[k], variant))
-                CLI_TRY(measure_case(bench, &cases[k], variant));
+            /* A device that one variant of CUDA lacks all lack, in all cases. */
+            const struct direct_case *what = &cases[k];
+            const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
+            if (lacks && bench->without_cuda == what) tell_skipped(bench, variant, LR_NO_DEVICE);
+
+            if (!lacks && !is_too_long(bench, &cases[k], variant)) CLI_TRY(measure_case(bench, &cases[k], variant));
         }
     }
     if (bench->report->json)
@@ -837,9 +793,16 @@ static lr_status run_bench(struct direct_bench *bench)
     return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
-/* The cases that --workload and --case name. */
-static void choose_cases(struct direct_bench *bench, struct cli_args *args)
+static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
 {
+    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+    static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
+    bench->report = args->report;
+    bench->is_paper = args_has(args, "--paper");
+    bench->has_peers = !args_has(args, "--no-fourier");
+    bench->path = args_text(args, "-o");
+    direct_choose_variants(bench, args);
+    /* The cases that --workload and --case name. */
     const int only = args_word(args, "--workload", workload_names, -1);
     bool has_any = false;
     bench->name = args_text(args, "--case");
@@ -853,18 +816,7 @@ static void choose_cases(struct direct_bench *bench, struct cli_args *args)
                       "prints them, such as \"variant 2\"",
                       bench->name);
     }
-}
 
-static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
-{
-    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-    static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
-    bench->report = args->report;
-    bench->is_paper = args_has(args, "--paper");
-    bench->has_peers = !args_has(args, "--no-fourier");
-    bench->path = args_text(args, "-o");
-    direct_choose_variants(bench, args);
-    choose_cases(bench, args);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);

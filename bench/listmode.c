@@ -102,12 +102,6 @@ static lr_scanner *make_ring(double tof_ps, const lr_log *log)
                                   &ring);
 }
 
-/* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
-static lr_scanner *listmode_scanner(const char *preset, double tof_ps, const lr_log *log)
-{
-    return preset != NULL ? lr_scanner_read(preset, log) : make_ring(tof_ps, log);
-}
-
 /* Of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
@@ -128,24 +122,6 @@ struct chord {
     double from, to; /* t within the image's box; from >= to: it is not met */
 };
 
-static void clip(struct chord *chord, const lr_grid *grid)
-{
-    chord->from = 0;
-    chord->to = 1;
-    for (int k = 0; k < 3; k++) {
-        const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
-        const double way_mm = chord->end_mm[k] - chord->begin_mm[k];
-        const double one = (-half_mm - chord->begin_mm[k]) / way_mm;
-        const double other = (half_mm - chord->begin_mm[k]) / way_mm;
-        if (way_mm != 0) {
-            chord->from = fmax(chord->from, fmin(one, other));
-            chord->to = fmin(chord->to, fmax(one, other));
-        } else if (fabs(chord->begin_mm[k]) > half_mm) {
-            chord->to = chord->from;
-        }
-    }
-}
-
 static double length_mm(const struct chord *chord)
 {
     double square = 0;
@@ -165,7 +141,21 @@ static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, 
     lr_lors_crystals(bench->lors, number, event->crystals);
     lr_scanner_hit_centre(bench->scanner, event->crystals[0], chord.begin_mm);
     lr_scanner_hit_centre(bench->scanner, event->crystals[1], chord.end_mm);
-    clip(&chord, grid);
+    chord.from = 0;
+    chord.to = 1;
+    for (int k = 0; k < 3; k++) {
+        const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
+        const double way_mm = chord.end_mm[k] - chord.begin_mm[k];
+        const double one = (-half_mm - chord.begin_mm[k]) / way_mm;
+        const double other = (half_mm - chord.begin_mm[k]) / way_mm;
+        if (way_mm != 0) {
+            chord.from = fmax(chord.from, fmin(one, other));
+            chord.to = fmin(chord.to, fmax(one, other));
+        } else if (fabs(chord.begin_mm[k]) > half_mm) {
+            chord.to = chord.from;
+        }
+    }
+
     const double t = chord.from + common_random(bench->seed, 2 * draw + 1) * (chord.to - chord.from);
     event->tof_mm = (float)((t - 0.5) * length_mm(&chord));
     return chord.from < chord.to && lr_lors_in_coincidence(bench->lors, number);
@@ -183,37 +173,19 @@ struct drawing {
     atomic_llong next; /* part */
 };
 
-static void draw_part(const struct drawing *drawing, int64_t part)
-{
-    const int64_t begin = part * PART_LINES, left = drawing->count - begin;
-    const int64_t end = begin + (left < PART_LINES ? left : PART_LINES);
-    int64_t at = begin;
-    for (int64_t draw = part * PART_DRAWS; at < end; draw++)
-        at += draw_event(drawing->bench, drawing->grid, draw, &drawing->events[at]);
-}
-
 static int draw_parts(void *user)
 {
     struct drawing *drawing = user;
     for (int64_t part = atomic_fetch_add(&drawing->next, 1); part * PART_LINES < drawing->count;
-         part = atomic_fetch_add(&drawing->next, 1))
-        draw_part(drawing, part);
-    return 0;
-}
+         part = atomic_fetch_add(&drawing->next, 1)) {
+        const int64_t begin = part * PART_LINES, left = drawing->count - begin;
+        const int64_t end = begin + (left < PART_LINES ? left : PART_LINES);
+        int64_t at = begin;
+        for (int64_t draw = part * PART_DRAWS; at < end; draw++)
+            at += draw_event(drawing->bench, drawing->grid, draw, &drawing->events[at]);
+    }
 
-/* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
- * alike along what lies in it. */
-static void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events, int64_t count)
-{
-    struct drawing drawing = {.bench = bench, .grid = grid, .events = events, .count = count};
-    const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
-    thrd_t threads[MOST_THREADS];
-    int started = 0;
-    while (started + 1 < processors && started < MOST_THREADS && (started + 1) * (int64_t)PART_LINES < count &&
-           thrd_create(&threads[started], draw_parts, &drawing) == thrd_success)
-        started++;
-    (void)draw_parts(&drawing);
-    for (int k = 0; k < started; k++) thrd_join(threads[k], NULL);
+    return 0;
 }
 
 /* --- measuring --- */
@@ -389,13 +361,6 @@ static lr_status warm_up(const struct listmode_bench *bench, struct running *run
     return LR_OK;
 }
 
-/* Runs of one look at the clock: several short ones, so that the device waits for no command of the host. */
-static int runs_in_a_row(const struct listmode_bench *bench, double each_s)
-{
-    const double fit = fmin(bench->seconds / bench->repeat, row_s) / each_s;
-    return fit < 1 ? 1 : fit < MOST_IN_A_ROW ? (int)fit : MOST_IN_A_ROW;
-}
-
 /* The median of as many looks at the clock as there is time for, after one run that counts only where it
  * took all; the device's clock tells the last run of each. */
 static lr_status time_work(const struct listmode_bench *bench, struct running *running, work_fn *work,
@@ -406,7 +371,10 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
     CLI_TRY(time_once(running, work, 1, median)); /* programs are built */
     CLI_TRY(warm_up(bench, running, work, median));
     const double each_s = median->wall > 0 ? median->wall : 1e-9, limit_s = bench->seconds;
-    const int times = runs_in_a_row(bench, each_s);
+    /* Runs of one look at the clock: several short ones, so that the device waits for no command of the host. */
+    const double fit = fmin(bench->seconds / bench->repeat, row_s) / each_s;
+    const int times = fit < 1 ? 1 : fit < MOST_IN_A_ROW ? (int)fit : MOST_IN_A_ROW;
+
     const double start = report_seconds();
     while (runs < bench->repeat && report_seconds() - start < limit_s - each_s)
         CLI_TRY(time_once(running, work, times, &all[runs++]));
@@ -419,14 +387,9 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
 
 /* --- energy --- */
 
-static double num_iterations(const struct listmode_outcome *outcome)
-{
-    return fmax(1.0, ceil(ENERGY_SECONDS / fmax(outcome->iteration.wall, 1e-6)));
-}
-
 static lr_status read_energy(struct running *running, struct energy_meter *meter, struct listmode_outcome *outcome)
 {
-    const double times = num_iterations(outcome);
+    const double times = fmax(1.0, ceil(ENERGY_SECONDS / fmax(outcome->iteration.wall, 1e-6)));
     double before, after;
     CLI_TRY(finish(running));
     const bool is_told = energy_read(meter, &before);
@@ -437,17 +400,6 @@ static lr_status read_energy(struct running *running, struct energy_meter *meter
         snprintf(outcome->energy_source, sizeof(outcome->energy_source), "%s", energy_source(meter));
     }
     return LR_OK;
-}
-
-/* Of whole cards or processors: what else they do meanwhile counts, too. */
-static lr_status measure_energy(const struct listmode_bench *bench, struct running *running,
-                                struct listmode_outcome *outcome)
-{
-    struct energy_meter *meter = energy_open(&(struct energy_params){
-        .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
-    const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
-    energy_close(meter);
-    return status;
 }
 
 /* --- one line of a table --- */
@@ -464,7 +416,8 @@ static lr_status keep_image(const struct listmode_bench *bench, struct running *
     return lr_vector_copy(&running->image, &host);
 }
 
-static lr_status make_vectors(const struct listmode_bench *bench, struct running *running)
+static lr_status measure_all(const struct listmode_bench *bench, struct running *running,
+                             struct listmode_outcome *outcome)
 {
     const lr_operator_info *info = lr_operator_get_info(running->op);
     lr_vector *const vectors[] = {&running->image, &running->correction, &running->sensitivity, &running->ones,
@@ -478,18 +431,18 @@ static lr_status make_vectors(const struct listmode_bench *bench, struct running
     CLI_TRY(lr_vector_fill(&running->image, 1));
     CLI_TRY(lr_vector_fill(&running->ones, 1));
     CLI_TRY(back_project(running));
-    return lr_vector_copy(&running->correction, &running->sensitivity);
-}
+    CLI_TRY(lr_vector_copy(&running->correction, &running->sensitivity));
 
-static lr_status measure_all(const struct listmode_bench *bench, struct running *running,
-                             struct listmode_outcome *outcome)
-{
-    CLI_TRY(make_vectors(bench, running));
     CLI_TRY(outcome->way.what->has_fastmath ? keep_image(bench, running, outcome) : LR_OK);
     CLI_TRY(time_work(bench, running, project, &outcome->forward));
     CLI_TRY(time_work(bench, running, back_project, &outcome->back));
     CLI_TRY(time_work(bench, running, iterate, &outcome->iteration));
-    return measure_energy(bench, running, outcome);
+    /* Of whole cards or processors: what else they do meanwhile counts, too. */
+    struct energy_meter *meter = energy_open(&(struct energy_params){
+        .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
+    const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
+    energy_close(meter);
+    return status;
 }
 
 /* As a reconstruction does, which holds the place of its vectors. */
@@ -537,7 +490,18 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
     if (events == NULL)
         return report_error(bench->report, LR_FAILED, "no memory for %lld events", (long long)outcome->lines);
-    listmode_draw(bench, &grid, events, outcome->lines);
+    /* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
+     * alike along what lies in it. */
+    struct drawing drawing = {.bench = bench, .grid = &grid, .events = events, .count = outcome->lines};
+    const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
+    thrd_t threads[MOST_THREADS];
+    int started = 0;
+    while (started + 1 < processors && started < MOST_THREADS && (started + 1) * (int64_t)PART_LINES < outcome->lines &&
+           thrd_create(&threads[started], draw_parts, &drawing) == thrd_success)
+        started++;
+    (void)draw_parts(&drawing);
+    for (int k = 0; k < started; k++) thrd_join(threads[k], NULL);
+
     const lr_status status = measure_events(bench, events, outcome);
     free(events);
     return status;
@@ -556,7 +520,9 @@ static lr_status open_scanner(struct listmode_bench *bench, const struct listmod
     lr_scanner_destroy(bench->scanner);
     bench->lors = NULL;
     bench->preset = what->preset;
-    bench->scanner = listmode_scanner(what->preset, bench->tof_ps, &bench->report->log);
+    /* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
+    bench->scanner = what->preset != NULL ? lr_scanner_read(what->preset, &bench->report->log)
+                                          : make_ring(bench->tof_ps, &bench->report->log);
     if (bench->scanner == NULL) return report_reason(bench->report);
     bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
     return bench->lors != NULL ? LR_OK : report_reason(bench->report);
@@ -651,29 +617,10 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
-/* The paper tells what fast math does with time of flight. */
-static bool has_time(const struct listmode_bench *bench, bool has_tof, const struct listmode_case *what)
-{
-    return has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
-}
-
 /* Of cuda alone. */
 static bool is_of_cuda(const struct listmode_case *what)
 {
     return what->has_ladder || what->has_fastmath || what->has_blocks;
-}
-
-/* With and without time of flight, by every kernel. */
-static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_way *way)
-{
-    for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
-        for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way->what); has_tof++) {
-            way->kernel = (lr_listmode_kernel)kernel;
-            way->has_tof = has_tof != 0;
-            if (has_time(bench, way->has_tof, way->what)) CLI_TRY(measure_variants(bench, way));
-        }
-    }
-    return LR_OK;
 }
 
 static bool is_chosen(const struct listmode_bench *bench, const struct listmode_case *what)
@@ -691,7 +638,16 @@ static lr_status measure_cases(struct listmode_bench *bench)
              k++) {
             way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
             way.backend = is_of_cuda(what) ? "cuda" : way.backend;
-            CLI_TRY(measure_kernels(bench, &way));
+            /* With and without time of flight, by every kernel. */
+            for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
+                for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way.what); has_tof++) {
+                    way.kernel = (lr_listmode_kernel)kernel;
+                    way.has_tof = has_tof != 0;
+                    /* The paper tells what fast math does with time of flight. */
+                    if (way.has_tof ? bench->with_tof : bench->without_tof && !way.what->has_fastmath)
+                        CLI_TRY(measure_variants(bench, &way));
+                }
+            }
         }
     }
     return LR_OK;
@@ -713,18 +669,6 @@ static lr_status write_file(const struct listmode_bench *bench)
     common_text_begin(&text);
     if (text.stream != NULL) write_json(bench, text.stream);
     return common_text_write(&text, bench->report, bench->path);
-}
-
-static lr_status say_all(const struct listmode_bench *bench)
-{
-    if (bench->report->json) {
-        write_json(bench, stdout);
-    } else {
-        listmode_print_fits(bench);
-        listmode_print_paper(bench);
-        listmode_print_peers(bench);
-    }
-    return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
 /* --- the verb --- */
@@ -750,8 +694,11 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
         args_complain(args, "--only-tof and --without-tof contradict each other");
 }
 
-static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
+static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
 {
+    bench->report = args->report;
+    bench->path = args_text(args, "-o");
+    choose(bench, args);
     static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     bench->lines = args_int(args, "--events", 1000000, at_least_one);
@@ -764,17 +711,17 @@ static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
-}
 
-static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
-{
-    bench->report = args->report;
-    bench->path = args_text(args, "-o");
-    choose(bench, args);
-    read_numbers(bench, args);
     CLI_TRY(args->status);
     CLI_TRY(measure_cases(bench));
-    return say_all(bench);
+    if (bench->report->json) {
+        write_json(bench, stdout);
+    } else {
+        listmode_print_fits(bench);
+        listmode_print_paper(bench);
+        listmode_print_peers(bench);
+    }
+    return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
 static lr_status run(struct cli_args *args)

@@ -142,23 +142,19 @@ lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr
     return status;
 }
 
-static void print_collisions(const struct listmode_outcome *outcome)
-{
-    if (outcome->collisions.most > 0) {
-        printf("\nCollisions (figure 3), %s, %s TOF: of 32 lines drawn one after the other %.2g %% of "
-               "the writes are to a voxel that another one of them writes to, at most %d of them to "
-               "one (the paper: 0.2 %% at the same time, at most 3); back takes %.3g times as long as "
-               "forward (the paper: atomic writes cost less than 10 %%).\n",
-               outcome->backend, outcome->way.has_tof ? "with" : "without", 100 * outcome->collisions.share,
-               outcome->collisions.most, listmode_best(&outcome->back) / listmode_best(&outcome->forward));
-    }
-}
-
 void listmode_print_paper(const struct listmode_bench *bench)
 {
     for (int k = 0; k < bench->num_outcomes; k++) {
         print_fastmath(bench, k);
-        print_collisions(&bench->outcomes[k]);
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        if (outcome->collisions.most > 0) {
+            printf("\nCollisions (figure 3), %s, %s TOF: of 32 lines drawn one after the other %.2g %% of "
+                   "the writes are to a voxel that another one of them writes to, at most %d of them to "
+                   "one (the paper: 0.2 %% at the same time, at most 3); back takes %.3g times as long as "
+                   "forward (the paper: atomic writes cost less than 10 %%).\n",
+                   outcome->backend, outcome->way.has_tof ? "with" : "without", 100 * outcome->collisions.share,
+                   outcome->collisions.most, listmode_best(&outcome->back) / listmode_best(&outcome->forward));
+        }
     }
     print_peak(bench, 0);
     print_peak(bench, 1);
@@ -183,13 +179,6 @@ static const struct peer {
 
 enum { NUM_PEERS = sizeof(peers) / sizeof(peers[0]) };
 
-/* Whether an outcome is of the peers' image. */
-static bool is_of_peers(const struct listmode_outcome *outcome)
-{
-    static const int size[3] = {75, 75, 26};
-    return strcmp(outcome->way.what->table, "first") == 0 && memcmp(outcome->way.what->size, size, sizeof(size)) == 0;
-}
-
 static double ms_per_million(const struct listmode_outcome *outcome, double seconds)
 {
     return 1e9 * seconds / (double)outcome->lines;
@@ -200,7 +189,12 @@ void listmode_print_peers(const struct listmode_bench *bench)
     bool has_heading = false;
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
-        if (!is_of_peers(outcome)) continue;
+        /* Whether an outcome is of the peers' image. */
+        static const int size[3] = {75, 75, 26};
+
+        if (!(strcmp(outcome->way.what->table, "first") == 0 &&
+              memcmp(outcome->way.what->size, size, sizeof(size)) == 0))
+            continue;
         if (!has_heading) {
             printf("\nPeers (%s), and ours here; ms for a million lines.\n\n"
                    "| projector | TOF | voxels a line | forward | back | iteration |\n"
@@ -219,23 +213,6 @@ void listmode_print_peers(const struct listmode_bench *bench)
                ms_per_million(outcome, listmode_best(&outcome->back)),
                ms_per_million(outcome, outcome->iteration.wall));
     }
-}
-
-static void listmode_json_peers(const struct listmode_bench *bench, struct json *json)
-{
-    (void)bench;
-    json_open(json, "peers", '[');
-    for (int p = 0; p < 2 * NUM_PEERS; p++) {
-        const struct peer *peer = &peers[p / 2];
-        json_open(json, NULL, '{');
-        json_text(json, "name", peer->name);
-        json_text(json, "source", PEERS_SOURCE);
-        json_bool(json, "tof", p % 2 != 0);
-        json_number(json, "visits_a_line", peer->visits[p % 2]);
-        json_numbers(json, "forward_back_iteration_ms", peer->ms[p % 2], 3);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
 }
 
 /* What the voxels that were visited are of what a device reaches: fills at most 3, and returns how many; 0
@@ -282,24 +259,27 @@ void listmode_print_heading(const struct listmode_bench *bench)
            "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
-static void print_backend(const struct listmode_outcome *outcome)
+void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
 {
+    const struct listmode_case *what = outcome->way.what;
+    (void)bench;
+    printf("| %s | %d x %d x %d | %d | %lld | ", what->table, what->size[0], what->size[1], what->size[2], what->width,
+           (long long)outcome->lines);
+    /* Also of the paper's figure 6. */
+    printf("%s%s", listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? ", TOF" : "");
+    if (outcome->way.threads > 0) printf(", %d x %d threads", outcome->way.blocks, outcome->way.threads);
+    printf(" | ");
+
     const lr_listmode_variant variant = outcome->way.variant;
     const bool is_step = variant != LR_LISTMODE_FASTEST;
     printf("%s%s%s | ", outcome->backend, is_step ? ", " : "",
            is_step ? common_listmode_variants[variant - LR_LISTMODE_SIMPLE] : "");
-}
 
-/* Also of the paper's figure 6. */
-static void print_kernel(const struct listmode_way *way)
-{
-    printf("%s%s", listmode_kernels[way->kernel], way->has_tof ? ", TOF" : "");
-    if (way->threads > 0) printf(", %d x %d threads", way->blocks, way->threads);
+    printf("%.4g | %.4g | %.4g | ", ms_a_million(outcome, listmode_best(&outcome->forward)),
+           ms_a_million(outcome, listmode_best(&outcome->back)), ms_a_million(outcome, outcome->iteration.wall));
+    if (paper_ms(outcome) > 0) printf("%.0f", paper_ms(outcome));
     printf(" | ");
-}
 
-static void print_rates(const struct listmode_outcome *outcome)
-{
     struct bench_ceiling ceilings[3];
     const double rate = (double)outcome->lines / outcome->iteration.wall;
     printf("%.4g | %.4g | ", 1e-6 * rate, 2e-9 * rate * outcome->visits);
@@ -311,26 +291,7 @@ static void print_rates(const struct listmode_outcome *outcome)
         printf("%.3g, %s | ", outcome->joules, outcome->energy_source);
     else
         printf("not told | ");
-}
 
-static void print_paper(const struct listmode_outcome *outcome)
-{
-    if (paper_ms(outcome) > 0) printf("%.0f", paper_ms(outcome));
-    printf(" | ");
-}
-
-void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
-{
-    const struct listmode_case *what = outcome->way.what;
-    (void)bench;
-    printf("| %s | %d x %d x %d | %d | %lld | ", what->table, what->size[0], what->size[1], what->size[2], what->width,
-           (long long)outcome->lines);
-    print_kernel(&outcome->way);
-    print_backend(outcome);
-    printf("%.4g | %.4g | %.4g | ", ms_a_million(outcome, listmode_best(&outcome->forward)),
-           ms_a_million(outcome, listmode_best(&outcome->back)), ms_a_million(outcome, outcome->iteration.wall));
-    print_paper(outcome);
-    print_rates(outcome);
     printf("%.3g | %.3g | %.3g |\n", ms_a_million(outcome, outcome->partition_s),
            ms_a_million(outcome, outcome->sort_s), outcome->prepare_s);
     fflush(stdout);
@@ -371,18 +332,6 @@ static bool is_first(const struct listmode_bench *bench, int number)
     return true;
 }
 
-/* A reconstruction's iterations, where one is meant. */
-static void print_reconstruction(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
-{
-    const struct listmode_case *what = outcome->way.what;
-    if (what->iterations > 0) {
-        printf("\n%s%s, %s: %d iterations of %d subsets of %lld events take %.4g s.\n",
-               listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "", outcome->backend,
-               what->iterations, listmode_subsets(bench, what), (long long)outcome->lines,
-               what->iterations * outcome->iteration.wall);
-    }
-}
-
 void listmode_print_fits(const struct listmode_bench *bench)
 {
     /* Figure 5: milliseconds for N million lines on the paper's card. */
@@ -390,7 +339,15 @@ void listmode_print_fits(const struct listmode_bench *bench)
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
         double slope, constant;
-        print_reconstruction(bench, outcome);
+        /* A reconstruction's iterations, where one is meant. */
+        const struct listmode_case *what = outcome->way.what;
+        if (what->iterations > 0) {
+            printf("\n%s%s, %s: %d iterations of %d subsets of %lld events take %.4g s.\n",
+                   listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "", outcome->backend,
+                   what->iterations, listmode_subsets(bench, what), (long long)outcome->lines,
+                   what->iterations * outcome->iteration.wall);
+        }
+
         if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
             printf("\n%s%s, %s: T = %.4g ms N %c %.3g ms, N million lines (the paper: about %.0f ms "
                    "N).\n",
@@ -453,5 +410,17 @@ void listmode_json(const struct listmode_bench *bench, struct json *json)
     json_open(json, "cases", '[');
     for (int k = 0; k < bench->num_outcomes; k++) json_outcome(bench, json, &bench->outcomes[k]);
     json_close(json, ']');
-    listmode_json_peers(bench, json);
+
+    json_open(json, "peers", '[');
+    for (int p = 0; p < 2 * NUM_PEERS; p++) {
+        const struct peer *peer = &peers[p / 2];
+        json_open(json, NULL, '{');
+        json_text(json, "name", peer->name);
+        json_text(json, "source", PEERS_SOURCE);
+        json_bool(json, "tof", p % 2 != 0);
+        json_number(json, "visits_a_line", peer->visits[p % 2]);
+        json_numbers(json, "forward_back_iteration_ms", peer->ms[p % 2], 3);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
 }

@@ -233,22 +233,6 @@ static lr_status compute_rows(struct bench_sample *sample, const struct bench_dr
     return status;
 }
 
-/* Mean of the counts and its standard error, less what drawing without repeats takes off it. */
-static void summarise(struct bench_sample *sample)
-{
-    const double num = sample->num_voxels;
-    const double total = (double)lr_grid_num_voxels(&sample->grid);
-    double sum = 0, squares = 0;
-    for (int k = 0; k < sample->num_voxels; k++) sum += sample->counts[k];
-    sample->mean = sum / num;
-    for (int k = 0; k < sample->num_voxels; k++) {
-        const double off = sample->counts[k] - sample->mean;
-        squares += off * off;
-    }
-    const double variance = num > 1 ? squares / (num - 1) : 0;
-    sample->mean_error = sqrt(variance / num * (1 - num / total));
-}
-
 lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw *draw, const lr_grid *grid,
                             struct report *report)
 {
@@ -262,7 +246,19 @@ lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw
         bench_sample_finish(sample);
         return status;
     }
-    summarise(sample);
+    /* Mean of the counts and its standard error, less what drawing without repeats takes off it. */
+    const double num = sample->num_voxels;
+    const double total = (double)lr_grid_num_voxels(&sample->grid);
+    double sum = 0, squares = 0;
+    for (int k = 0; k < sample->num_voxels; k++) sum += sample->counts[k];
+    sample->mean = sum / num;
+    for (int k = 0; k < sample->num_voxels; k++) {
+        const double off = sample->counts[k] - sample->mean;
+        squares += off * off;
+    }
+    const double variance = num > 1 ? squares / (num - 1) : 0;
+    sample->mean_error = sqrt(variance / num * (1 - num / total));
+
     return LR_OK;
 }
 
@@ -309,22 +305,6 @@ static lr_status compare_row(void *user, const lr_row *row)
     for (; own < row->count; own++) sums->difference += square(row->probability[own]);
     sums->exact += exact->count;
     sums->own += row->count;
-    return LR_OK;
-}
-
-/* The operator may be of another grid: rows are asked of it by their points. */
-static lr_status bench_sample_compare(const struct bench_sample *sample, lr_operator *op,
-                                      struct bench_accuracy *accuracy)
-{
-    struct comparison sums = {.sample = sample};
-    const lr_row_sink sink = {compare_row, &sums};
-    CLI_TRY(lr_operator_point_rows(op, (const double(*)[3])sample->points_mm, sample->num_rows, &sink));
-    *accuracy = (struct bench_accuracy){
-        .error = sqrt(sums.difference / sums.reference),
-        .missed = (double)sums.missed / (double)sums.exact,
-        .kept = (double)sums.own / (double)sums.exact,
-        .num_voxels = sample->num_rows,
-    };
     return LR_OK;
 }
 
@@ -537,8 +517,9 @@ static lr_status find_adjoint_error(const struct attempt *attempt)
     return LR_OK;
 }
 
-static lr_status make_vectors(struct attempt *attempt)
+static lr_status time_both(struct attempt *attempt)
 {
+    const uint64_t seed = 4 * attempt->wish->seed;
     const struct bench_result *result = attempt->result;
     lr_vector_params params = {.place = lr_operator_place(attempt->op),
                                .count = result->num_voxels,
@@ -550,13 +531,8 @@ static lr_status make_vectors(struct attempt *attempt)
     params.name = "one number per LOR";
     CLI_TRY(lr_vector_create(&params, &attempt->data));
     attempt->scratch = common_floats(&attempt->report, CHUNK, "random numbers");
-    return attempt->scratch != NULL ? LR_OK : LR_FAILED;
-}
+    CLI_TRY(attempt->scratch != NULL ? LR_OK : LR_FAILED);
 
-static lr_status time_both(struct attempt *attempt)
-{
-    const uint64_t seed = 4 * attempt->wish->seed;
-    CLI_TRY(make_vectors(attempt));
     CLI_TRY(fill(attempt, &attempt->image, seed + IMAGE_STREAM));
     CLI_TRY(fill(attempt, &attempt->data, seed + DATA_STREAM));
     CLI_TRY(time_direction(attempt, false));
@@ -609,7 +585,19 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     const bool whole = setup_same_grid(&subject->whole.grid, &result->grid);
     struct bench_sample *sample = whole ? &subject->whole : &subject->part;
     CLI_TRY(bench_sample_take(sample, &draw, &result->grid, &attempt->report));
-    CLI_TRY(bench_sample_compare(&subject->whole, attempt->op, &result->accuracy));
+    /* The operator may be of another grid: rows are asked of it by their points. */
+    struct bench_accuracy *accuracy = &result->accuracy;
+    struct comparison sums = {.sample = &subject->whole};
+    const lr_row_sink sink = {compare_row, &sums};
+    CLI_TRY(lr_operator_point_rows(attempt->op, (const double(*)[3])subject->whole.points_mm, subject->whole.num_rows,
+                                   &sink));
+    *accuracy = (struct bench_accuracy){
+        .error = sqrt(sums.difference / sums.reference),
+        .missed = (double)sums.missed / (double)sums.exact,
+        .kept = (double)sums.own / (double)sums.exact,
+        .num_voxels = subject->whole.num_rows,
+    };
+
     result->elements = sample->mean;
     result->elements_error = sample->mean_error;
     result->elements_voxels = sample->num_voxels;
@@ -617,28 +605,7 @@ static lr_status judge(struct attempt *attempt, struct bench_subject *subject)
     return LR_OK;
 }
 
-static lr_status try_grid(struct attempt *attempt, struct bench_subject *subject)
-{
-    lr_status status = create_operator(attempt, subject->lors);
-    if (status == LR_OK) status = time_both(attempt);
-    attempt->is_limited = false;
-    if (status == LR_OK) status = judge(attempt, subject);
-    lr_vector_destroy(&attempt->image);
-    lr_vector_destroy(&attempt->back);
-    lr_vector_destroy(&attempt->data);
-    lr_operator_destroy(attempt->op);
-    free(attempt->scratch);
-    return status;
-}
-
 /* --- all grids --- */
-
-static void start_grid(const struct bench_wish *wish, struct bench_result *result)
-{
-    const struct bench_workload *workload = result->workload;
-    const int *size = wish->size == BENCH_SIZE_SMALL ? workload->small : workload->size;
-    result->grid = lr_grid_centred(wish->grid[0] > 0 ? wish->grid : size, workload->voxel_mm);
-}
 
 /* Half the edges, about the same centre. Returns whether there was anything to take away. */
 static bool shrink(lr_grid *grid)
@@ -665,23 +632,28 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
         attempt.report.log = (lr_log){catch_sentence, &attempt};
         attempt.report.progress = (lr_progress){pass_progress, &attempt};
         attempt.is_limited = shrink(&next) && free_size;
-        const lr_status status = try_grid(&attempt, subject);
+        lr_status status = create_operator(&attempt, subject->lors);
+        if (status == LR_OK) status = time_both(&attempt);
+        attempt.is_limited = false;
+        if (status == LR_OK) status = judge(&attempt, subject);
+        lr_vector_destroy(&attempt.image);
+        lr_vector_destroy(&attempt.back);
+        lr_vector_destroy(&attempt.data);
+        lr_operator_destroy(attempt.op);
+        free(attempt.scratch);
+
         if (status != LR_CANCELLED || !attempt.too_slow || stop_is_asked()) return status;
         result->grid = next;
     }
-}
-
-/* Backend native is for modules that share an axial direction, and has both modes. */
-static bool serves_other_scanners(const struct bench_result *result)
-{
-    return strcmp(result->backend, "native") == 0 && result->status == LR_USAGE;
 }
 
 static enum bench_outcome judge_status(const struct bench_wish *wish, const struct bench_result *result)
 {
     const bool lacks_mode = result->status == LR_USAGE && result->mode == LR_MODE_EXACT && !wish->names_modes;
     const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
-    const bool lacks_scanner = serves_other_scanners(result) && !wish->names_backends;
+    /* Backend native is for modules that share an axial direction, and has both modes. */
+    const bool lacks_scanner =
+        (strcmp(result->backend, "native") == 0 && result->status == LR_USAGE) && !wish->names_backends;
     if (result->status == LR_OK) return BENCH_MEASURED;
     return lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED : BENCH_FAILED;
 }
@@ -689,7 +661,10 @@ static enum bench_outcome judge_status(const struct bench_wish *wish, const stru
 lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *report,
                         struct bench_result *result)
 {
-    start_grid(wish, result);
+    const struct bench_workload *workload = result->workload;
+    const int *size = wish->size == BENCH_SIZE_SMALL ? workload->small : workload->size;
+    result->grid = lr_grid_centred(wish->grid[0] > 0 ? wish->grid : size, workload->voxel_mm);
+
     result->is_oracle = strcmp(result->backend, "cpu") == 0 && result->mode == LR_MODE_EXACT;
     result->status = measure(subject, wish, report, result);
     result->outcome = judge_status(wish, result);

@@ -209,18 +209,6 @@ static void print_direction(const struct bench_result *result, int direction)
            number(text[7], result->adjoint_error));
 }
 
-/* The kinds of passes of a direction, below it. */
-static void print_passes(const struct bench_result *result, int direction)
-{
-    const struct bench_direction *found = &result->directions[direction];
-    char text[32];
-    for (int k = 0; k < found->num_passes; k++) {
-        const double us = 1e6 * found->passes[k].seconds / (double)result->num_voxels;
-        printf(row_format, found->passes[k].name, "", direction == 0 ? "forward" : "back", "", "", number(text, us), "",
-               "", "", "", "", "");
-    }
-}
-
 static void print_updates(const struct bench_result *result)
 {
     const struct bench_updates *found = &result->updates;
@@ -239,7 +227,14 @@ void bench_table_result(const struct bench_result *result)
     if (result->outcome == BENCH_MEASURED) {
         for (int direction = 0; direction < 2; direction++) {
             print_direction(result, direction);
-            print_passes(result, direction);
+            /* The kinds of passes of a direction, below it. */
+            const struct bench_direction *found = &result->directions[direction];
+            char text[32];
+            for (int k = 0; k < found->num_passes; k++) {
+                const double us = 1e6 * found->passes[k].seconds / (double)result->num_voxels;
+                printf(row_format, found->passes[k].name, "", direction == 0 ? "forward" : "back", "", "",
+                       number(text, us), "", "", "", "", "", "");
+            }
         }
         print_updates(result);
     } else {
@@ -252,18 +247,6 @@ void bench_table_result(const struct bench_result *result)
 enum { MAX_DEVICES = 32 };
 
 /* --- where and when --- */
-
-/* The command line again, from what was read of it. */
-static void tell_command(const struct cli_args *args, char *text, size_t size)
-{
-    snprintf(text, size, "loraster %s", args->syntax->verb);
-    for (int k = 0; k < args->num_given; k++) {
-        const struct cli_given *given = &args->given[k];
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used, " %s%s%s", given->option->name, given->value ? " " : "",
-                 given->value ? given->value : "");
-    }
-}
 
 static void tell_date(char *text, size_t size)
 {
@@ -307,7 +290,17 @@ static bool find_device(int wanted, lr_device *device, const lr_log *log)
 void bench_report_init(struct bench_report *report, const struct cli_args *args, const struct bench_wish *wish)
 {
     report->wish = wish;
-    tell_command(args, report->command, sizeof(report->command));
+    /* The command line again, from what was read of it. */
+    char *text = report->command;
+    const size_t size = sizeof(report->command);
+    snprintf(text, size, "loraster %s", args->syntax->verb);
+    for (int k = 0; k < args->num_given; k++) {
+        const struct cli_given *given = &args->given[k];
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, " %s%s%s", given->option->name, given->value ? " " : "",
+                 given->value ? given->value : "");
+    }
+
     tell_date(report->date, sizeof(report->date));
     tell_processor(report->processor, sizeof(report->processor));
     report->has_device = find_device(wish->device, &report->device, &args->report->log);
@@ -340,21 +333,6 @@ static void device_json(struct json *json, const struct bench_report *report)
     json_close(json, '}');
 }
 
-static void heading_json(struct json *json, const struct bench_heading *heading)
-{
-    const lr_grid grid = lr_grid_centred(heading->workload->size, heading->workload->voxel_mm);
-    json_open(json, NULL, '{');
-    json_text(json, "workload", heading->workload->name);
-    json_text(json, "description", heading->workload->description);
-    json_text(json, "scanner", heading->scanner);
-    json_int(json, "num_lors", heading->num_lors);
-    common_json_grid(json, "grid", &grid);
-    json_number(json, "elements_per_voxel", heading->elements);
-    json_number(json, "elements_standard_error", heading->elements_error);
-    json_int(json, "elements_voxels", heading->elements_voxels);
-    json_close(json, '}');
-}
-
 void bench_ceilings_json(struct json *json, const struct bench_ceiling *ceilings, int count)
 {
     json_open(json, "ceilings", '[');
@@ -365,18 +343,6 @@ void bench_ceilings_json(struct json *json, const struct bench_ceiling *ceilings
         json_number(json, "rate", ceilings[k].rate);
         json_number(json, "ceiling", ceilings[k].ceiling);
         json_number(json, "fraction", ceilings[k].fraction);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static void passes_json(struct json *json, const struct bench_direction *found)
-{
-    json_open(json, "device_passes", '[');
-    for (int k = 0; k < found->num_passes; k++) {
-        json_open(json, NULL, '{');
-        json_text(json, "name", found->passes[k].name);
-        json_number(json, "seconds", found->passes[k].seconds);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -398,20 +364,17 @@ static void direction_json(struct json *json, const struct bench_result *result,
     json_text(json, "rates_from", found->device_s > 0 ? "device" : "wall");
     json_number(json, "rays_per_second", unless_zero(rate * result->lines));
     json_number(json, "elements_per_second", rate * result->elements);
-    passes_json(json, found);
-    bench_ceilings_json(json, ceilings, bench_model_ceilings(result, direction, ceilings));
-    json_close(json, '}');
-}
-
-static void updates_json(struct json *json, const struct bench_updates *found)
-{
-    if (found->subsets > 0) {
-        json_open(json, "update", '{');
-        json_int(json, "subsets", found->subsets);
-        json_number(json, "wall_seconds", found->wall_s);
-        json_number(json, "device_seconds", unless_zero(found->device_s));
+    json_open(json, "device_passes", '[');
+    for (int k = 0; k < found->num_passes; k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", found->passes[k].name);
+        json_number(json, "seconds", found->passes[k].seconds);
         json_close(json, '}');
     }
+    json_close(json, ']');
+
+    bench_ceilings_json(json, ceilings, bench_model_ceilings(result, direction, ceilings));
+    json_close(json, '}');
 }
 
 static void figures_json(struct json *json, const struct bench_result *result)
@@ -433,22 +396,13 @@ static void figures_json(struct json *json, const struct bench_result *result)
     json_number(json, "adjoint_error", result->adjoint_error);
     direction_json(json, result, 0);
     direction_json(json, result, 1);
-    updates_json(json, &result->updates);
-}
-
-static void result_json(struct json *json, const struct bench_result *result)
-{
-    static const char *const outcomes[] = {"measured", "skipped", "failed"};
-    json_open(json, NULL, '{');
-    json_text(json, "workload", result->workload->name);
-    json_text(json, "backend", result->backend);
-    json_text(json, "mode", bench_mode_name(result->mode));
-    json_text(json, "outcome", outcomes[result->outcome]);
-    if (result->outcome == BENCH_MEASURED)
-        figures_json(json, result);
-    else
-        json_text(json, "reason", result->reason);
-    json_close(json, '}');
+    if (result->updates.subsets > 0) {
+        json_open(json, "update", '{');
+        json_int(json, "subsets", result->updates.subsets);
+        json_number(json, "wall_seconds", result->updates.wall_s);
+        json_number(json, "device_seconds", unless_zero(result->updates.device_s));
+        json_close(json, '}');
+    }
 }
 
 void bench_json(const struct bench_report *report, struct json *json)
@@ -463,9 +417,37 @@ void bench_json(const struct bench_report *report, struct json *json)
     json_int(json, "repeat", report->wish->repeat);
     json_int(json, "peak_memory_bytes", peak_memory());
     json_open(json, "workloads", '[');
-    for (int k = 0; k < report->num_headings; k++) heading_json(json, &report->headings[k]);
+    for (int k = 0; k < report->num_headings; k++) {
+        const struct bench_heading *heading = &report->headings[k];
+        const lr_grid grid = lr_grid_centred(heading->workload->size, heading->workload->voxel_mm);
+        json_open(json, NULL, '{');
+        json_text(json, "workload", heading->workload->name);
+        json_text(json, "description", heading->workload->description);
+        json_text(json, "scanner", heading->scanner);
+        json_int(json, "num_lors", heading->num_lors);
+        common_json_grid(json, "grid", &grid);
+        json_number(json, "elements_per_voxel", heading->elements);
+        json_number(json, "elements_standard_error", heading->elements_error);
+        json_int(json, "elements_voxels", heading->elements_voxels);
+        json_close(json, '}');
+    }
+
     json_close(json, ']');
     json_open(json, "results", '[');
-    for (int k = 0; k < report->num_results; k++) result_json(json, &report->results[k]);
+    for (int k = 0; k < report->num_results; k++) {
+        const struct bench_result *result = &report->results[k];
+        static const char *const outcomes[] = {"measured", "skipped", "failed"};
+        json_open(json, NULL, '{');
+        json_text(json, "workload", result->workload->name);
+        json_text(json, "backend", result->backend);
+        json_text(json, "mode", bench_mode_name(result->mode));
+        json_text(json, "outcome", outcomes[result->outcome]);
+        if (result->outcome == BENCH_MEASURED)
+            figures_json(json, result);
+        else
+            json_text(json, "reason", result->reason);
+        json_close(json, '}');
+    }
+
     json_close(json, ']');
 }

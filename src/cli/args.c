@@ -165,24 +165,22 @@ static const char *find_synonym(const struct cli_syntax *syntax, const char *tex
     return NULL;
 }
 
-static const char *find_nearest_option(const struct cli_syntax *syntax, const char *text)
-{
-    const char *names[MAX_NAMES] = {0};
-    int count = 0;
-    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
-        for (const struct cli_option *option = group->options; option->name != NULL; option++)
-            if (count < MAX_NAMES - 1) names[count++] = option->name;
-    }
-    return args_nearest(text, names);
-}
-
 static void complain_unknown(struct cli_args *args, const char *text, size_t length)
 {
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)length, text);
     const char *verb = args->syntax->verb;
     const char *meant = find_synonym(args->syntax, name);
-    if (meant == NULL) meant = find_nearest_option(args->syntax, name);
+    if (meant == NULL) {
+        const char *names[MAX_NAMES] = {0};
+        int count = 0;
+        for (const struct cli_group *group = args->syntax->groups; group != groups_end(args->syntax); group++) {
+            for (const struct cli_option *option = group->options; option->name != NULL; option++)
+                if (count < MAX_NAMES - 1) names[count++] = option->name;
+        }
+        meant = args_nearest(name, names);
+    }
+
     if (meant != NULL)
         args_complain(args, "%s has no option %s: did you mean %s?", verb, name, meant);
     else
@@ -290,32 +288,26 @@ static void complain_stray(struct cli_args *args, char *const *rest)
         args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0], args->syntax->verb);
 }
 
-static void take_positional(struct cli_args *args, char *const *rest)
-{
-    const int asked = args->syntax->most_positionals;
-    const int most = asked > 0 && asked <= CLI_MAX_POSITIONAL ? asked : FEW_POSITIONALS;
-    if (args->syntax->positionals == NULL || args->num_positional == most)
-        complain_stray(args, rest);
-    else
-        args->positional[args->num_positional++] = rest[0];
-}
-
-static bool asks_for_help(const char *text)
-{
-    return strcmp(text, "--help") == 0 || strcmp(text, "-h") == 0;
-}
-
 lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, struct report *report, char *const *argv)
 {
     *args = (struct cli_args){.syntax = syntax, .report = report};
     args->given = calloc(CLI_MAX_GIVEN, sizeof(*args->given));
     if (args->given == NULL) return args->status = report_error(report, LR_FAILED, "no memory for the command line");
-    for (int k = 0; argv[k] != NULL; k++) args->help = args->help || asks_for_help(argv[k]);
+    for (int k = 0; argv[k] != NULL; k++)
+        args->help = args->help || (strcmp(argv[k], "--help") == 0 || strcmp(argv[k], "-h") == 0);
     for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK;)
         if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k]))
             k += take_option(args, argv + k);
-        else
-            take_positional(args, argv + k++);
+        else {
+            char *const *rest = argv + k++;
+            const int asked = args->syntax->most_positionals;
+            const int most = asked > 0 && asked <= CLI_MAX_POSITIONAL ? asked : FEW_POSITIONALS;
+            if (args->syntax->positionals == NULL || args->num_positional == most)
+                complain_stray(args, rest);
+            else
+                args->positional[args->num_positional++] = rest[0];
+        }
+
     return args->status;
 }
 
@@ -327,21 +319,18 @@ void args_finish(struct cli_args *args)
 
 /* --- help --- */
 
-static void print_option(const struct cli_option *option)
-{
-    char left[64];
-    snprintf(left, sizeof(left), "%s%s%s", option->name, option->metavar ? " " : "",
-             option->metavar ? option->metavar : "");
-    printf("  %-26s %s%s\n", left, option->help, option->repeats ? " (may be repeated)" : "");
-}
-
 void args_print_help(const struct cli_syntax *syntax)
 {
     printf("usage: loraster %s%s%s [options]\n\n%s\n", syntax->verb, syntax->positionals ? " " : "",
            syntax->positionals ? syntax->positionals : "", syntax->summary);
     for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
         printf("\n%s\n", group->title);
-        for (const struct cli_option *option = group->options; option->name != NULL; option++) print_option(option);
+        for (const struct cli_option *option = group->options; option->name != NULL; option++) {
+            char left[64];
+            snprintf(left, sizeof(left), "%s%s%s", option->name, option->metavar ? " " : "",
+                     option->metavar ? option->metavar : "");
+            printf("  %-26s %s%s\n", left, option->help, option->repeats ? " (may be repeated)" : "");
+        }
     }
     printf("\nexample\n  %s\n", syntax->example);
 }

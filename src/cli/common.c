@@ -103,12 +103,6 @@ bool common_ends_with(const char *text, const char *ending)
     return length > tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    const char *slash = strrchr(path, '/');
-    return ending[0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL : common_ends_with(path, ending);
-}
-
 static lr_status check_ending(struct report *report, const char *path, const char *const *endings)
 {
     char list[128] = "";
@@ -116,7 +110,11 @@ static lr_status check_ending(struct report *report, const char *path, const cha
         const size_t used = strlen(list);
         const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
         const char *between = k == 0 ? "" : is_last ? " or " : ", ";
-        if (has_ending(path, endings[k])) return LR_OK;
+        const char *slash = strrchr(path, '/');
+
+        if (endings[k][0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL
+                                  : common_ends_with(path, endings[k]))
+            return LR_OK;
         if (endings[k][0] != '\0') snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
     }
     return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
@@ -465,12 +463,6 @@ static const char *read_backend(struct cli_args *args)
     return names[args_word(args, "--backend", names, 0)];
 }
 
-/* A single number is split over the axes once the grid is known; it stays in samples[0] then. */
-static void read_samples(struct cli_args *args, lr_operator_params *params)
-{
-    if (args_sizes(args, "--samples", params->samples) == 1) params->samples[1] = params->samples[2] = 0;
-}
-
 static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
 {
     static const char *const modes[] = {"auto", "sampled", "exact", NULL};
@@ -497,7 +489,10 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
     setup->dry_run = args_has(args, "--dry-run");
     setup->store = (lr_store)args_word(args, "--store", stores, (int)store);
     setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
-    read_samples(args, &setup->params);
+    /* A single number is split over the axes once the grid is known; it stays in samples[0] then. */
+    if (args_sizes(args, "--samples", setup->params.samples) == 1)
+        setup->params.samples[1] = setup->params.samples[2] = 0;
+
     if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
         report_warn(setup->report,
                     "--rays %s has no effect: --mode exact has no lines, and --mode "
@@ -712,12 +707,6 @@ static const struct cli_output *find_output(const struct cli_syntax *syntax, con
     return NULL;
 }
 
-/* A verb that writes to a file without an option has two words, and it is the second. */
-static bool is_written_word(const struct cli_args *args, int k)
-{
-    return k == 1 && find_output(args->syntax, CLI_SECOND_WORD) != NULL;
-}
-
 static lr_status list_words(const struct cli_args *args, struct words *words)
 {
     words->read = calloc(CLI_MAX_GIVEN + CLI_MAX_POSITIONAL, sizeof(*words->read));
@@ -731,7 +720,7 @@ static lr_status list_words(const struct cli_args *args, struct words *words)
             words->read[words->num_read++] = given->value;
     }
     for (int k = 0; k < args->num_positional; k++)
-        if (is_written_word(args, k))
+        if (k == 1 && find_output(args->syntax, CLI_SECOND_WORD) != NULL)
             words->written[words->num_written++] = args->positional[k];
         else
             words->read[words->num_read++] = args->positional[k];

@@ -171,24 +171,6 @@ static const char *skip(const char *text)
 
 /* --- module pairs --- */
 
-static lr_status add_pair(const struct setup *setup, int64_t i, int64_t j, int64_t **pairs, int64_t *count)
-{
-    const int num_modules = setup->scanner->num_modules;
-    if (i >= num_modules || j >= num_modules) {
-        return report_error(setup->report, LR_USAGE,
-                            "--pairs: module %lld does not exist: the scanner has modules 0 to %d",
-                            (long long)(i > j ? i : j), num_modules - 1);
-    }
-    const int64_t pair = lr_lors_pair(setup->lors, (int)i, (int)j);
-    if (pair < 0) {
-        return report_error(setup->report, LR_USAGE,
-                            "--pairs: modules %lld and %lld are not in coincidence: loraster "
-                            "scanner show says which rules hold",
-                            (long long)i, (long long)j);
-    }
-    return append(pairs, count, pair) ? LR_OK : report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-}
-
 /* "0-18,3-20", or lines of "0 18" in a file. */
 static lr_status parse_pairs(const struct setup *setup, const char *text, int64_t **pairs, int64_t *count)
 {
@@ -207,7 +189,21 @@ static lr_status parse_pairs(const struct setup *setup, const char *text, int64_
                                 "two, and so are lines 0 18 and 3 20 in a file",
                                 start);
         }
-        CLI_TRY(add_pair(setup, i, j, pairs, count));
+        const int num_modules = setup->scanner->num_modules;
+        if (i >= num_modules || j >= num_modules) {
+            return report_error(setup->report, LR_USAGE,
+                                "--pairs: module %lld does not exist: the scanner has modules 0 to %d",
+                                (long long)(i > j ? i : j), num_modules - 1);
+        }
+        const int64_t pair = lr_lors_pair(setup->lors, (int)i, (int)j);
+        if (pair < 0) {
+            return report_error(setup->report, LR_USAGE,
+                                "--pairs: modules %lld and %lld are not in coincidence: loraster "
+                                "scanner show says which rules hold",
+                                (long long)i, (long long)j);
+        }
+        CLI_TRY(append(pairs, count, pair) ? LR_OK
+                                           : report_error(setup->report, LR_FAILED, "no memory for a list of pairs"));
     }
     return LR_OK;
 }
@@ -259,19 +255,6 @@ static lr_status parse_lors(const struct setup *setup, const char *text, int64_t
     return LR_OK;
 }
 
-static lr_status complete_lors(struct matrix_choice *choice, const struct setup *setup)
-{
-    int64_t count = 0;
-    char *text = open_list(setup->report, choice->lors, ":,");
-    lr_status status = text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
-    if (status == LR_OK && count == 0)
-        status = report_error(setup->report, LR_USAGE, "--lors %s names no LOR", choice->lors);
-    if (status == LR_OK) count = sort_numbers(choice->part_lors, count);
-    choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = count};
-    free(text);
-    return status;
-}
-
 /* --- voxels --- */
 
 /* What a region is: a box, a sphere or a mask. */
@@ -311,14 +294,11 @@ static bool parse_shape(const char *text, struct region *region)
     return true;
 }
 
-static bool is_shape(const char *region)
-{
-    return strncmp(region, "box:", 4) == 0 || strncmp(region, "sphere:", 7) == 0;
-}
-
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args)
 {
-    if (choice->region == NULL || is_shape(choice->region)) return LR_OK;
+    if (choice->region == NULL ||
+        (strncmp(choice->region, "box:", 4) == 0 || strncmp(choice->region, "sphere:", 7) == 0))
+        return LR_OK;
     choice->mask = setup_read_image(setup, args, choice->region);
     return choice->mask != NULL ? LR_OK : report_reason(args->report);
 }
@@ -359,7 +339,18 @@ static lr_status complete_range(struct matrix_choice *choice, const struct setup
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup)
 {
     if (choice->pairs != NULL) CLI_TRY(complete_pairs(choice, setup));
-    if (choice->lors != NULL) CLI_TRY(complete_lors(choice, setup));
+    if (choice->lors != NULL) {
+        int64_t count = 0;
+        char *text = open_list(setup->report, choice->lors, ":,");
+        lr_status status = text != NULL ? parse_lors(setup, text, &choice->part_lors, &count) : LR_BAD_INPUT;
+        if (status == LR_OK && count == 0)
+            status = report_error(setup->report, LR_USAGE, "--lors %s names no LOR", choice->lors);
+        if (status == LR_OK) count = sort_numbers(choice->part_lors, count);
+        choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = count};
+        free(text);
+        CLI_TRY(status);
+    }
+
     return choice->region != NULL ? complete_region(choice, setup) : complete_range(choice, setup);
 }
 

@@ -86,16 +86,6 @@ void bitmap_note_say(const struct bitmap_note *note, const lr_operator_info *inf
         report_info(report, "correspondence images are %s", note->text);
 }
 
-static void count_hits(struct bitmap *bitmap)
-{
-    const int64_t count = (int64_t)bitmap->size[0] * bitmap->size[1];
-    for (int64_t k = 0; k < count; k++) {
-        bitmap->num_hits += bitmap->pixels[k].module >= 0;
-        bitmap->weight += (double)bitmap->pixels[k].weight;
-        bitmap->highest = fmax(bitmap->highest, (double)bitmap->pixels[k].weight);
-    }
-}
-
 lr_status bitmap_take(struct setup *setup, const double point_mm[3], int module, struct bitmap *bitmap)
 {
     const lr_module *shape = &setup->scanner->modules[module];
@@ -111,7 +101,13 @@ lr_status bitmap_take(struct setup *setup, const double point_mm[3], int module,
         bitmap_finish(bitmap);
         return status;
     }
-    count_hits(bitmap);
+    const int64_t count = (int64_t)bitmap->size[0] * bitmap->size[1];
+    for (int64_t k = 0; k < count; k++) {
+        bitmap->num_hits += bitmap->pixels[k].module >= 0;
+        bitmap->weight += (double)bitmap->pixels[k].weight;
+        bitmap->highest = fmax(bitmap->highest, (double)bitmap->pixels[k].weight);
+    }
+
     return LR_OK;
 }
 

@@ -39,26 +39,17 @@ void report_clear(struct report *report)
     }
 }
 
-/* Whether this process is one of several, and not the one that tells how it goes. */
-static bool is_silent(const struct report *report)
-{
-    return report->ranks.size > 1 && report->ranks.rank != 0;
-}
-
-static void hold_error(struct report_ranks *ranks, const char *sentence)
-{
-    if (ranks->held[0] == '\0') snprintf(ranks->held, sizeof(ranks->held), "%s", sentence);
-}
-
 static void write_now(struct report *report, lr_log_level level, lr_status status, const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
     if (level == LR_LOG_ERROR) report->status = status;
     if (level == LR_LOG_ERROR && report->ranks.size > 1) {
-        hold_error(&report->ranks, sentence);
+        if (report->ranks.held[0] == '\0') snprintf(report->ranks.held, sizeof(report->ranks.held), "%s", sentence);
+
         return;
     }
-    if (is_silent(report)) return;
+    /* Whether this process is one of several, and not the one that tells how it goes. */
+    if (report->ranks.size > 1 && report->ranks.rank != 0) return;
     if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) return;
     report_clear(report);
     if (report->verbose) fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
@@ -73,33 +64,17 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     funlockfile(stderr);
 }
 
-/* Whether a line is to be drawn now. */
-static bool is_due(const struct report *report)
-{
-    return report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2;
-}
-
 void report_line(struct report *report, const char *line)
 {
     flockfile(stderr);
-    if (is_due(report)) {
+    /* Whether a line is to be drawn now. */
+    if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
         report->line_drawn = true;
         report->drawn_s = report_seconds();
     }
     funlockfile(stderr);
-}
-
-static void draw_progress(struct report *report, double done, double total, double now)
-{
-    const double elapsed = now - report->phase_start_s;
-    char left[32];
-    fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
-    if (elapsed > 1 && done > 0) fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
-    fflush(stderr);
-    report->line_drawn = true;
-    report->drawn_s = now;
 }
 
 static bool show_progress(void *user, const char *what, double done, double total)
@@ -114,7 +89,15 @@ static bool show_progress(void *user, const char *what, double done, double tota
         report->last_done = done;
         if (now - report->drawn_s > 0.2) {
             flockfile(stderr);
-            draw_progress(report, done, total, now);
+            const double elapsed = now - report->phase_start_s;
+            char left[32];
+            fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
+            if (elapsed > 1 && done > 0)
+                fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
+            fflush(stderr);
+            report->line_drawn = true;
+            report->drawn_s = now;
+
             funlockfile(stderr);
         }
     }
@@ -194,14 +177,6 @@ static void tell_for_ranks(struct report *report, lr_status status)
     ranks->has_told = true;
 }
 
-/* Where ranks have not met, the speaker must not be ended by mpirun because of another that was quicker. */
-static void let_speaker_end(const struct report *report, lr_status status)
-{
-    const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
-    const struct report_ranks *ranks = &report->ranks;
-    if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
-}
-
 void report_speak(struct report *report, int speaker, lr_status status)
 {
     report->ranks.speaker = speaker;
@@ -226,7 +201,11 @@ int report_exit_code(struct report *report, lr_status status)
         status = report->status; /* the sentence knows more than whoever gave up because of it */
     if (report->ranks.size > 1) {
         tell_for_ranks(report, status);
-        let_speaker_end(report, status);
+        /* Where ranks have not met, the speaker must not be ended by mpirun because of another that was quicker. */
+        const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
+        const struct report_ranks *ranks = &report->ranks;
+        if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
+
         return codes[status];
     }
     if (status == LR_FAILED && report->status == LR_OK) {

@@ -57,23 +57,6 @@ static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2
 
 /* --- figures --- */
 
-/* The line of figures. */
-static void describe(const struct demo *demo, char *line, size_t size)
-{
-    char memory[32];
-    snprintf(line, size,
-             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
-             "log-likelihood "
-             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
-             "s (%lld "
-             "elements), iterations %.1f s, in all %.1f s; peak memory %s",
-             demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed, demo->last.number,
-             demo->scale->subsets, demo->info.backend, demo->info.device, demo->last.log_likelihood,
-             common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)), demo->pictures_seconds,
-             demo->drawn_by, demo->simulate_seconds, demo->matrix_seconds, (long long)demo->info.num_elements,
-             demo->recon_seconds, demo->total_seconds, common_bytes(memory, common_peak_memory()));
-}
-
 static void print_json(const struct demo *demo)
 {
     struct json json = common_json_begin("demo");
@@ -101,7 +84,21 @@ static lr_status demo_report(const struct demo *demo)
 {
     char line[1024], path[PATH_MAX];
     report_clear(demo->setup.report);
-    describe(demo, line, sizeof(line));
+    /* The line of figures. */
+    const size_t size = sizeof(line);
+    char memory[32];
+    snprintf(line, size,
+             "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
+             "log-likelihood "
+             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
+             "s (%lld "
+             "elements), iterations %.1f s, in all %.1f s; peak memory %s",
+             demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed, demo->last.number,
+             demo->scale->subsets, demo->info.backend, demo->info.device, demo->last.log_likelihood,
+             common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)), demo->pictures_seconds,
+             demo->drawn_by, demo->simulate_seconds, demo->matrix_seconds, (long long)demo->info.num_elements,
+             demo->recon_seconds, demo->total_seconds, common_bytes(memory, common_peak_memory()));
+
     const size_t length = strlen(line);
     snprintf(line + length, sizeof(line) - length, "\n");
     CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line, &demo->setup.report->log));
@@ -196,54 +193,32 @@ static lr_status draw_voxel(const struct demo *demo, struct album *album, const 
                        "weight_absorbed", caption);
 }
 
-static lr_status add_voxel(const struct demo *demo, struct album *album, struct setup setups[2], int which)
-{
-    struct bitmap bitmaps[2] = {{0}, {0}};
-    double point_mm[3];
-    choose_voxel(demo, which, point_mm);
-    lr_status status = bitmap_take_brightest(&setups[0], point_mm, &bitmaps[0]);
-    if (status == LR_OK) status = bitmap_take(&setups[1], point_mm, bitmaps[0].module, &bitmaps[1]);
-    if (status == LR_OK) status = draw_voxel(demo, album, setups, bitmaps, which);
-    bitmap_finish(&bitmaps[0]);
-    bitmap_finish(&bitmaps[1]);
-    return status;
-}
-
-static void note_backend(struct demo *demo, const struct setup *setup)
-{
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    bitmap_note_init(&demo->drawn, info);
-    bitmap_note_say(&demo->drawn, info, demo->setup.report);
-    snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
-}
-
 static lr_status draw_voxels(struct demo *demo, struct album *album, struct setup setups[2], const lr_image *water)
 {
     char path[PATH_MAX];
     CLI_TRY(open_setup(demo, NULL, &setups[0]));
-    note_backend(demo, &setups[0]);
+    const struct setup *setup = &setups[0];
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    bitmap_note_init(&demo->drawn, info);
+    bitmap_note_say(&demo->drawn, info, demo->setup.report);
+    snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
+
     CLI_TRY(open_setup(demo, water, &setups[1]));
     CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* what is asked makes sense */
-    for (int which = 0; which < NUM_VOXELS; which++) CLI_TRY(add_voxel(demo, album, setups, which));
+    for (int which = 0; which < NUM_VOXELS; which++) {
+        struct bitmap bitmaps[2] = {{0}, {0}};
+        double point_mm[3];
+        choose_voxel(demo, which, point_mm);
+        lr_status status = bitmap_take_brightest(&setups[0], point_mm, &bitmaps[0]);
+        if (status == LR_OK) status = bitmap_take(&setups[1], point_mm, bitmaps[0].module, &bitmaps[1]);
+        if (status == LR_OK) status = draw_voxel(demo, album, setups, bitmaps, which);
+        bitmap_finish(&bitmaps[0]);
+        bitmap_finish(&bitmaps[1]);
+        CLI_TRY(status);
+    }
+
     return album_write(album, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
                        "Correspondence images of three voxels");
-}
-
-/* correspondence.png and the pictures on it: three voxels in false colour, their weights without
- * and with absorption by a cylinder of water as wide as the phantom. */
-static lr_status demo_correspondence(struct demo *demo)
-{
-    struct setup setups[2] = {{0}, {0}};
-    struct album album = {.report = demo->setup.report, .note = demo->drawn.text};
-    lr_image *water = draw_water(demo);
-    report_info(demo->setup.report, "drawing correspondence images of three voxels");
-    const lr_status status =
-        water != NULL ? draw_voxels(demo, &album, setups, water) : report_reason(demo->setup.report);
-    album_finish(&album);
-    lr_operator_destroy(setups[0].op);
-    lr_operator_destroy(setups[1].op);
-    lr_image_destroy(water);
-    return status;
 }
 
 /* --- the panel --- */
@@ -275,28 +250,7 @@ static lr_status demo_add_slice(struct demo *demo, const lr_image *image, const 
     return album_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
 }
 
-static lr_status demo_write_panel(struct demo *demo)
-{
-    char path[PATH_MAX], title[128];
-    snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
-             1e-6 * demo->counts);
-    return album_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title);
-}
-
 /* --- counts --- */
-
-static lr_status draw_phantom(struct demo *demo)
-{
-    const struct demo_scale *scale = demo->scale;
-    const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
-    demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
-    demo->setup.params.grid = &demo->setup.grid;
-    demo->truth = lr_phantom_create(&(lr_phantom_params){.name = phantom_name,
-                                                         .log = &demo->setup.report->log,
-                                                         .progress = &demo->setup.report->progress},
-                                    &demo->setup.grid);
-    return demo->truth != NULL ? LR_OK : report_reason(demo->setup.report);
-}
 
 static void scale_values(float *values, int64_t count, double factor)
 {
@@ -373,14 +327,6 @@ static lr_status add_sensitivity(struct demo *demo)
     return demo_add_slice(demo, demo->sensitivity, "counts per emission", "sensitivity");
 }
 
-static bool is_shown(const struct demo *demo, int number)
-{
-    const struct demo_scale *scale = demo->scale;
-    bool shown = number == scale->iterations;
-    for (int k = 0; k < 3; k++) shown = shown || number == scale->shown[k];
-    return shown;
-}
-
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct demo *demo = user;
@@ -389,7 +335,11 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     demo->last.image = NULL;
     report_info(demo->setup.report, "iteration %d: log-likelihood %.9g, %.2f s", done->number, done->log_likelihood,
                 done->seconds);
-    if (!is_shown(demo, done->number)) return LR_OK;
+    const struct demo_scale *scale = demo->scale;
+    bool shown = done->number == scale->iterations;
+    for (int k = 0; k < 3; k++) shown = shown || done->number == scale->shown[k];
+
+    if (!shown) return LR_OK;
     lr_vector image = lr_image_vector(demo->image);
     CLI_TRY(lr_vector_copy(done->image, &image));
     snprintf(caption, sizeof(caption), "iteration %d", done->number);
@@ -453,16 +403,6 @@ static lr_status read_request(struct cli_args *args, struct demo *demo)
     return args->status;
 }
 
-static lr_status open_scanner(struct demo *demo)
-{
-    struct setup *setup = &demo->setup;
-    setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
-    if (setup->scanner != NULL)
-        setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
-    setup->params.lors = setup->lors;
-    return setup->lors != NULL ? LR_OK : report_reason(setup->report);
-}
-
 static lr_status write_volumes(struct demo *demo)
 {
     char path[PATH_MAX];
@@ -475,9 +415,37 @@ static lr_status run_demo(struct demo *demo)
 {
     const double start = report_seconds();
     if (demo->quick) report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
-    CLI_TRY(open_scanner(demo));
-    CLI_TRY(draw_phantom(demo));
-    CLI_TRY(demo_correspondence(demo));
+    struct setup *setup = &demo->setup;
+    setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
+    if (setup->scanner != NULL)
+        setup->lors = lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
+    setup->params.lors = setup->lors;
+    CLI_TRY(setup->lors != NULL ? LR_OK : report_reason(setup->report));
+
+    const struct demo_scale *scale = demo->scale;
+    const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
+    demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
+    demo->setup.params.grid = &demo->setup.grid;
+    demo->truth = lr_phantom_create(&(lr_phantom_params){.name = phantom_name,
+                                                         .log = &demo->setup.report->log,
+                                                         .progress = &demo->setup.report->progress},
+                                    &demo->setup.grid);
+    CLI_TRY(demo->truth != NULL ? LR_OK : report_reason(demo->setup.report));
+
+    /* correspondence.png and the pictures on it: three voxels in false colour, their weights without
+     * and with absorption by a cylinder of water as wide as the phantom. */
+    struct setup setups[2] = {{0}, {0}};
+    struct album album = {.report = demo->setup.report, .note = demo->drawn.text};
+    lr_image *water = draw_water(demo);
+    report_info(demo->setup.report, "drawing correspondence images of three voxels");
+    const lr_status status =
+        water != NULL ? draw_voxels(demo, &album, setups, water) : report_reason(demo->setup.report);
+    album_finish(&album);
+    lr_operator_destroy(setups[0].op);
+    lr_operator_destroy(setups[1].op);
+    lr_image_destroy(water);
+    CLI_TRY(status);
+
     demo->pictures_seconds = report_seconds() - start;
     CLI_TRY(simulate(demo));
     CLI_TRY(make_matrix(demo));
@@ -485,7 +453,11 @@ static lr_status run_demo(struct demo *demo)
     CLI_TRY(add_sensitivity(demo));
     CLI_TRY(reconstruct(demo));
     CLI_TRY(write_volumes(demo));
-    CLI_TRY(demo_write_panel(demo));
+    char path[PATH_MAX], title[128];
+    snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
+             1e-6 * demo->counts);
+    CLI_TRY(album_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title));
+
     demo->total_seconds = report_seconds() - start;
     return demo_report(demo);
 }

@@ -225,18 +225,6 @@ static bool is_one_view(const struct cli_args *args)
     return args_has(args, "--azimuth-deg") || args_has(args, "--tilt-deg");
 }
 
-static void check_views(struct cli_args *args)
-{
-    const bool has_set =
-        args_has(args, "--azimuths") || args_has(args, "--tilts") || args_has(args, "--acceptance-deg");
-    if (is_one_view(args) && (has_set || args_has(args, "--histo"))) {
-        args_complain(args, "--azimuth-deg and --tilt-deg are those of the one view that --image "
-                            "belongs to: leave out sets of views and --histo");
-    }
-    if (args_has(args, "--transpose") && !is_one_view(args))
-        args_complain(args, "--transpose needs the view: give --azimuth-deg");
-}
-
 static lr_status project(struct cli_args *args, struct direct_setup *setup)
 {
     const char *image_path = args_text(args, "--image"), *histo_path = args_text(args, "--histo");
@@ -245,7 +233,15 @@ static lr_status project(struct cli_args *args, struct direct_setup *setup)
         args_complain(args, "direct project needs either --image IMAGE, which goes forward, or "
                             "--histo FILE, which goes back");
     }
-    check_views(args);
+    const bool has_set =
+        args_has(args, "--azimuths") || args_has(args, "--tilts") || args_has(args, "--acceptance-deg");
+    if (is_one_view(args) && (has_set || args_has(args, "--histo"))) {
+        args_complain(args, "--azimuth-deg and --tilt-deg are those of the one view that --image "
+                            "belongs to: leave out sets of views and --histo");
+    }
+    if (args_has(args, "--transpose") && !is_one_view(args))
+        args_complain(args, "--transpose needs the view: give --azimuth-deg");
+
     setup->grid.report = args->report;
     CLI_TRY(direct_read_views(setup, args));
     CLI_TRY(direct_read_kernel(setup, args));
@@ -341,14 +337,6 @@ struct source {
     lr_resolution blur; /* photons may point here: it must not move */
 };
 
-static void close_source(struct source *source)
-{
-    lr_events_info_finish(&source->info);
-    lr_image_destroy(source->activity);
-    lr_lors_destroy(source->lors);
-    lr_scanner_destroy(source->scanner);
-}
-
 static lr_status open_scanner(struct source *source, struct cli_args *args)
 {
     const char *name = args_text(args, "--scanner"), *path = source->events.path;
@@ -387,26 +375,6 @@ static double blur_width(const void *user, double distance_mm)
     return lr_resolution_radial_mm(user, distance_mm);
 }
 
-/* Widths are largest in the middle or at the edge. */
-static double widest_radial_mm(const lr_resolution *widths)
-{
-    return fmax(lr_resolution_radial_mm(widths, 0), lr_resolution_radial_mm(widths, HUGE_VAL));
-}
-
-/* Lines are blurred where a width is asked for. */
-static void read_blur(struct source *source, struct cli_args *args)
-{
-    const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
-    source->blur = direct_read_widths(args);
-    if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
-    if (blurs) {
-        source->photons.blur = (lr_photon_blur){.radial_mm = blur_width,
-                                                .user = &source->blur,
-                                                .most_radial_mm = widest_radial_mm(&source->blur),
-                                                .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
-    }
-}
-
 static lr_status open_source(struct source *source, struct cli_args *args, struct setup *grid)
 {
     static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
@@ -425,7 +393,20 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     };
     if ((source->events.path != NULL) == (activity != NULL))
         args_complain(args, "direct deposit needs either --events FILE or --activity IMAGE");
-    read_blur(source, args);
+    /* Lines are blurred where a width is asked for. */
+    const bool blurs = args_has(args, "--model") || args_has(args, "--radial-mm") || args_has(args, "--axial-mm");
+    source->blur = direct_read_widths(args);
+    if (!blurs && args_has(args, "--edge-mm")) args_complain(args, "--edge-mm needs --model");
+    if (blurs) {
+        /* Widths are largest in the middle or at the edge. */
+        source->photons.blur =
+            (lr_photon_blur){.radial_mm = blur_width,
+                             .user = &source->blur,
+                             .most_radial_mm = fmax(lr_resolution_radial_mm(&source->blur, 0),
+                                                    lr_resolution_radial_mm(&source->blur, HUGE_VAL)),
+                             .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
+    }
+
     for (const struct cli_option *option = photon_options; option->name != NULL; option++)
         if (activity == NULL && args_has(args, option->name))
             args_complain(args, "%s belongs to --activity", option->name);
@@ -526,7 +507,11 @@ static lr_status deposit_run(struct cli_args *args)
     struct direct_setup setup = {0};
     struct source source = {.report = args->report};
     const lr_status status = deposit_run_with(args, &setup, &source);
-    close_source(&source);
+    lr_events_info_finish(&source.info);
+    lr_image_destroy(source.activity);
+    lr_lors_destroy(source.lors);
+    lr_scanner_destroy(source.scanner);
+
     direct_finish(&setup);
     return status;
 }

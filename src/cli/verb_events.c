@@ -37,15 +37,6 @@ static lr_status open_scanner(struct opened *opened, const char *name)
     return opened->scanner != NULL ? LR_OK : report_reason(opened->report);
 }
 
-/* With a crystal map or a header the format follows from it. */
-static void choose_format(struct opened *opened, const char *crystal_map, const char *header)
-{
-    lr_events_source *source = &opened->source;
-    source->companion = crystal_map != NULL ? crystal_map : header;
-    source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
-    if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) source->format = LR_EVENTS_SAFIR;
-}
-
 static struct opened read_command(struct cli_args *args, int positionals)
 {
     struct opened opened = {.report = args->report};
@@ -57,7 +48,11 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        choose_format(&opened, crystal_map, header);
+        /* With a crystal map or a header the format follows from it. */
+        lr_events_source *source = &opened.source;
+        source->companion = crystal_map != NULL ? crystal_map : header;
+        source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
+        if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) source->format = LR_EVENTS_SAFIR;
     }
     if (crystal_map != NULL && header != NULL) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
@@ -127,14 +122,6 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
     }
 }
 
-static void print_energies(const lr_events_info *info)
-{
-    const lr_event_kinds *kinds = &info->kinds;
-    if (info->energy_kev[1] > 0) printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
-    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++)
-        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1], k);
-}
-
 static void print_lists(const lr_event_counts *counts)
 {
     if (counts->excluded_pairs > 0) {
@@ -160,7 +147,10 @@ static void print_events(const lr_events_info *info, const struct tally *tally)
     printf("time marks     %lld\n", (long long)counts->time_marks);
     printf("duration       %.6g s\n", info->duration_s);
     print_tof(info, tally);
-    print_energies(info);
+    const lr_event_kinds *kinds = &info->kinds;
+    if (info->energy_kev[1] > 0) printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
+    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++)
+        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1], k);
 }
 
 static void json_kinds(const lr_event_kinds *kinds, struct json *json)
@@ -259,22 +249,20 @@ struct wanted {
     bool without_tof;
 };
 
-static void forget_tof(lr_events_info *info)
-{
-    info->has_tof = false;
-    info->num_tof_bins = 0;
-    info->tof_bin_mm = 0;
-    for (int k = 0; k < info->kinds.count * info->kinds.count; k++) {
-        info->kinds.tof[k].num_bins = 0;
-        info->kinds.tof[k].resolution_ps = 0;
-    }
-}
-
 static lr_status convert_list(struct opened *opened, const struct wanted *wanted)
 {
     lr_events_info before = {0};
     lr_status status = lr_events_read(&opened->source, NULL, &before);
-    if (wanted->without_tof) forget_tof(&before);
+    if (wanted->without_tof) {
+        before.has_tof = false;
+        before.num_tof_bins = 0;
+        before.tof_bin_mm = 0;
+        for (int k = 0; k < before.kinds.count * before.kinds.count; k++) {
+            before.kinds.tof[k].num_bins = 0;
+            before.kinds.tof[k].resolution_ps = 0;
+        }
+    }
+
     const lr_events_writer_params params = {
         .path = wanted->output,
         .lors = opened->lors,
@@ -307,25 +295,6 @@ static lr_status convert_histogram(struct opened *opened, const char *output)
     return status;
 }
 
-static void report_conversion(const struct opened *opened, const char *output)
-{
-    const lr_event_counts *counts = &opened->info.counts;
-    report_clear(opened->report);
-    if (opened->report->json) {
-        struct json json = common_json_begin("events convert");
-        json_text(&json, "output", output);
-        json_int(&json, "prompts", counts->prompts);
-        json_int(&json, "delayeds", counts->delayeds);
-        json_int(&json, "unknown_crystals", counts->unknown_crystals);
-        json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
-        common_json_end(&json);
-    } else {
-        printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", output,
-               opened->source.path, (long long)counts->prompts, (long long)counts->delayeds,
-               (long long)counts->unknown_crystals);
-    }
-}
-
 static lr_status run_convert(struct cli_args *args)
 {
     static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
@@ -344,7 +313,24 @@ static lr_status run_convert(struct cli_args *args)
         const struct wanted wanted = {output, minors[version], args_has(args, "--without-tof")};
         status = histogram ? convert_histogram(&opened, output) : convert_list(&opened, &wanted);
     }
-    if (status == LR_OK) report_conversion(&opened, args->positional[1]);
+    if (status == LR_OK) {
+        const lr_event_counts *counts = &opened.info.counts;
+        report_clear(opened.report);
+        if (opened.report->json) {
+            struct json json = common_json_begin("events convert");
+            json_text(&json, "output", args->positional[1]);
+            json_int(&json, "prompts", counts->prompts);
+            json_int(&json, "delayeds", counts->delayeds);
+            json_int(&json, "unknown_crystals", counts->unknown_crystals);
+            json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
+            common_json_end(&json);
+        } else {
+            printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", args->positional[1],
+                   opened.source.path, (long long)counts->prompts, (long long)counts->delayeds,
+                   (long long)counts->unknown_crystals);
+        }
+    }
+
     close_events(&opened);
     return status;
 }

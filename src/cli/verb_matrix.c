@@ -23,16 +23,6 @@ struct matrix_share {
 
 /* --- the rows of --part --- */
 
-/* All pairs, for a share of them to be some of. */
-static lr_status list_pairs(struct matrix_share *share, const struct setup *setup)
-{
-    const int64_t num = setup->lors->num_pairs;
-    share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
-    if (share->part_pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-    for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
-    return LR_OK;
-}
-
 /* Rows of LORs: entries of a list of LORs, or of pairs. */
 static lr_status cut_lors(struct matrix_share *share, const struct setup *setup, struct matrix_choice *choice,
                           const int64_t range[2])
@@ -44,7 +34,12 @@ static lr_status cut_lors(struct matrix_share *share, const struct setup *setup,
         return LR_OK;
     }
     if (choice->part_pairs == NULL) {
-        CLI_TRY(list_pairs(share, setup));
+        /* All pairs, for a share of them to be some of. */
+        const int64_t num = setup->lors->num_pairs;
+        share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
+        if (share->part_pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+        for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
+
         choice->part_pairs = share->part_pairs;
     }
     const lr_selection before = {.pairs = choice->part_pairs, .num_pairs = range[0]};
@@ -87,12 +82,6 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
     if (whole->by_lor) return cut_lors(share, setup, choice, range);
     cut_voxels(share, choice, range);
     return LR_OK;
-}
-
-static void matrix_share_finish(struct matrix_share *share)
-{
-    free(share->part_pairs);
-    *share = (struct matrix_share){.number = 0};
 }
 
 /* --- the tube of response of one LOR: an element for each voxel --- */
@@ -187,25 +176,6 @@ static void report_tube(const struct setup *setup, const struct tube *tube, int6
     printf("%s: LOR %lld, %lld voxels, sum %.9g\n", path, (long long)lor, (long long)tube->elements, tube->sum);
 }
 
-/* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
- * operator. */
-static lr_status matrix_write_tube(const struct setup *setup, const char *text, const char *path)
-{
-    const int64_t lor = matrix_find_lor(setup, text);
-    if (lor < 0) return LR_USAGE;
-    if (!lr_lors_in_coincidence(setup->lors, lor))
-        report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
-    struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
-    if (tube.image == NULL) return report_reason(setup->report);
-    const lr_selection part = {.lors = &lor, .num_lors = 1};
-    const lr_row_sink sink = {take, &tube};
-    lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
-    if (status == LR_OK) status = lr_image_write(path, tube.image, &setup->report->log);
-    if (status == LR_OK) report_tube(setup, &tube, lor, path);
-    lr_image_destroy(tube.image);
-    return status;
-}
-
 static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
 
 /* What to write, as the command line says it. */
@@ -230,38 +200,6 @@ struct request {
 };
 
 /* --- the command line --- */
-
-static lr_status read_points(struct cli_args *args, struct request *request)
-{
-    const int count = args_count(args, "--at");
-    if (count == 0) return args->status;
-    request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
-    if (request->whole.points_mm == NULL)
-        return report_error(args->report, LR_FAILED, "no memory for %d points", count);
-    for (int k = 0; k < count; k++)
-        args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
-    request->whole.num_points = count;
-    return args->status;
-}
-
-/* Points are shared out by their number. */
-static lr_status cut_points(struct request *request, struct report *report)
-{
-    struct matrix_share *share = &request->share;
-    const int64_t num = request->whole.num_points;
-    request->points_mm = request->whole.points_mm;
-    request->num_points = num;
-    if (share->parts > num) {
-        return report_error(report, LR_USAGE, "%lld points cannot be cut into %lld parts", (long long)num,
-                            (long long)share->parts);
-    }
-    if (share->parts > 0) {
-        share->rows_before = num * (share->number - 1) / share->parts;
-        request->points_mm += share->rows_before;
-        request->num_points = num * share->number / share->parts - share->rows_before;
-    }
-    return LR_OK;
-}
 
 lr_matrix_format matrix_format_of(const char *path)
 {
@@ -323,23 +261,18 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     if (request->resumes && is_stream(request->format)) args_complain(args, "--resume is for HDF5, npz and mtx");
     if (request->share.parts > 0 && request->format != LR_MATRIX_HDF5 && request->format != LR_MATRIX_NPZ)
         args_complain(args, "--part is for HDF5 and npz (.h5, .npz), which matrix join joins");
-    return read_points(args, request);
+    const int count = args_count(args, "--at");
+    if (count == 0) return args->status;
+    request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
+    if (request->whole.points_mm == NULL)
+        return report_error(args->report, LR_FAILED, "no memory for %d points", count);
+    for (int k = 0; k < count; k++)
+        args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
+    request->whole.num_points = count;
+    return args->status;
 }
 
 /* --- writing --- */
-
-static void describe(const struct setup *setup, char *text, size_t size)
-{
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const char *penetration = info->penetration ? ", penetration" : "";
-    if (info->mode == LR_MODE_EXACT) {
-        snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend, info->samples[0],
-                 info->samples[1], info->samples[2]);
-    } else {
-        snprintf(text, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend, info->rays,
-                 info->samples[0], info->samples[1], info->samples[2], penetration);
-    }
-}
 
 static lr_matrix_writer_params writer_params(const struct setup *setup, const struct request *request,
                                              const char *description)
@@ -476,25 +409,6 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
                                   : run_voxels(setup, &request->choice, done, &gate.next);
 }
 
-/* After Ctrl-C what there is stays, for --resume; after anything else what was written down before. */
-static lr_status stop_writing(const struct setup *setup, const struct request *request, lr_matrix_writer *writer,
-                              lr_status status)
-{
-    const int64_t rows = lr_matrix_writer_get_written(writer).rows;
-    if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
-        lr_matrix_writer_abandon(writer);
-        return status;
-    }
-    stop_wait_for_results();
-    if (lr_matrix_writer_leave(writer) == LR_OK) {
-        report_warn(setup->report,
-                    "stopped after %lld rows, which are in %s.part and %s.part-rows: the same "
-                    "command with --resume goes on from there",
-                    (long long)rows, request->output, request->output);
-    }
-    return status;
-}
-
 /* Where points lie is the user's choice alone; grids are judged when the operator is made, and a part
  * of their rows may well be empty. */
 static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
@@ -521,8 +435,20 @@ static lr_status judge_empty_rows(const struct setup *setup, const struct reques
     return LR_OK;
 }
 
-static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request, const char *description)
+static lr_status write_rows(const struct setup *setup, const struct request *request, lr_matrix_written *written)
 {
+    char description[256];
+    const size_t size = sizeof(description);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const char *penetration = info->penetration ? ", penetration" : "";
+    if (info->mode == LR_MODE_EXACT) {
+        snprintf(description, size, "backend %s, mode exact, samples %d,%d,%d", info->backend, info->samples[0],
+                 info->samples[1], info->samples[2]);
+    } else {
+        snprintf(description, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend, info->rays,
+                 info->samples[0], info->samples[1], info->samples[2], penetration);
+    }
+
     struct request all = *request;
     all.choice = request->whole.choice;
     all.points_mm = request->whole.points_mm;
@@ -531,28 +457,33 @@ static lr_matrix_writer *open_writer(const struct setup *setup, const struct req
     const lr_matrix_part part = {&whole, request->share.number, request->share.parts, request->share.rows_before};
     lr_matrix_writer_params params = writer_params(setup, request, description);
     params.share = request->share.parts > 0 ? &part : NULL;
-    return lr_matrix_writer_create(&params);
-}
+    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
 
-static lr_status write_rows(const struct setup *setup, const struct request *request, lr_matrix_written *written)
-{
-    char description[256];
-    describe(setup, description, sizeof(description));
-    lr_matrix_writer *writer = open_writer(setup, request, description);
     if (writer == NULL) return report_reason(setup->report);
     lr_status status = run_rows(setup, request, writer);
     *written = lr_matrix_writer_get_written(writer);
     if (status == LR_OK) status = judge_empty_rows(setup, request, written);
-    if (status != LR_OK) return stop_writing(setup, request, writer, status);
+    if (status != LR_OK) {
+        /* After Ctrl-C what there is stays, for --resume; after anything else what was written down before. */
+        const int64_t rows = lr_matrix_writer_get_written(writer).rows;
+        if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
+            lr_matrix_writer_abandon(writer);
+            return status;
+        }
+        stop_wait_for_results();
+        if (lr_matrix_writer_leave(writer) == LR_OK) {
+            report_warn(setup->report,
+                        "stopped after %lld rows, which are in %s.part and %s.part-rows: the same "
+                        "command with --resume goes on from there",
+                        (long long)rows, request->output, request->output);
+        }
+        return status;
+    }
+
     return lr_matrix_writer_finish(writer);
 }
 
 /* --- what came of it --- */
-
-static const char *rows_are(const struct request *request)
-{
-    return request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels";
-}
 
 static void report_json(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
 {
@@ -560,7 +491,7 @@ static void report_json(const struct setup *setup, const struct request *request
     setup_json(setup, &json);
     json_text(&json, "output", request->output);
     json_text(&json, "format", formats[request->format]);
-    json_text(&json, "rows_are", rows_are(request));
+    json_text(&json, "rows_are", request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels");
     if (request->share.parts > 0) {
         json_int(&json, "part", request->share.number);
         json_int(&json, "parts", request->share.parts);
@@ -601,29 +532,25 @@ static void report_result(const struct setup *setup, const struct request *reque
 
 /* --- the whole --- */
 
-/* The name is one of what is written; text is what a name without an ending means. */
-static lr_status check_output(struct report *report, const struct request *request)
+static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
+    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
+    /* The name is one of what is written; text is what a name without an ending means. */
     static const char *const endings[][4] = {[LR_MATRIX_TSV] = {".tsv", ""},
                                              [LR_MATRIX_HDF5] = {".h5", ".hdf5", ""},
                                              [LR_MATRIX_NPZ] = {".npz", ""},
                                              [LR_MATRIX_MTX] = {".mtx", ""},
                                              [LR_MATRIX_STIR] = {".hpm"}};
     const bool is_text = request->format == LR_MATRIX_TSV;
-    CLI_TRY(common_check_output(report, request->output,
+    CLI_TRY(common_check_output(args->report, request->output,
                                 request->tube != NULL ? common_image_endings : endings[request->format]));
-    return is_text || !common_is_device(request->output)
-               ? LR_OK
-               : report_error(report, LR_USAGE,
-                              "%s is a device or a pipe, to which only text can go (tsv): give the "
-                              "name of a file",
-                              request->output);
-}
+    CLI_TRY(is_text || !common_is_device(request->output)
+                ? LR_OK
+                : report_error(args->report, LR_USAGE,
+                               "%s is a device or a pipe, to which only text can go (tsv): give the "
+                               "name of a file",
+                               request->output));
 
-static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
-{
-    const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
-    CLI_TRY(check_output(args->report, request));
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
     if (request->whole.num_points > 0 && !has_grid) {
@@ -635,7 +562,20 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     }
     if (request->whole.num_points > 0) {
         request->choice = request->whole.choice;
-        CLI_TRY(cut_points(request, args->report));
+        /* Points are shared out by their number. */
+        struct matrix_share *share = &request->share;
+        const int64_t num = request->whole.num_points;
+        request->points_mm = request->whole.points_mm;
+        request->num_points = num;
+        if (share->parts > num) {
+            return report_error(args->report, LR_USAGE, "%lld points cannot be cut into %lld parts", (long long)num,
+                                (long long)share->parts);
+        }
+        if (share->parts > 0) {
+            share->rows_before = num * (share->number - 1) / share->parts;
+            request->points_mm += share->rows_before;
+            request->num_points = num * share->number / share->parts - share->rows_before;
+        }
     } else {
         CLI_TRY(matrix_share_cut(&request->share, &request->whole.choice, setup, &request->choice));
     }
@@ -647,7 +587,24 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
 static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct request *request)
 {
     CLI_TRY(prepare(args, setup, request));
-    if (request->tube != NULL) return matrix_write_tube(setup, request->tube, request->output);
+    if (request->tube != NULL) {
+        /* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
+         * operator. */
+        const int64_t lor = matrix_find_lor(setup, request->tube);
+        if (lor < 0) return LR_USAGE;
+        if (!lr_lors_in_coincidence(setup->lors, lor))
+            report_warn(setup->report, "the coincidence rules exclude this LOR: its elements are 0");
+        struct tube tube = {.image = lr_image_create(&setup->grid, &setup->report->log)};
+        if (tube.image == NULL) return report_reason(setup->report);
+        const lr_selection part = {.lors = &lor, .num_lors = 1};
+        const lr_row_sink sink = {take, &tube};
+        lr_status status = lr_operator_lor_rows(setup->op, &part, &sink);
+        if (status == LR_OK) status = lr_image_write(request->output, tube.image, &setup->report->log);
+        if (status == LR_OK) report_tube(setup, &tube, lor, request->output);
+        lr_image_destroy(tube.image);
+        return status;
+    }
+
     lr_matrix_written written = {0};
     bool goes_on;
     CLI_TRY(forecast(setup, request, &goes_on));
@@ -664,7 +621,10 @@ static lr_status run(struct cli_args *args)
     lr_status status = read_request(args, &request);
     if (status == LR_OK) status = write_matrix(args, &setup, &request);
     free(request.whole.points_mm);
-    matrix_share_finish(&request.share);
+    struct matrix_share *share = &request.share;
+    free(share->part_pairs);
+    *share = (struct matrix_share){.number = 0};
+
     matrix_choice_finish(&request.whole.choice);
     setup_finish(&setup);
     return status;

@@ -278,22 +278,6 @@ static lr_status find_sensitivity(const struct verify *verify, float *sensitivit
     return lr_operator_rows_part(verify->setup.op, &choice, &sink);
 }
 
-static lr_status check_sums(struct verify *verify)
-{
-    float *sensitivity =
-        common_floats(verify->setup.report, lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
-    if (sensitivity == NULL) return LR_FAILED;
-    lr_status status = setup_operator(&verify->setup);
-    if (status == LR_OK) {
-        verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
-        verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
-        status = find_sensitivity(verify, sensitivity);
-    }
-    if (status == LR_OK) status = compare_sums(verify, sensitivity);
-    free(sensitivity);
-    return status;
-}
-
 /* --- rows --- */
 
 /* The reference's row without what the threshold drops. Where rows are LORs that is not known of
@@ -320,20 +304,6 @@ struct oracle {
     int next; /* sample */
 };
 
-static lr_status complain_row(const struct verify *verify, const struct sample *sample, const lr_row_error *error,
-                              double limit)
-{
-    const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
-    return report_error(verify->setup.report, LR_BAD_INPUT,
-                        "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
-                        "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
-                        "%lld should not be there (--seed %llu)",
-                        verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
-                        (long long)(verify->given.points_mm != NULL ? sample->place : voxel_at(verify, sample->place)),
-                        mode, error->relative_l2, limit, (long long)error->num_missed, (long long)error->num_elements,
-                        (long long)error->num_unexpected, (unsigned long long)verify->seed);
-}
-
 static lr_status compare_with(struct verify *verify, const struct sample *sample, const struct retained_row *reference)
 {
     const lr_row found = retained_row_view(&sample->row), expected = retained_row_view(reference);
@@ -342,9 +312,18 @@ static lr_status compare_with(struct verify *verify, const struct sample *sample
     const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
     const bool both_empty = found.count == 0 && expected.count == 0;
     lr_status status = LR_OK;
-    if (!both_empty && !(error.relative_l2 <= limit))
-        status = complain_row(verify, sample, &error, limit);
-    else if (!both_empty)
+    if (!both_empty && !(error.relative_l2 <= limit)) {
+        const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
+        status =
+            report_error(verify->setup.report, LR_BAD_INPUT,
+                         "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
+                         "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
+                         "%lld should not be there (--seed %llu)",
+                         verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
+                         (long long)(verify->given.points_mm != NULL ? sample->place : voxel_at(verify, sample->place)),
+                         mode, error.relative_l2, limit, (long long)error.num_missed, (long long)error.num_elements,
+                         (long long)error.num_unexpected, (unsigned long long)verify->seed);
+    } else if (!both_empty)
         verify->worst_row = fmax(verify->worst_row, error.relative_l2);
     return status;
 }
@@ -456,25 +435,6 @@ static lr_status complete_model(struct verify *verify, struct cli_args *args)
     return LR_OK;
 }
 
-/* Elements that were multiplied by what is not given here cannot be compared. */
-static lr_status complete_factors(struct verify *verify, struct cli_args *args)
-{
-    CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
-    const bool has = strcmp(verify->given.factors, "none") != 0;
-    const bool gives = strcmp(verify->factors.words, "none") != 0;
-    verify->compares = !has || gives;
-    if (!verify->compares) {
-        report_warn(verify->setup.report,
-                    "%s was made with %s: give the same --efficiencies, --mu and --mu-as to have "
-                    "its elements compared; only its structure is looked at",
-                    verify->path, verify->given.factors);
-    } else if (gives && verify->given.is_described && !has) {
-        return report_error(verify->setup.report, LR_BAD_INPUT,
-                            "%s was made without efficiencies and attenuation: leave them out", verify->path);
-    }
-    return LR_OK;
-}
-
 static void report_good(const struct verify *verify)
 {
     struct report *report = verify->setup.report;
@@ -523,26 +483,44 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     verify->info = lr_matrix_file_get_info(verify->file);
     CLI_TRY(open_scanner(verify, args));
     CLI_TRY(complete_model(verify, args));
-    CLI_TRY(complete_factors(verify, args));
+    /* Elements that were multiplied by what is not given here cannot be compared. */
+    CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
+    const bool has = strcmp(verify->given.factors, "none") != 0;
+    const bool gives = strcmp(verify->factors.words, "none") != 0;
+    verify->compares = !has || gives;
+    if (!verify->compares) {
+        report_warn(verify->setup.report,
+                    "%s was made with %s: give the same --efficiencies, --mu and --mu-as to have "
+                    "its elements compared; only its structure is looked at",
+                    verify->path, verify->given.factors);
+    } else if (gives && verify->given.is_described && !has) {
+        return report_error(verify->setup.report, LR_BAD_INPUT,
+                            "%s was made without efficiencies and attenuation: leave them out", verify->path);
+    }
+
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
     CLI_TRY(choose_samples(verify, wanted));
     const lr_row_sink sink = {take, verify};
     CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));
     for (int64_t k = 0; k < verify->num_sums; k++) verify->sum += verify->sums[k];
-    if (verify->compares && verify->given.points_mm == NULL) CLI_TRY(check_sums(verify));
+    if (verify->compares && verify->given.points_mm == NULL) {
+        float *sensitivity =
+            common_floats(verify->setup.report, lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
+        if (sensitivity == NULL) return LR_FAILED;
+        lr_status status = setup_operator(&verify->setup);
+        if (status == LR_OK) {
+            verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
+            verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
+            status = find_sensitivity(verify, sensitivity);
+        }
+        if (status == LR_OK) status = compare_sums(verify, sensitivity);
+        free(sensitivity);
+        CLI_TRY(status);
+    }
+
     if (verify->compares) CLI_TRY(check_rows(verify));
     report_good(verify);
     return LR_OK;
-}
-
-static void release(struct verify *verify)
-{
-    for (int k = 0; k < verify->num_samples; k++) retained_row_finish(&verify->samples[k].row);
-    free(verify->samples);
-    free(verify->sums);
-    matrix_choice_finish(&verify->choice);
-    setup_finish(&verify->setup);
-    lr_matrix_file_close(verify->file);
 }
 
 static lr_status verify_run(struct cli_args *args)
@@ -552,7 +530,13 @@ static lr_status verify_run(struct cli_args *args)
         return report_error(args->report, LR_USAGE, "matrix verify needs the name of one file (.h5, .npz)");
     verify.setup.report = args->report;
     const lr_status status = verify_file(&verify, args);
-    release(&verify);
+    for (int k = 0; k < verify.num_samples; k++) retained_row_finish(&verify.samples[k].row);
+    free(verify.samples);
+    free(verify.sums);
+    matrix_choice_finish(&verify.choice);
+    setup_finish(&verify.setup);
+    lr_matrix_file_close(verify.file);
+
     return status;
 }
 

@@ -107,14 +107,6 @@ static lr_status make_table(const struct compare *compare, struct table *table)
     return LR_OK;
 }
 
-static void free_table(struct table *table)
-{
-    free(table->lors);
-    free(table->values);
-    free(table->exact);
-    free(table->sampled);
-}
-
 /* table->values as [count] or [count][columns]. */
 static lr_status write_values(const struct table *table, const char *name, int64_t columns)
 {
@@ -123,19 +115,6 @@ static lr_status write_values(const struct table *table, const char *name, int64
     const lr_array array = {table->values, shape, columns > 1 ? 2 : 1};
     snprintf(path, sizeof(path), "%s/%s.npy", table->compare->folder, name);
     return lr_npy_write(path, &array, &table->compare->setup.report->log);
-}
-
-/* Primary crystal, secondary module, secondary crystal. */
-static lr_status write_lors(const struct table *table)
-{
-    for (int64_t n = 0; n < table->count; n++) {
-        const lr_lor lor = lr_lors_describe(table->compare->setup.lors, table->lors[n]);
-        const bool first = lor.module_i == table->compare->module;
-        const int fields[5] = {first ? lor.p : lor.r, first ? lor.q : lor.s, first ? lor.module_j : lor.module_i,
-                               first ? lor.r : lor.p, first ? lor.s : lor.q};
-        for (int f = 0; f < 5; f++) table->values[5 * n + f] = (float)fields[f];
-    }
-    return write_values(table, "lors", 5);
 }
 
 static lr_status write_exact(const struct table *table)
@@ -158,7 +137,16 @@ static lr_status write_sampled(const struct table *table, const struct compare_s
 
 static lr_status write_arrays(const struct table *table)
 {
-    CLI_TRY(write_lors(table));
+    /* Primary crystal, secondary module, secondary crystal. */
+    for (int64_t n = 0; n < table->count; n++) {
+        const lr_lor lor = lr_lors_describe(table->compare->setup.lors, table->lors[n]);
+        const bool first = lor.module_i == table->compare->module;
+        const int fields[5] = {first ? lor.p : lor.r, first ? lor.q : lor.s, first ? lor.module_j : lor.module_i,
+                               first ? lor.r : lor.p, first ? lor.s : lor.q};
+        for (int f = 0; f < 5; f++) table->values[5 * n + f] = (float)fields[f];
+    }
+    CLI_TRY(write_values(table, "lors", 5));
+
     CLI_TRY(write_exact(table));
     for (int k = 0; k < table->compare->num_sampled; k++) CLI_TRY(write_sampled(table, &table->compare->sampled[k]));
     return LR_OK;
@@ -246,7 +234,11 @@ static lr_status compare_write(struct compare *compare)
         compare->folder = folder.path;
         status = common_folder_end(&folder, compare->setup.report, status);
     }
-    free_table(&table);
+    free(table.lors);
+    free(table.values);
+    free(table.exact);
+    free(table.sampled);
+
     return status;
 }
 
@@ -268,24 +260,6 @@ static void print_table(const struct compare *compare)
     }
 }
 
-static void write_sampled_json(const struct compare_sampled *sampled, struct json *json)
-{
-    const lr_row_error *error = &sampled->error;
-    json_open(json, NULL, '{');
-    json_int(json, "rays", sampled->rays);
-    json_text(json, "backend", sampled->backend);
-    json_number(json, "relative_l2", error->relative_l2);
-    json_number(json, "law", 0.6 / sampled->rays);
-    json_number(json, "sum_error", error->sum_error);
-    json_number(json, "largest_error", error->largest_error);
-    json_int(json, "missed_elements", error->num_missed);
-    json_number(json, "missed_weight", error->missed_weight);
-    json_int(json, "unexpected_elements", error->num_unexpected);
-    json_number(json, "all_relative_l2", sampled->all.relative_l2);
-    json_number(json, "all_sum_error", sampled->all.sum_error);
-    json_close(json, '}');
-}
-
 /* The table, or its JSON. */
 static void compare_report(const struct compare *compare)
 {
@@ -302,7 +276,24 @@ static void compare_report(const struct compare *compare)
     json_int(&json, "elements", compare->sampled[0].error.num_elements);
     json_number(&json, "sum", compare->sampled[0].error.sum);
     json_open(&json, "sampled", '[');
-    for (int k = 0; k < compare->num_sampled; k++) write_sampled_json(&compare->sampled[k], &json);
+    for (int k = 0; k < compare->num_sampled; k++) {
+        const struct compare_sampled *sampled = &compare->sampled[k];
+        const lr_row_error *error = &sampled->error;
+        json_open(&json, NULL, '{');
+        json_int(&json, "rays", sampled->rays);
+        json_text(&json, "backend", sampled->backend);
+        json_number(&json, "relative_l2", error->relative_l2);
+        json_number(&json, "law", 0.6 / sampled->rays);
+        json_number(&json, "sum_error", error->sum_error);
+        json_number(&json, "largest_error", error->largest_error);
+        json_int(&json, "missed_elements", error->num_missed);
+        json_number(&json, "missed_weight", error->missed_weight);
+        json_int(&json, "unexpected_elements", error->num_unexpected);
+        json_number(&json, "all_relative_l2", sampled->all.relative_l2);
+        json_number(&json, "all_sum_error", sampled->all.sum_error);
+        json_close(&json, '}');
+    }
+
     json_close(&json, ']');
     common_json_end(&json);
 }
@@ -356,28 +347,15 @@ static lr_status read_request(struct cli_args *args, struct compare *compare, do
 
 /* --- the rows --- */
 
-static lr_status take_exact(struct compare *compare)
-{
-    struct setup *setup = &compare->setup;
-    CLI_TRY(setup_operator(setup));
-    CLI_TRY(retained_row_take(setup, setup->op, &compare->whole));
-    if (compare->module < 0) CLI_TRY(retained_row_brightest(setup, &compare->whole, &compare->module));
-    return retained_row_restrict(setup, &compare->whole, compare->module, &compare->exact);
-}
-
-/* Sampled elements are what correspondence images show: where none is asked for, the same backends
- * compute them. */
-static const char *sampled_backends(const struct compare *compare)
-{
-    const char *asked = compare->setup.params.backend;
-    return strcmp(asked, "auto") == 0 ? bitmap_backends : asked;
-}
-
 static lr_status take_sampled(struct compare *compare, struct compare_sampled *sampled)
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    params.backend = sampled_backends(compare);
+    /* Sampled elements are what correspondence images show: where none is asked for, the same backends
+     * compute them. */
+    const char *asked = compare->setup.params.backend;
+    params.backend = strcmp(asked, "auto") == 0 ? bitmap_backends : asked;
+
     params.mode = LR_MODE_SAMPLED;
     params.rays = sampled->rays;
     lr_operator *op = lr_operator_create(&params);
@@ -446,7 +424,12 @@ static lr_status open_setup(struct cli_args *args, struct compare *compare, cons
 static lr_status compute(struct compare *compare)
 {
     const double *point_mm = compare->setup.grid.origin_mm;
-    CLI_TRY(take_exact(compare));
+    struct setup *setup = &compare->setup;
+    CLI_TRY(setup_operator(setup));
+    CLI_TRY(retained_row_take(setup, setup->op, &compare->whole));
+    if (compare->module < 0) CLI_TRY(retained_row_brightest(setup, &compare->whole, &compare->module));
+    CLI_TRY(retained_row_restrict(setup, &compare->whole, compare->module, &compare->exact));
+
     for (int k = 0; k < compare->num_sampled; k++) {
         CLI_TRY(take_sampled(compare, &compare->sampled[k]));
         if (stop_is_asked()) return LR_CANCELLED;
@@ -461,15 +444,6 @@ static lr_status compute(struct compare *compare)
     return compare_write(compare);
 }
 
-static void finish(struct compare *compare)
-{
-    for (int k = 0; k < compare->num_sampled; k++) retained_row_finish(&compare->sampled[k].row);
-    retained_row_finish(&compare->exact);
-    retained_row_finish(&compare->whole);
-    free(compare->pixels);
-    setup_finish(&compare->setup);
-}
-
 /* The verb, from its arguments on. */
 static lr_status compare_run(struct cli_args *args)
 {
@@ -479,7 +453,12 @@ static lr_status compare_run(struct cli_args *args)
     if (status == LR_OK) status = open_setup(args, &compare, point_mm, voxel_mm);
     if (status == LR_OK) status = compute(&compare);
     if (status == LR_OK) compare_report(&compare);
-    finish(&compare);
+    for (int k = 0; k < compare.num_sampled; k++) retained_row_finish(&compare.sampled[k].row);
+    retained_row_finish(&compare.exact);
+    retained_row_finish(&compare.whole);
+    free(compare.pixels);
+    setup_finish(&compare.setup);
+
     return status;
 }
 
@@ -498,25 +477,6 @@ struct work {
 };
 
 /* --- taking --- */
-
-static lr_status take_bitmaps(struct work *work)
-{
-    const int num_modules = work->setup.scanner->num_modules;
-    work->bitmaps = calloc((size_t)num_modules, sizeof(*work->bitmaps));
-    if (work->bitmaps == NULL)
-        return report_error(work->setup.report, LR_FAILED, "no memory for %d pictures", num_modules);
-    for (int m = 0; m < num_modules; m++) {
-        if (work->only_module >= 0 && work->only_module != m) continue;
-        struct bitmap bitmap;
-        CLI_TRY(bitmap_take(&work->setup, work->point_mm, m, &bitmap));
-        if (bitmap.num_hits > 0 || work->only_module == m)
-            work->bitmaps[work->num_bitmaps++] = bitmap;
-        else
-            bitmap_finish(&bitmap);
-        if (stop_is_asked()) return LR_CANCELLED;
-    }
-    return LR_OK;
-}
 
 static double highest_weight(const struct work *work)
 {
@@ -565,15 +525,6 @@ static int sheet_columns(int num_bitmaps)
     return 2 * across;
 }
 
-static lr_status write_sheet(const struct work *work)
-{
-    char path[PATH_MAX], title[160];
-    snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);
-    snprintf(title, sizeof(title), "Correspondence images of the point (%g, %g, %g) mm", work->point_mm[0],
-             work->point_mm[1], work->point_mm[2]);
-    return album_write(&work->album, path, sheet_columns(work->num_bitmaps), title);
-}
-
 /* --- the report --- */
 
 static void put_images(const struct work *work, struct json *json)
@@ -587,17 +538,6 @@ static void put_images(const struct work *work, struct json *json)
     json_close(json, ']');
 }
 
-static void put_maker(const struct work *work, struct json *json)
-{
-    const lr_operator_info *info = lr_operator_get_info(work->setup.op);
-    json_text(json, "scanner", work->setup.scanner->name);
-    json_text(json, "backend", info->backend);
-    json_text(json, "device", info->device);
-    json_text(json, "passed_over", info->passed_over);
-    json_int(json, "rays", info->rays);
-    json_int(json, "mu_steps", info->mu_steps);
-}
-
 /* render.json beside the pictures: what they are of and what drew them, the same in every run. */
 static lr_status write_record(const struct work *work)
 {
@@ -607,7 +547,14 @@ static lr_status write_record(const struct work *work)
     if (text.stream != NULL) {
         struct json json = {.stream = text.stream};
         common_json_open(&json, "render");
-        put_maker(work, &json);
+        const lr_operator_info *info = lr_operator_get_info(work->setup.op);
+        json_text(&json, "scanner", work->setup.scanner->name);
+        json_text(&json, "backend", info->backend);
+        json_text(&json, "device", info->device);
+        json_text(&json, "passed_over", info->passed_over);
+        json_int(&json, "rays", info->rays);
+        json_int(&json, "mu_steps", info->mu_steps);
+
         put_images(work, &json);
         common_json_end(&json);
     }
@@ -626,17 +573,11 @@ static lr_status write_files(struct work *work)
         CLI_TRY(stop_is_asked() ? LR_CANCELLED : LR_OK);
     }
     CLI_TRY(write_record(work));
-    return write_sheet(work);
-}
-
-static lr_status write_all(struct work *work)
-{
-    struct common_folder folder;
-    CLI_TRY(common_folder_begin(&folder, work->setup.report, work->folder));
-    work->folder = folder.part;
-    const lr_status status = write_files(work);
-    work->folder = folder.path;
-    return common_folder_end(&folder, work->setup.report, status);
+    char path[PATH_MAX], title[160];
+    snprintf(path, sizeof(path), "%s/contact_sheet.png", work->folder);
+    snprintf(title, sizeof(title), "Correspondence images of the point (%g, %g, %g) mm", work->point_mm[0],
+             work->point_mm[1], work->point_mm[2]);
+    return album_write(&work->album, path, sheet_columns(work->num_bitmaps), title);
 }
 
 static void report_result(const struct work *work)
@@ -661,35 +602,6 @@ static void report_result(const struct work *work)
 
 /* --- the verb --- */
 
-static lr_status check_request(struct cli_args *args, struct work *work)
-{
-    static const int64_t range[2] = {0, INT_MAX};
-    work->folder = args_required(args, "-o");
-    args_required(args, "--at");
-    args_triple(args, "--at", false, work->point_mm);
-    if (args_has(args, "--voxel-mm"))
-        args_complain(args, "--voxel-mm needs --compare: correspondence images show one point");
-    work->only_module = (int)args_int(args, "--module", -1, range);
-    return args->status;
-}
-
-static lr_status check_lines(const struct setup *setup, const struct work *work)
-{
-    struct report *report = setup->report;
-    if (setup->params.mode == LR_MODE_EXACT)
-        return report_error(report, LR_USAGE, "correspondence images show lines: exact mode has none");
-    if (setup->params.penetration) {
-        return report_error(report, LR_USAGE,
-                            "with --penetration a line ends in several crystals and has no pixel: "
-                            "draw correspondence images without it");
-    }
-    if (work->only_module >= setup->scanner->num_modules) {
-        return report_error(report, LR_USAGE, "--module %d: %s has modules 0 to %d", work->only_module,
-                            setup->scanner->name, setup->scanner->num_modules - 1);
-    }
-    return LR_OK;
-}
-
 static lr_status create_operator(struct work *work)
 {
     struct setup *setup = &work->setup;
@@ -709,16 +621,48 @@ static lr_status create_operator(struct work *work)
 static lr_status render(struct cli_args *args, struct work *work)
 {
     CLI_TRY(setup_scanner(&work->setup, args, LR_STORE_NO));
-    CLI_TRY(check_lines(&work->setup, work));
+    struct report *report = work->setup.report;
+    if (work->setup.params.mode == LR_MODE_EXACT)
+        return report_error(report, LR_USAGE, "correspondence images show lines: exact mode has none");
+    if (work->setup.params.penetration) {
+        return report_error(report, LR_USAGE,
+                            "with --penetration a line ends in several crystals and has no pixel: "
+                            "draw correspondence images without it");
+    }
+    if (work->only_module >= work->setup.scanner->num_modules) {
+        return report_error(report, LR_USAGE, "--module %d: %s has modules 0 to %d", work->only_module,
+                            work->setup.scanner->name, work->setup.scanner->num_modules - 1);
+    }
+
     CLI_TRY(create_operator(work));
-    CLI_TRY(take_bitmaps(work));
+    const int num_modules = work->setup.scanner->num_modules;
+    work->bitmaps = calloc((size_t)num_modules, sizeof(*work->bitmaps));
+    if (work->bitmaps == NULL)
+        return report_error(work->setup.report, LR_FAILED, "no memory for %d pictures", num_modules);
+    for (int m = 0; m < num_modules; m++) {
+        if (work->only_module >= 0 && work->only_module != m) continue;
+        struct bitmap bitmap;
+        CLI_TRY(bitmap_take(&work->setup, work->point_mm, m, &bitmap));
+        if (bitmap.num_hits > 0 || work->only_module == m)
+            work->bitmaps[work->num_bitmaps++] = bitmap;
+        else
+            bitmap_finish(&bitmap);
+        if (stop_is_asked()) return LR_CANCELLED;
+    }
+
     if (work->num_bitmaps == 0) {
         return report_error(args->report, LR_BAD_INPUT,
                             "no line through (%g, %g, %g) mm joins two modules: there is nothing "
                             "to draw: --at is in mm from the scanner's centre",
                             work->point_mm[0], work->point_mm[1], work->point_mm[2]);
     }
-    CLI_TRY(write_all(work));
+    struct common_folder folder;
+    CLI_TRY(common_folder_begin(&folder, work->setup.report, work->folder));
+    work->folder = folder.part;
+    const lr_status status = write_files(work);
+    work->folder = folder.path;
+    CLI_TRY(common_folder_end(&folder, work->setup.report, status));
+
     report_result(work);
     return LR_OK;
 }
@@ -727,7 +671,15 @@ static lr_status run(struct cli_args *args)
 {
     if (args_has(args, "--compare")) return compare_run(args);
     struct work work = {0};
-    lr_status status = check_request(args, &work);
+    static const int64_t range[2] = {0, INT_MAX};
+    work.folder = args_required(args, "-o");
+    args_required(args, "--at");
+    args_triple(args, "--at", false, work.point_mm);
+    if (args_has(args, "--voxel-mm"))
+        args_complain(args, "--voxel-mm needs --compare: correspondence images show one point");
+    work.only_module = (int)args_int(args, "--module", -1, range);
+    lr_status status = args->status;
+
     if (status == LR_OK) status = render(args, &work);
     album_finish(&work.album);
     for (int k = 0; k < work.num_bitmaps; k++) bitmap_finish(&work.bitmaps[k]);

@@ -20,18 +20,6 @@ struct scanner_summary {
     int num_layers; /* of crystals; 1 = blocks have none */
 };
 
-static void add_module(struct scanner_summary *summary, const lr_module *module)
-{
-    const double radius = hypot(module->centre_mm[0], module->centre_mm[1]);
-    const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                               module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-    summary->radius_mm[0] = fmin(summary->radius_mm[0], radius);
-    summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
-    summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
-    summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
-    summary->num_layers = module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
-}
-
 /* errors: LR_BAD_INPUT when nothing is in coincidence, LR_CANCELLED. */
 static lr_status scanner_summarise(const lr_scanner *scanner, struct report *report, struct scanner_summary *summary)
 {
@@ -39,7 +27,18 @@ static lr_status scanner_summarise(const lr_scanner *scanner, struct report *rep
     const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
     if (status != LR_OK) return status;
     *summary = (struct scanner_summary){{INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs, 1};
-    for (int m = 0; m < scanner->num_modules; m++) add_module(summary, &scanner->modules[m]);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double radius = hypot(module->centre_mm[0], module->centre_mm[1]);
+        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+        summary->radius_mm[0] = fmin(summary->radius_mm[0], radius);
+        summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
+        summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
+        summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
+        summary->num_layers = module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
+    }
+
     return LR_OK;
 }
 
@@ -68,25 +67,6 @@ static void scanner_summary_json(const lr_scanner *scanner, const struct scanner
 }
 
 /* --- show --- */
-
-static void print_rules(const lr_coincidence *rules)
-{
-    const char *separator = "";
-    printf("coincidence    ");
-    if (rules->field_of_view_mm > 0) {
-        printf("field of view %g mm", rules->field_of_view_mm);
-        separator = ", ";
-    }
-    if (rules->min_module_difference > 0) {
-        printf("%smodules at least %d apart", separator, rules->min_module_difference);
-        separator = ", ";
-    }
-    if (rules->limits_ring_difference) {
-        printf("%sring difference at most %d", separator, rules->max_ring_difference);
-        separator = ", ";
-    }
-    printf("%s\n", *separator ? "" : "every pair of modules");
-}
 
 /* The layers of the first block. */
 static void print_layers(const lr_scanner *scanner, int num_layers)
@@ -128,7 +108,22 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
     } else {
         printf("crystals stop  not known\n");
     }
-    print_rules(&scanner->coincidence);
+    const char *separator = "";
+    printf("coincidence    ");
+    if (scanner->coincidence.field_of_view_mm > 0) {
+        printf("field of view %g mm", scanner->coincidence.field_of_view_mm);
+        separator = ", ";
+    }
+    if (scanner->coincidence.min_module_difference > 0) {
+        printf("%smodules at least %d apart", separator, scanner->coincidence.min_module_difference);
+        separator = ", ";
+    }
+    if (scanner->coincidence.limits_ring_difference) {
+        printf("%sring difference at most %d", separator, scanner->coincidence.max_ring_difference);
+        separator = ", ";
+    }
+    printf("%s\n", *separator ? "" : "every pair of modules");
+
     if (scanner->tof_resolution_ps > 0)
         printf("time of flight %g ps FWHM\n", scanner->tof_resolution_ps);
     else
@@ -241,37 +236,28 @@ struct check {
     struct scanner_summary summary;
 };
 
-static void finding_json(const lr_finding *finding, struct json *json)
-{
-    int count = 0;
-    while (count < 2 && finding->modules[count] >= 0) count++;
-    json_open(json, NULL, '{');
-    json_text(json, "severity", finding->severity == LR_SUSPECT ? "suspect" : "note");
-    json_text(json, "kind", lr_finding_kind_name(finding->kind));
-    json_ints(json, "modules", finding->modules, count);
-    json_text(json, "sentence", finding->sentence);
-    json_text(json, "remedy", finding->remedy[0] != '\0' ? finding->remedy : NULL);
-    json_close(json, '}');
-}
-
 static void write_json(const struct check *check, const char *png)
 {
     struct json json = common_json_begin("scanner check");
     json_bool(&json, "good", check->is_usable && check->diagnosis->num_suspects == 0);
     json_open(&json, "findings", '[');
-    for (int k = 0; k < check->diagnosis->num_findings; k++) finding_json(&check->diagnosis->findings[k], &json);
+    for (int k = 0; k < check->diagnosis->num_findings; k++) {
+        const lr_finding *finding = &check->diagnosis->findings[k];
+        int count = 0;
+        while (count < 2 && finding->modules[count] >= 0) count++;
+        json_open(&json, NULL, '{');
+        json_text(&json, "severity", finding->severity == LR_SUSPECT ? "suspect" : "note");
+        json_text(&json, "kind", lr_finding_kind_name(finding->kind));
+        json_ints(&json, "modules", finding->modules, count);
+        json_text(&json, "sentence", finding->sentence);
+        json_text(&json, "remedy", finding->remedy[0] != '\0' ? finding->remedy : NULL);
+        json_close(&json, '}');
+    }
+
     json_close(&json, ']');
     json_text(&json, "picture", png);
     if (check->is_usable) scanner_summary_json(check->setup.scanner, &check->summary, &json);
     common_json_end(&json);
-}
-
-/* "kind: what is suspected; the remedy" */
-static void spell(const lr_finding *finding, char text[2048])
-{
-    const bool has_remedy = finding->remedy[0] != '\0';
-    snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence, has_remedy ? "; " : "",
-             finding->remedy);
 }
 
 /* What looks wrong goes to stderr, with all else that was found; a good scanner's notes are
@@ -284,7 +270,12 @@ static void print_findings(const struct check *check, const char *name)
     struct report *report = check->setup.report;
     for (int k = 0; k < diagnosis->num_findings; k++) {
         char text[2048];
-        spell(&diagnosis->findings[k], text);
+        /* "kind: what is suspected; the remedy" */
+        const lr_finding *finding = &diagnosis->findings[k];
+        const bool has_remedy = finding->remedy[0] != '\0';
+        snprintf(text, 2048, "%s: %s%s%s", lr_finding_kind_name(finding->kind), finding->sentence,
+                 has_remedy ? "; " : "", finding->remedy);
+
         if (diagnosis->findings[k].severity == LR_SUSPECT)
             report_warn(report, "suspect %s", text);
         else if (good)
@@ -390,21 +381,6 @@ const struct cli_verb verb_scanner_check = {&check_syntax, run_check};
 
 /* --- convert --- */
 
-static void tell(const struct setup *setup, const struct cli_args *args, const struct scanner_summary *summary)
-{
-    const char *input = args->positional[0], *output = args->positional[1];
-    if (args->report->json) {
-        struct json json = common_json_begin("scanner convert");
-        json_text(&json, "input", input);
-        json_text(&json, "output", output);
-        scanner_summary_json(setup->scanner, summary, &json);
-        common_json_end(&json);
-    } else {
-        report_info(args->report, "%s: %s, %d modules, %d crystals", output, setup->scanner->name,
-                    setup->scanner->num_modules, setup->scanner->num_crystals);
-    }
-}
-
 static lr_status convert(struct setup *setup, struct cli_args *args)
 {
     setup->report = args->report;
@@ -413,7 +389,18 @@ static lr_status convert(struct setup *setup, struct cli_args *args)
     struct scanner_summary summary;
     CLI_TRY(scanner_summarise(setup->scanner, args->report, &summary));
     CLI_TRY(lr_scanner_write(args->positional[1], setup->scanner, &args->report->log));
-    tell(setup, args, &summary);
+    const char *input = args->positional[0], *output = args->positional[1];
+    if (args->report->json) {
+        struct json json = common_json_begin("scanner convert");
+        json_text(&json, "input", input);
+        json_text(&json, "output", output);
+        scanner_summary_json(setup->scanner, &summary, &json);
+        common_json_end(&json);
+    } else {
+        report_info(args->report, "%s: %s, %d modules, %d crystals", output, setup->scanner->name,
+                    setup->scanner->num_modules, setup->scanner->num_crystals);
+    }
+
     return LR_OK;
 }
 
@@ -455,14 +442,6 @@ struct entry {
     int num_unverified;
 };
 
-static int count_unverified(const char *source)
-{
-    static const char mark[] = "unverified: ";
-    int count = 0;
-    for (const char *at = source; at != NULL && (at = strstr(at, mark)) != NULL; at++) count++;
-    return count;
-}
-
 static void measure(const lr_scanner *scanner, struct entry *entry)
 {
     double low = INFINITY, high = -INFINITY;
@@ -494,33 +473,6 @@ static const char *grouped(char text[32], int64_t number)
     return text;
 }
 
-static void print_entry(const struct entry *entry)
-{
-    char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
-    if (entry->scanner->tof_resolution_ps > 0) snprintf(tof, sizeof(tof), "%g ps", entry->scanner->tof_resolution_ps);
-    if (entry->scanner->source == NULL)
-        snprintf(trust, sizeof(trust), "no source");
-    else if (entry->num_unverified > 0)
-        snprintf(trust, sizeof(trust), "%d unverified", entry->num_unverified);
-    printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", entry->preset, grouped(crystals, entry->scanner->num_crystals),
-           grouped(lors, entry->num_lors), entry->radius_mm, entry->length_mm, tof, trust);
-}
-
-static void entry_json(const struct entry *entry, struct json *json)
-{
-    json_open(json, NULL, '{');
-    json_text(json, "preset", entry->preset);
-    json_text(json, "name", entry->scanner->name);
-    json_int(json, "num_modules", entry->scanner->num_modules);
-    json_int(json, "num_crystals", entry->scanner->num_crystals);
-    json_int(json, "num_lors", entry->num_lors);
-    json_number(json, "radius_mm", entry->radius_mm);
-    json_number(json, "axial_length_mm", entry->length_mm);
-    json_number(json, "tof_resolution_ps", entry->scanner->tof_resolution_ps);
-    json_int(json, "num_unverified", entry->num_unverified);
-    json_close(json, '}');
-}
-
 static lr_status list_preset(const char *preset, struct report *report, struct json *json)
 {
     lr_scanner *scanner = lr_scanner_read(preset, &report->log);
@@ -530,11 +482,34 @@ static lr_status list_preset(const char *preset, struct report *report, struct j
     if (status == LR_OK) {
         struct entry entry = {.preset = preset, .scanner = scanner, .num_lors = size.num_lors};
         measure(scanner, &entry);
-        entry.num_unverified = count_unverified(scanner->source);
-        if (json != NULL)
-            entry_json(&entry, json);
-        else
-            print_entry(&entry);
+        static const char mark[] = "unverified: ";
+        int num_unverified = 0;
+        for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++) num_unverified++;
+
+        if (json != NULL) {
+            json_open(json, NULL, '{');
+            json_text(json, "preset", entry.preset);
+            json_text(json, "name", entry.scanner->name);
+            json_int(json, "num_modules", entry.scanner->num_modules);
+            json_int(json, "num_crystals", entry.scanner->num_crystals);
+            json_int(json, "num_lors", entry.num_lors);
+            json_number(json, "radius_mm", entry.radius_mm);
+            json_number(json, "axial_length_mm", entry.length_mm);
+            json_number(json, "tof_resolution_ps", entry.scanner->tof_resolution_ps);
+            json_int(json, "num_unverified", entry.num_unverified);
+            json_close(json, '}');
+        } else {
+            char crystals[32], lors[32], tof[32] = "none", trust[40] = "verified";
+            if (entry.scanner->tof_resolution_ps > 0)
+                snprintf(tof, sizeof(tof), "%g ps", entry.scanner->tof_resolution_ps);
+            if (entry.scanner->source == NULL)
+                snprintf(trust, sizeof(trust), "no source");
+            else if (entry.num_unverified > 0)
+                snprintf(trust, sizeof(trust), "%d unverified", entry.num_unverified);
+            printf("%-26s %8s %13s %8.1f mm %7.1f mm %9s  %s\n", entry.preset,
+                   grouped(crystals, entry.scanner->num_crystals), grouped(lors, entry.num_lors), entry.radius_mm,
+                   entry.length_mm, tof, trust);
+        }
     }
     lr_scanner_destroy(scanner);
     return status;

@@ -112,39 +112,6 @@ static bool known_phantom(const char *name)
     return strcmp(name, labels_phantom) == 0;
 }
 
-/* One source of activity, and what belongs to it. */
-static void check_source(struct cli_args *args, const struct request *request)
-{
-    const bool is_labels = request->phantom != NULL && strcmp(request->phantom, labels_phantom) == 0;
-    if ((request->phantom != NULL) == (request->image != NULL)) {
-        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
-    } else if (request->phantom != NULL && !known_phantom(request->phantom)) {
-        char list[256] = "";
-        for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
-            const size_t used = strlen(list);
-            snprintf(list + used, sizeof(list) - used, "%s, ", *names);
-        }
-        args_complain(args, "there is no phantom %s: there are %s%s", request->phantom, list, labels_phantom);
-    } else if (is_labels && request->labels == NULL) {
-        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
-    } else if (!is_labels && request->labels != NULL) {
-        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
-    }
-}
-
-/* List mode is asked for by the output's ending. */
-static void check_list(struct cli_args *args, struct request *request)
-{
-    static const int64_t range[2] = {1, 4000000};
-    request->is_list = common_ends_with(request->output, ".petsird") || common_ends_with(request->output, ".Cdh") ||
-                       common_ends_with(request->output, ".tsv");
-    request->duration_s = (double)args_int(args, "--duration", 60, range);
-    if (request->is_list && request->expected)
-        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request->output);
-    if (!request->is_list && args_has(args, "--duration"))
-        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
-}
-
 /* Photon pairs are followed through the scanner's geometry alone. */
 static void check_photons(struct cli_args *args, const struct request *request)
 {
@@ -182,8 +149,33 @@ static struct request read_request(struct cli_args *args)
         .mu_as = lor_factors_mu_as(args, MU_LINES),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
-    check_source(args, &request);
-    check_list(args, &request);
+    /* One source of activity, and what belongs to it. */
+    const bool is_labels = request.phantom != NULL && strcmp(request.phantom, labels_phantom) == 0;
+    if ((request.phantom != NULL) == (request.image != NULL)) {
+        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
+    } else if (request.phantom != NULL && !known_phantom(request.phantom)) {
+        char list[256] = "";
+        for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof(list) - used, "%s, ", *names);
+        }
+        args_complain(args, "there is no phantom %s: there are %s%s", request.phantom, list, labels_phantom);
+    } else if (is_labels && request.labels == NULL) {
+        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
+    } else if (!is_labels && request.labels != NULL) {
+        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
+    }
+
+    /* List mode is asked for by the output's ending. */
+    static const int64_t range[2] = {1, 4000000};
+    request.is_list = common_ends_with(request.output, ".petsird") || common_ends_with(request.output, ".Cdh") ||
+                      common_ends_with(request.output, ".tsv");
+    request.duration_s = (double)args_int(args, "--duration", 60, range);
+    if (request.is_list && request.expected)
+        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s", request.output);
+    if (!request.is_list && args_has(args, "--duration"))
+        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
+
     check_photons(args, &request);
     if (request.expected && args_has(args, "--seed")) args_complain(args, "--expected draws nothing: leave out --seed");
     return request;

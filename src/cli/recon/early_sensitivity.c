@@ -51,36 +51,31 @@ static bool may_make(const struct early_sensitivity *early, int64_t memory_bytes
            bytes <= memory_bytes / 8 && !atomic_load(&early->is_unwanted);
 }
 
-static void work_out(const struct early_sensitivity *early)
-{
-    const int64_t count = lr_operator_get_info(early->op)->num_voxels;
-    float *values = malloc((size_t)count * sizeof(*values));
-    if (values != NULL) { /* the operator keeps what it finds, which is what matters */
-        lr_vector image = lr_vector_of_floats(values, count);
-        (void)lr_operator_sensitivity(early->op, NULL, &image);
-    }
-    free(values);
-}
-
 static void work(void *user)
 {
     struct early_sensitivity *early = user;
     early->op = may_make(early, wake(early)) ? lr_listmode_create(&early->params) : NULL;
     sem_post(&early->is_made);
-    if (early->op != NULL) work_out(early);
+    if (early->op != NULL) {
+        const int64_t count = lr_operator_get_info(early->op)->num_voxels;
+        float *values = malloc((size_t)count * sizeof(*values));
+        if (values != NULL) { /* the operator keeps what it finds, which is what matters */
+            lr_vector image = lr_vector_of_floats(values, count);
+            (void)lr_operator_sensitivity(early->op, NULL, &image);
+        }
+        free(values);
+    }
+
     sem_post(&early->is_over);
 }
 
 /* --- of the caller --- */
 
-static bool may_be_cuda(const char *backend)
-{
-    return backend == NULL || strcasecmp(backend, "auto") == 0 || strcasecmp(backend, "cuda") == 0;
-}
-
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes)
 {
-    if (early->has_begun || !may_be_cuda(params->backend)) return;
+    if (early->has_begun || !(params->backend == NULL || strcasecmp(params->backend, "auto") == 0 ||
+                              strcasecmp(params->backend, "cuda") == 0))
+        return;
     early->params = *params;
     early->only_wakes = only_wakes;
     early->log = (lr_log){hear, early};

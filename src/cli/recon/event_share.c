@@ -57,23 +57,6 @@ static struct event_share_frame *find_frame(struct walk *walk, const lr_event *e
     return NULL;
 }
 
-/* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
-static lr_status visit(struct walk *walk, const lr_event *event, int64_t k)
-{
-    const float times = walk->times != NULL ? walk->times[k] : 1.0f;
-    struct event_share_frame *frame = find_frame(walk, event);
-    lr_event drawn = *event;
-    int64_t copies = 1;
-    if (walk->measured->request->bootstraps) {
-        drawn.weight = event->is_delayed ? 1.0f : times;
-        copies = event->is_delayed ? (int64_t)times : times > 0;
-        *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
-    }
-    for (int64_t n = 0; frame != NULL && n < copies; n++)
-        CLI_TRY(walk->body(walk, frame, &(struct events){&drawn, &walk->lors[k], 1}));
-    return LR_OK;
-}
-
 static lr_status make_room_for(struct walk *walk, int64_t count)
 {
     const bool has_times = walk->measured->request->bootstraps;
@@ -131,7 +114,22 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
         walk->handed += count;
         return LR_OK;
     }
-    for (int64_t k = 0; k < count; k++, walk->handed++) CLI_TRY(visit(walk, &events[k], k));
+    for (int64_t k = 0; k < count; k++, walk->handed++) {
+        /* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
+        const lr_event *event = &events[k];
+        const float times = walk->times != NULL ? walk->times[k] : 1.0f;
+        struct event_share_frame *frame = find_frame(walk, event);
+        lr_event drawn = *event;
+        int64_t copies = 1;
+        if (walk->measured->request->bootstraps) {
+            drawn.weight = event->is_delayed ? 1.0f : times;
+            copies = event->is_delayed ? (int64_t)times : times > 0;
+            *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
+        }
+        for (int64_t n = 0; frame != NULL && n < copies; n++)
+            CLI_TRY(walk->body(walk, frame, &(struct events){&drawn, &walk->lors[k], 1}));
+    }
+
     return LR_OK;
 }
 
@@ -281,12 +279,6 @@ static lr_status plan_frame(struct measurement *measured, struct event_share_fra
     return LR_OK;
 }
 
-/* The frames that this run reconstructs. */
-static bool is_wanted(const struct measurement *measured, int k)
-{
-    return measured->request->num_intervals == 0 || (k >= measured->frame_range[0] && k < measured->frame_range[1]);
-}
-
 /* Where the next event of the frame stands in this rank's list; -1 = it is another's. Events of a list
  * that is not in the order of time go to the ranges in turn (recon_deal_events). */
 static int64_t next_place(const struct measurement *measured, struct event_share_frame *frame)
@@ -304,17 +296,6 @@ static int64_t next_place(const struct measurement *measured, struct event_share
     return within >= 0 && within < ranges[1] - ranges[0] ? frame->first + ranges[0] + within : -1;
 }
 
-/* number: of the event, in the file. */
-static void keep_event(struct walk *walk, const lr_event *event, int64_t number, int64_t place)
-{
-    const lr_event_corrections *from = walk->measured->corrections;
-    walk->measured->list->events[place] = *event;
-    if (from != NULL) {
-        walk->corrections->factors[place] = from->factors[number];
-        walk->corrections->additive[place] = from->additive[number];
-    }
-}
-
 static lr_status keep(struct walk *walk, struct event_share_frame *frame, const struct events *some)
 {
     const struct measurement *measured = walk->measured;
@@ -324,7 +305,16 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
             continue; /* a file that has grown is told of at its end */
         const int64_t place = next_place(measured, frame);
-        if (place >= 0) keep_event(walk, &some->events[k], number, place);
+        if (place >= 0) {
+            /* number: of the event, in the file. */
+            const lr_event *event = &some->events[k];
+            const lr_event_corrections *from = walk->measured->corrections;
+            walk->measured->list->events[place] = *event;
+            if (from != NULL) {
+                walk->corrections->factors[place] = from->factors[number];
+                walk->corrections->additive[place] = from->additive[number];
+            }
+        }
     }
     return LR_OK;
 }
@@ -377,7 +367,8 @@ lr_status event_share_take(struct measurement *measured)
     struct walk walk = {.measured = measured, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;
     for (int k = 0; k < measured->share.num_frames; k++)
-        if (is_wanted(measured, k)) CLI_TRY(plan_frame(measured, &measured->share.frames[k], &count));
+        if (measured->request->num_intervals == 0 || (k >= measured->frame_range[0] && k < measured->frame_range[1]))
+            CLI_TRY(plan_frame(measured, &measured->share.frames[k], &count));
     lr_status status = make_room(measured, &own, count);
     if (status == LR_OK) {
         const lr_log log = measurement_quiet_log(measured);

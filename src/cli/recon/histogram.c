@@ -193,21 +193,6 @@ static lr_status refuse_changed(const struct data_share *data)
     return report_error(data->measured->setup.report, LR_BAD_INPUT, "%s: has changed while it was read", data->path);
 }
 
-/* Runs of LORs: pair by pair. */
-static void keep_dense(struct data_share *data, const float *values, int64_t first, int64_t count)
-{
-    const int64_t *offsets = data->measured->setup.lors->offsets;
-    for (int64_t lor = first; lor < first + count;) {
-        const int64_t pair = find_pair(data, lor);
-        const int64_t end = offsets[pair + 1] < first + count ? offsets[pair + 1] : first + count;
-        if (data->places[pair] >= 0) {
-            memcpy(data->to->values + data->places[pair] + (lor - offsets[pair]), values + (lor - first),
-                   (size_t)(end - lor) * sizeof(*values));
-        }
-        lor = end;
-    }
-}
-
 static void keep_sparse(struct data_share *data, const float *values, const lr_lor_data *some)
 {
     const int64_t *offsets = data->measured->setup.lors->offsets;
@@ -229,8 +214,21 @@ static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
     if (values == NULL) return report_reason(data->measured->setup.report);
     if (data->is_sparse)
         keep_sparse(data, values, some);
-    else
-        keep_dense(data, values, first, some->count);
+    else {
+        /* Runs of LORs: pair by pair. */
+        const int64_t count = some->count;
+        const int64_t *offsets = data->measured->setup.lors->offsets;
+        for (int64_t lor = first; lor < first + count;) {
+            const int64_t pair = find_pair(data, lor);
+            const int64_t end = offsets[pair + 1] < first + count ? offsets[pair + 1] : first + count;
+            if (data->places[pair] >= 0) {
+                memcpy(data->to->values + data->places[pair] + (lor - offsets[pair]), values + (lor - first),
+                       (size_t)(end - lor) * sizeof(*values));
+            }
+            lor = end;
+        }
+    }
+
     return LR_OK;
 }
 

@@ -99,17 +99,6 @@ static bool is_own(const char *name)
     return own[k] != NULL;
 }
 
-/* The part of an option that must be alike. Files may have other names on other machines: their contents are
- * compared when they have been read. */
-static void tell_option(const struct cli_args *args, const struct cli_option *option, char text[256])
-{
-    const char *kind = option->metavar != NULL ? option->metavar : "";
-    const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
-    const char *value = is_file ? NULL : args_text(args, option->name);
-    const char *otherwise = args_has(args, option->name) ? "given" : "none";
-    snprintf(text, 256, "%s", value != NULL ? value : otherwise);
-}
-
 /* One digest first; where it differs, option by option, so that one is named. */
 lr_status measurement_compare_options(const struct measurement *measured, const struct cli_args *args)
 {
@@ -120,7 +109,14 @@ lr_status measurement_compare_options(const struct measurement *measured, const 
             const struct cli_option *option = args->syntax->groups[g].options;
             for (; option->name != NULL; option++) {
                 char text[256];
-                tell_option(args, option, text);
+                /* The part of an option that must be alike. Files may have other names on other machines: their contents are
+                 * compared when they have been read. */
+                const char *kind = option->metavar != NULL ? option->metavar : "";
+                const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
+                const char *value = is_file ? NULL : args_text(args, option->name);
+                const char *otherwise = args_has(args, option->name) ? "given" : "none";
+                snprintf(text, 256, "%s", value != NULL ? value : otherwise);
+
                 digest = recon_digest(digest, text, is_own(option->name) ? 0 : (int64_t)strlen(text) + 1);
                 CLI_TRY(pass == 1 && !is_own(option->name) ? lr_comm_same(comm, option->name, text) : LR_OK);
             }
@@ -152,19 +148,6 @@ static lr_status compare_factors(const struct measurement *measured)
                                          efficiencies != NULL ? recon_digest(0, efficiencies, bytes) : 0));
     return measurement_compare_contents(measured, "map of attenuation",
                                         setup->mu != NULL ? recon_digest_image(setup->mu) : 0);
-}
-
-static lr_status compare_images(const struct measurement *measured)
-{
-    static const char *const names[] = {"image of the prior's weights", "image to start from", "true image"};
-    const lr_image *const images[] = {measured->kappa, measured->initial, measured->truth};
-    if (measured->cluster.comm == NULL) return LR_OK;
-    for (int k = 0; k < 3; k++) {
-        const uint64_t digest = images[k] != NULL ? recon_digest_image(images[k]) : 0;
-        CLI_TRY(measurement_compare_contents(measured, names[k], digest));
-    }
-    return measurement_compare_contents(measured, "number of iterations before",
-                                        recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
 /* Results that all share come from like models. */
@@ -347,7 +330,15 @@ lr_status measurement_read_images(struct measurement *measured)
     CLI_TRY(read_image(&measured->setup, request->kappa, &measured->kappa));
     CLI_TRY(read_image(&measured->setup, request->truth, &measured->truth));
     CLI_TRY(is_checkpoint ? read_checkpoint(measured) : read_image(&measured->setup, initial, &measured->initial));
-    return compare_images(measured);
+    static const char *const names[] = {"image of the prior's weights", "image to start from", "true image"};
+    const lr_image *const images[] = {measured->kappa, measured->initial, measured->truth};
+    if (measured->cluster.comm == NULL) return LR_OK;
+    for (int k = 0; k < 3; k++) {
+        const uint64_t digest = images[k] != NULL ? recon_digest_image(images[k]) : 0;
+        CLI_TRY(measurement_compare_contents(measured, names[k], digest));
+    }
+    return measurement_compare_contents(measured, "number of iterations before",
+                                        recon_digest(0, &measured->iterations_before, sizeof(int)));
 }
 
 /* List mode has a scale of its own, of chords in mm, but for exact elements, which are probabilities. */

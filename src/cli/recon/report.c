@@ -83,19 +83,6 @@ lr_status recon_check_image(const struct recon_run *run)
 
 /* --- JSON --- */
 
-static void fit_json(struct json *json, const lr_iteration *done)
-{
-    const double all = done->measured_counts + done->left_out_counts;
-    json_number(json, "log_likelihood", done->log_likelihood);
-    json_number(json, "measured_counts", done->measured_counts);
-    json_number(json, "estimated_counts", done->estimated_counts);
-    json_int(json, "left_out_lors", done->left_out_lors);
-    json_number(json, "left_out_counts", done->left_out_counts);
-    json_number(json, "left_out_share", all > 0 ? done->left_out_counts / all : 0);
-    json_number(json, "sensitive_counts", done->sensitive_counts);
-    if (done->penalty > 0) json_number(json, "penalty", done->penalty);
-}
-
 static void step_json(struct json *json, const struct recon_step *step)
 {
     const lr_composition *done = &step->composition;
@@ -120,7 +107,18 @@ static void iteration_json(struct json *json, const lr_iteration *done, const st
 {
     json_open(json, NULL, '{');
     json_int(json, "number", done->number);
-    if (done->has_fit) fit_json(json, done);
+    if (done->has_fit) {
+        const double all = done->measured_counts + done->left_out_counts;
+        json_number(json, "log_likelihood", done->log_likelihood);
+        json_number(json, "measured_counts", done->measured_counts);
+        json_number(json, "estimated_counts", done->estimated_counts);
+        json_int(json, "left_out_lors", done->left_out_lors);
+        json_number(json, "left_out_counts", done->left_out_counts);
+        json_number(json, "left_out_share", all > 0 ? done->left_out_counts / all : 0);
+        json_number(json, "sensitive_counts", done->sensitive_counts);
+        if (done->penalty > 0) json_number(json, "penalty", done->penalty);
+    }
+
     json_number(json, "seconds", done->seconds);
     json_number(json, "device_seconds", done->device_seconds);
     if (done->traffic.to_device + done->traffic.to_host > 0) {

@@ -215,25 +215,6 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
     }
 }
 
-static void check_model(struct cli_args *args, const struct recon_request *request)
-{
-    const bool has_steps = recon_has_steps(request->algorithm), is_mlem = request->algorithm == RECON_MLEM;
-    if (is_mlem && args_has(args, "--subsets"))
-        args_complain(args, "--subsets belongs to --algorithm osem, ramla or bsrem");
-    if (is_mlem && request->views_per_block > 0)
-        args_complain(args, "ML-EM has all views in one block: leave out --views-per-block");
-    if (request->views_per_block > 0 && args_has(args, "--subsets"))
-        args_complain(args, "--views-per-block and --subsets exclude each other: both say how many subsets there are");
-    if (request->views_per_block > 0 && request->combine != RECON_EXACT)
-        args_complain(args, "--views-per-block belongs to --combine exact");
-    if (!has_steps && (args_has(args, "--relaxation") || args_has(args, "--fall")))
-        args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
-    if (args_has(args, "--after") && request->initial == NULL)
-        args_complain(args, "--after says of how many iterations --initial is: give that image");
-    if (request->additive != NULL && args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO)
-        args_complain(args, "--additive gives the randoms: leave out --randoms auto");
-}
-
 /* --- algorithm --- */
 
 bool recon_has_steps(enum recon_algorithm algorithm)
@@ -462,16 +443,6 @@ static void read_ranks(struct cli_args *args, struct recon_request *request)
     }
 }
 
-static void read_checkpoint(struct cli_args *args, struct recon_request *request)
-{
-    static const int64_t range[2] = {1, 1000000};
-    request->checkpoint = args_text(args, "--checkpoint");
-    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, range);
-    request->resumes = args_has(args, "--resume");
-    if (request->checkpoint == NULL && (request->resumes || args_has(args, "--checkpoint-every")))
-        args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");
-}
-
 /* --- all --- */
 
 void recon_request_read(struct recon_request *request, struct cli_args *args)
@@ -501,11 +472,32 @@ void recon_request_read(struct recon_request *request, struct cli_args *args)
     request->bootstraps = args_has(args, "--bootstrap");
     request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, seeds);
     read_ranks(args, request);
-    read_checkpoint(args, request);
+    static const int64_t range[2] = {1, 1000000};
+    request->checkpoint = args_text(args, "--checkpoint");
+    request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, range);
+    request->resumes = args_has(args, "--resume");
+    if (request->checkpoint == NULL && (request->resumes || args_has(args, "--checkpoint-every")))
+        args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");
+
     request->without_fit = request->family == RECON_DIRECT && !args_has(args, "--fit");
     check_family(args, request->family);
     check_measurement(args, request);
-    check_model(args, request);
+    const bool has_steps = recon_has_steps(request->algorithm), is_mlem = request->algorithm == RECON_MLEM;
+    if (is_mlem && args_has(args, "--subsets"))
+        args_complain(args, "--subsets belongs to --algorithm osem, ramla or bsrem");
+    if (is_mlem && request->views_per_block > 0)
+        args_complain(args, "ML-EM has all views in one block: leave out --views-per-block");
+    if (request->views_per_block > 0 && args_has(args, "--subsets"))
+        args_complain(args, "--views-per-block and --subsets exclude each other: both say how many subsets there are");
+    if (request->views_per_block > 0 && request->combine != RECON_EXACT)
+        args_complain(args, "--views-per-block belongs to --combine exact");
+    if (!has_steps && (args_has(args, "--relaxation") || args_has(args, "--fall")))
+        args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
+    if (args_has(args, "--after") && request->initial == NULL)
+        args_complain(args, "--after says of how many iterations --initial is: give that image");
+    if (request->additive != NULL && args_has(args, "--randoms") && request->randoms == RECON_RANDOMS_AUTO)
+        args_complain(args, "--additive gives the randoms: leave out --randoms auto");
+
     read_frames(args, request);
 }
 

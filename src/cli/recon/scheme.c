@@ -51,8 +51,12 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
 
 /* --- composed --- */
 
-static lr_status keep_weights(const struct recon_run *run, struct recon_step *step, const lr_composition *done)
+static lr_status on_composed(void *user, const lr_composition *done)
 {
+    struct recon_run *run = user;
+    struct report *report = run->measured->setup.report;
+    CLI_TRY(note_step(run, done->image));
+    struct recon_step *step = &run->steps[run->num_done];
     const size_t bytes = (size_t)done->count * sizeof(double);
     step->weights = malloc(2 * bytes);
     if (step->weights == NULL) return report_error(run->measured->setup.report, LR_FAILED, "no memory for weights");
@@ -62,15 +66,7 @@ static lr_status keep_weights(const struct recon_run *run, struct recon_step *st
     step->composition.weights = step->weights;
     step->composition.guess_residuals = step->weights + done->count;
     step->composition.image = NULL;
-    return LR_OK;
-}
 
-static lr_status on_composed(void *user, const lr_composition *done)
-{
-    struct recon_run *run = user;
-    struct report *report = run->measured->setup.report;
-    CLI_TRY(note_step(run, done->image));
-    CLI_TRY(keep_weights(run, &run->steps[run->num_done], done));
     run->history[run->num_done++] = (lr_iteration){.number = run->iterations_before + done->iterations,
                                                    .has_fit = true,
                                                    .log_likelihood = done->fit.log_likelihood,

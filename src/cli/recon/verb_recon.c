@@ -31,24 +31,6 @@ static double count_projections(const struct recon *recon)
     return 1.0 + 2.0 * recon->run.iterations * part;
 }
 
-/* Makes the operator of LORs. *goes_on: false with --dry-run. */
-static lr_status make_operator(struct recon *recon, bool *goes_on)
-{
-    struct setup *setup = &recon->measured.setup;
-    setup->params.progress = recon->measured.progress;
-    setup->params.projections = count_projections(recon);
-    CLI_TRY(setup_operator(setup));
-    const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
-    const double array_bytes = bytes * (voxels * (2 + recon->measured.subsets) + (double)recon->measured.data->count);
-    const bool is_deflated = common_ends_with(recon->run.output, ".gz");
-    return forecast_projections(setup,
-                                &(struct forecast_projections){.projections = setup->params.projections,
-                                                               .array_bytes = array_bytes,
-                                                               .output = recon->run.output,
-                                                               .output_bytes = is_deflated ? 0 : bytes * voxels},
-                                goes_on);
-}
-
 /* Writes the image and its picture, and reports both. */
 static lr_status write_image(const struct recon_run *run, bool stopped)
 {
@@ -91,7 +73,24 @@ static lr_status reconstruct_one(struct recon *recon, const char *name)
     recon->bar.before = 1;
     recon->bar.each =
         recon->request.family != RECON_CORRESPONDENCE ? 2 : (count_projections(recon) - 1) / run->iterations;
-    if (measured->setup.op == NULL) CLI_TRY(make_operator(recon, &goes_on));
+    if (measured->setup.op == NULL) {
+        /* Makes the operator of LORs. *goes_on: false with --dry-run. */
+        struct setup *setup = &recon->measured.setup;
+        setup->params.progress = recon->measured.progress;
+        setup->params.projections = count_projections(recon);
+        CLI_TRY(setup_operator(setup));
+        const double voxels = (double)lr_grid_num_voxels(&setup->grid), bytes = sizeof(float);
+        const double array_bytes =
+            bytes * (voxels * (2 + recon->measured.subsets) + (double)recon->measured.data->count);
+        const bool is_deflated = common_ends_with(recon->run.output, ".gz");
+        CLI_TRY(forecast_projections(setup,
+                                     &(struct forecast_projections){.projections = setup->params.projections,
+                                                                    .array_bytes = array_bytes,
+                                                                    .output = recon->run.output,
+                                                                    .output_bytes = is_deflated ? 0 : bytes * voxels},
+                                     &goes_on));
+    }
+
     if (!goes_on) return LR_OK;
     CLI_TRY(measurement_compare_operators(measured));
     if (recon->request.has_psf) CLI_TRY(lr_operator_set_psf(measured->setup.op, recon->request.psf_mm));
