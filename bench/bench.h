@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes through the combinations,
- * measure.c has the geometries, the exact rows of some voxels and the clock, report.c what a device could do at most, and
- * what is said in the end. */
+ * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes through the
+ * combinations, measure.c has the geometries, the exact rows of some voxels and the clock, report.c what a device
+ * could do at most, and what is said in the end. */
 #ifndef LR_BENCH_BENCH_H
 #define LR_BENCH_BENCH_H
 
@@ -61,7 +61,7 @@ struct bench_sample {
     struct bench_row *rows;     /* owned [num_rows] */
 };
 
-/* Whose rows, and how to draw. */
+/* Voxels whose rows are drawn, and how. */
 struct bench_draw {
     const lr_lors *lors;
     int num_rows; /* to keep */
@@ -74,7 +74,7 @@ lr_status bench_sample_take(struct bench_sample *sample, const struct bench_draw
                             struct report *report);
 void bench_sample_finish(struct bench_sample *sample);
 
-/* What a comparison with the kept rows gave. */
+/* Outcome of a comparison with the kept rows. */
 struct bench_accuracy {
     double error;  /* relative L2 over all elements of the rows */
     double missed; /* share of the exact non-zeros that the operator lacks */
@@ -94,7 +94,7 @@ struct bench_direction {
     double wall_spread_s;                         /* longest less shortest */
     bool first_run;                               /* the one run there was time for, compiling shaders included */
     lr_device_pass passes[LR_MOST_DEVICE_PASSES]; /* of the last run, by the device's clock */
-    int num_passes;                               /* 0 = not told apart */
+    int num_passes;                               /* 0 = not distinguished */
 };
 
 /* An update by a subset, with the sums of its fit: seconds of an iteration over its updates, median. */
@@ -144,7 +144,7 @@ extern const char *const bench_backends[BENCH_NUM_BACKENDS + 1];
 extern const char *const bench_modes[BENCH_NUM_MODES + 1];
 const char *bench_mode_name(lr_mode mode);
 
-/* What all combinations of one workload share. */
+/* Things that all combinations of one workload share. */
 struct bench_subject {
     const struct bench_workload *workload;
     lr_scanner *scanner;
@@ -158,7 +158,7 @@ struct bench_subject {
 lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish, struct report *report,
                         struct bench_result *result);
 
-/* How updates of OSEM are timed. */
+/* Timing of updates of OSEM. */
 struct bench_updates_wish {
     lr_operator *op;
     int subsets, repeat; /* repeat: iterations that the median is of */
@@ -189,7 +189,7 @@ double bench_flop_ceiling(const char *device);
 
 /* --- what is said --- */
 
-/* What the whole run has found. */
+/* Findings of the whole run. */
 struct bench_report {
     char command[1024];
     char date[32]; /* UTC */

@@ -81,7 +81,7 @@ static lr_status make_data(struct cluster_bench *bench)
     const lr_vector truth = lr_image_vector(bench->truth);
     lr_vector values = lr_lor_data_vector(bench->data);
     CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
-    /* So many counts in all, over the ranks; those of a pair do not depend on how many there are. */
+    /* Draws so many counts in all, over the ranks; those of a pair do not depend on the number of ranks. */
     double sum = common_sum(bench->data->values, bench->data->count);
     CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
     const double scale = sum > 0 ? bench->counts / sum : 0;
@@ -126,7 +126,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
                 done->image);
 }
 
-/* Of a guess: this rank's own. */
+/* This rank's own guess. */
 static lr_status on_local(void *user, const lr_iteration *done)
 {
     struct cluster_bench *bench = user;
@@ -186,7 +186,7 @@ static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme
     outcome->exchange_s = after.moving_s - before.moving_s;
     outcome->waiting_s = after.waiting_s - before.waiting_s;
     outcome->sent_bytes = after.sent_bytes - before.sent_bytes;
-    /* What every rank found, as the means and the largest over them. */
+    /* Means and maxima of what every rank found. */
     double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s, &outcome->combine_s,
                              &outcome->sent_bytes};
     double numbers[5], most[5];
@@ -295,7 +295,7 @@ static lr_status open_all(struct cluster_bench *bench, const char *name)
     bench->scanner = lr_scanner_read(name, &bench->report->log);
     bench->all = bench->scanner != NULL ? lr_lors_create(bench->scanner, &bench->report->log) : NULL;
     if (bench->all == NULL) return report_reason(bench->report);
-    /* Of weak scaling as many more layers as there are ranks, so that each has the same to do. */
+    /* Weak scaling has as many more layers as there are ranks, so that each has the same to do. */
     const int n = bench->voxels, ranks = bench->is_weak ? bench->cluster.size : 1;
     const int size[3] = {n, n, n * ranks};
     const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};

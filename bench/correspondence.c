@@ -4,8 +4,8 @@
  * bench correspondence: how long the matrix takes on each backend, and how right it is.
  *
  * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends the program with an
- * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode, or
- * serves other scanners only, is passed over where it was not asked for by name. */
+ * exit code other than 0 unless it was only meant by a default: a backend that finds no device, lacks the exact mode,
+ * or serves other scanners only, is passed over where it was not asked for by name. */
 #include "bench.h"
 #include "cli/stop.h"
 #include "cli/verbs.h"
@@ -174,7 +174,7 @@ static lr_status write_file(const struct bench *bench, const char *path)
     return common_text_write(&text, bench->report, path);
 }
 
-/* What was wished for by name and failed decides the exit code; one reason alone keeps its own. */
+/* Failures of what was asked for by name decide the exit code; one reason alone keeps its own. */
 static lr_status conclude(const struct bench *bench)
 {
     const struct bench_result *results = bench->found.results;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench direct: projections of the family `direct` in the cases of its papers, beside their figures; and peers: the same by
- * Fourier transforms. */
+ * bench direct: projections of the family `direct` in the cases of its papers, beside their figures; and peers: the
+ * same by Fourier transforms. */
 #include "cli/direct.h"
 #include "cli/verbs.h"
 #include "direct.h"
@@ -38,7 +38,7 @@ static const char *const storages[] = {"buffers", "textures", "both", NULL};
 
 enum { BOTH = 2 /* of storages */ };
 
-/* What the command line asks for. */
+/* The command line. */
 struct wish {
     const char *backend;
     int storage; /* in `storages` */
@@ -394,7 +394,7 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
     FIGURE4("375 ps, 6.5 mm, 2 mm voxels", 2, 375, 6.5, 6.5),
 };
 
-/* Of --seconds, that a view by backend cpu may take where others are measured, too. */
+/* Share of --seconds that a view by backend cpu may take where others are measured, too. */
 enum { MOST_CPU_TIMES = 5 };
 
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
@@ -454,7 +454,7 @@ static lr_status measure_works(const struct direct_bench *bench, lr_operator *op
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
         lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
         status = measure_one(bench, op, &task, &outcome->single[work]);
-        /* How many views a batch may have within the time. */
+        /* Number of views that a batch may have within the time. */
         const struct direct_measured *single = &outcome->single[work];
         const double fit = bench->seconds / (single->wall_s > 0 ? single->wall_s : 1e-9);
         task.num_views = fit < 1 ? 1 : fit < num_views ? (int)fit : num_views;
@@ -535,7 +535,7 @@ static bool was_measured(const struct direct_bench *bench, const struct direct_c
     return false;
 }
 
-/* What goes on beside projections, each where it belongs. */
+/* Measurements beside projections, each where it belongs. */
 static lr_status measure_more(const struct direct_bench *bench, lr_operator *op, float *image,
                               struct direct_outcome *outcome)
 {
@@ -680,7 +680,7 @@ static double work_of(const struct direct_outcome *outcome)
     return outcome->batch[0].offsets * (double)size[0] * size[1] * size[2];
 }
 
-/* What a view of a case takes backend cpu, by a case that it has done and another backend's figures of this one;
+/* Time that a view of a case takes backend cpu, by a case that it has done and another backend's figures of this one;
  * 0 = not known. */
 static double expect_cpu_s(const struct direct_bench *bench, const struct direct_case *what)
 {
@@ -696,7 +696,7 @@ static double expect_cpu_s(const struct direct_bench *bench, const struct direct
     return second_work * work;
 }
 
-/* Beside other backends cpu does not hold up the rest for long. */
+/* Backend cpu does not hold up others for long. */
 static bool is_too_long(const struct direct_bench *bench, const struct direct_case *what,
                         const struct direct_variant *variant)
 {

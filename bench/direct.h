@@ -86,7 +86,7 @@ struct direct_bench {
 
 const char *direct_case_name(const struct direct_case *what);
 
-/* By the device's clock, where it has one. */
+/* The device's clock, where it has one. */
 double direct_seconds(const struct direct_measured *measured);
 
 /* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */

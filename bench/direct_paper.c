@@ -55,13 +55,13 @@ static double iteration_s(const struct direct_outcome *outcome, bool *is_estimat
                         : outcome->ramla_s;
 }
 
-/* By the device's clock, where there is one. */
+/* The device's clock, where there is one. */
 static double peer_s(const struct fft_timing *timing)
 {
     return timing->device_s > 0 ? timing->device_s : timing->wall_s;
 }
 
-/* Of one volume by the fastest library, without zeros around it; 0: none. */
+/* Time of one volume by the fastest library, without zeros around it; 0: none. */
 static double transform_s(const struct direct_bench *bench, const struct direct_case *what)
 {
     double fastest = 0;

@@ -9,7 +9,7 @@
 
 enum { MOST_COUNTERS = 16, MOST_CARDS = 64, NAME_BYTES = 96, PATH_BYTES = 512 };
 
-/* Of processors: one for each package, in microjoules. */
+/* Counters of processors: one for each package, in microjoules. */
 struct counter {
     char path[PATH_BYTES];
     double last_uj, range_uj; /* it begins anew behind that */
@@ -113,7 +113,7 @@ static bool open_counters(struct energy_meter *meter, const struct energy_params
     for (int k = 0; k < MOST_COUNTERS; k++) {
         struct counter *counter = &meter->counters[meter->num_counters];
         char range[PATH_BYTES];
-        /* Whether a counter is that of a package, not of all of a board, which packages are part of. */
+        /* True if a counter is that of a package, not of all of a board, which packages are part of. */
         char path[PATH_BYTES], name[NAME_BYTES] = "";
         snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, k);
         FILE *file = fopen(path, "r");

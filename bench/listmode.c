@@ -102,7 +102,7 @@ static lr_scanner *make_ring(double tof_ps, const lr_log *log)
                                   &ring);
 }
 
-/* Of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
+/* A grid of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
 static lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
@@ -116,7 +116,7 @@ static lr_grid listmode_grid(const struct listmode_case *what)
 
 /* --- events --- */
 
-/* From begin to end a line is begin + t (end - begin), 0 <= t <= 1. */
+/* A line is begin + t (end - begin), 0 <= t <= 1. */
 struct chord {
     double begin_mm[3], end_mm[3];
     double from, to; /* t within the image's box; from >= to: it is not met */
@@ -190,12 +190,12 @@ static int draw_parts(void *user)
 
 /* --- measuring --- */
 
-/* Of runs before those that are timed, at most, and as a share of what there is for a figure: a card that
+/* Time of runs before those that are timed, at most, and as a share of what there is for a figure: a card that
  * has waited for the host's preparations takes some 0.1 s to reach its clock, and was seen five times as
  * slow before. */
 static const double warm_s = 0.5, warm_share = 0.25;
 
-/* Of runs of one look at the clock, about. */
+/* Time of the runs between two readings of the clock, about. */
 static const double row_s = 0.1;
 
 enum {
@@ -256,7 +256,7 @@ static lr_status add_elements(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* As backend native has the rows of the first lines. */
+/* Rows of the first lines by backend native. */
 static lr_status count_visits(const struct listmode_bench *bench, const lr_event *events,
                               struct listmode_outcome *outcome)
 {
@@ -295,7 +295,7 @@ static lr_status back_project(struct running *running)
     return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
 }
 
-/* As lr_recon has a subset, with the sensitivity of these events alone. */
+/* An update as lr_recon does it, with the sensitivity of these events alone. */
 static lr_status take_subset(struct running *running, int32_t subset)
 {
     const lr_lors *layout = lr_operator_get_info(running->op)->lors;
@@ -437,7 +437,7 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
     CLI_TRY(time_work(bench, running, project, &outcome->forward));
     CLI_TRY(time_work(bench, running, back_project, &outcome->back));
     CLI_TRY(time_work(bench, running, iterate, &outcome->iteration));
-    /* Of whole cards or processors: what else they do meanwhile counts, too. */
+    /* Energy of whole cards or processors: other work that they do meanwhile counts, too. */
     struct energy_meter *meter = energy_open(&(struct energy_params){
         .is_gpu = lr_operator_get_info(running->op)->is_gpu, .device = outcome->device, .number = bench->device});
     const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
@@ -445,7 +445,7 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
     return status;
 }
 
-/* As a reconstruction does, which holds the place of its vectors. */
+/* Holds the place of vectors, as a reconstruction does. */
 static lr_status measure_held(const struct listmode_bench *bench, struct running *running,
                               struct listmode_outcome *outcome)
 {
@@ -512,7 +512,7 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
 const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
 const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute", "cuda", NULL};
 
-/* That of a case, where it is not the one at hand. */
+/* The scanner of a case, unless it is the current one. */
 static lr_status open_scanner(struct listmode_bench *bench, const struct listmode_case *what)
 {
     if (bench->lors != NULL && bench->preset == what->preset) return LR_OK;
@@ -617,7 +617,7 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel, const str
     return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
 }
 
-/* Of cuda alone. */
+/* Backend cuda alone. */
 static bool is_of_cuda(const struct listmode_case *what)
 {
     return what->has_ladder || what->has_fastmath || what->has_blocks;
@@ -638,7 +638,7 @@ static lr_status measure_cases(struct listmode_bench *bench)
              k++) {
             way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
             way.backend = is_of_cuda(what) ? "cuda" : way.backend;
-            /* With and without time of flight, by every kernel. */
+            /* Measures with and without time of flight, by every kernel. */
             for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
                 for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way.what); has_tof++) {
                     way.kernel = (lr_listmode_kernel)kernel;

@@ -45,7 +45,7 @@ extern const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1];
 extern const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1];
 extern const struct listmode_case listmode_cases[]; /* the last one has no table */
 
-/* What the figures of one line are of. */
+/* Settings of one line of figures. */
 struct listmode_way {
     const struct listmode_case *what;
     lr_listmode_kernel kernel;
@@ -55,7 +55,7 @@ struct listmode_way {
     int threads, blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
 };
 
-/* By the wall clock, and by the device's own (0 = it has none). */
+/* Wall clock, and the device's own (0 = it has none). */
 struct listmode_seconds {
     double wall, device;
 };
@@ -68,7 +68,7 @@ struct listmode_outcome {
     double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
     double visits;                                    /* voxels a line */
-    double joules;                                    /* of an iteration; 0 = not told */
+    double joules;                                    /* of an iteration; 0 = not known */
     char energy_source[8];
     struct listmode_collisions {
         double share; /* of writes to a voxel that another line of 32 has written */
@@ -94,7 +94,7 @@ struct listmode_bench {
     int device, threads, repeat;
     double seconds;
     uint64_t seed;
-    const char *preset; /* of the scanner at hand; NULL = the ring */
+    const char *preset; /* of the current scanner; NULL = the ring */
     lr_scanner *scanner;
     lr_lors *lors;
     struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
@@ -105,7 +105,7 @@ struct listmode_bench {
 
 /* --- figures --- */
 
-/* Of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
+/* Events of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
 lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr_event *events,
                                     struct listmode_outcome *outcome);
 
@@ -113,10 +113,10 @@ lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr
 lr_operator *listmode_make_native(const struct listmode_bench *bench, const struct listmode_way *way,
                                   const lr_event *events, int64_t count);
 
-/* Of an iteration. */
+/* Times of an iteration. */
 int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what);
 
-/* Seconds by which rates are told. */
+/* Seconds that rates are computed from. */
 double listmode_best(const struct listmode_seconds *seconds);
 
 void listmode_print_heading(const struct listmode_bench *bench);

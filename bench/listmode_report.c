@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * bench listmode: the figures beside those of the paper and of other projectors, as tables and JSON. The paper's table II
- * and figures 3 and 6 have rows in table I, too. */
+ * bench listmode: the figures beside those of the paper and of other projectors, as tables and JSON. The paper's
+ * table II and figures 3 and 6 have rows in table I, too. */
 #include "listmode.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static const struct listmode_outcome *find_plain(const struct listmode_bench *be
 
 static void print_fastmath(const struct listmode_bench *bench, int number)
 {
-    /* By the tube's width of 3, 5 and 7 voxels. */
+    /* Indexed by the tube's width of 3, 5 and 7 voxels. */
     static const double paper[3][3] = {{27, 30.7, 1.7e-6}, {56, 30.4, 1.3e-6}, {106, 31.9, 0.7e-6}};
     const struct listmode_outcome *fast = &bench->outcomes[number];
     const struct listmode_outcome *plain = find_plain(bench, number);
@@ -81,7 +81,7 @@ static void print_peak(const struct listmode_bench *bench, int has_tof)
 /* --- figure 3: collisions --- */
 
 struct counting {
-    int *lines;      /* [voxels] of the warp at hand */
+    int *lines;      /* [voxels] of the current warp */
     int64_t *voxels; /* [room] that have some */
     int64_t num_voxels;
     int64_t rows;
@@ -189,7 +189,7 @@ void listmode_print_peers(const struct listmode_bench *bench)
     bool has_heading = false;
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
-        /* Whether an outcome is of the peers' image. */
+        /* True if an outcome is of the peers' image. */
         static const int size[3] = {75, 75, 26};
 
         if (!(strcmp(outcome->way.what->table, "first") == 0 &&
@@ -215,7 +215,7 @@ void listmode_print_peers(const struct listmode_bench *bench)
     }
 }
 
-/* What the voxels that were visited are of what a device reaches: fills at most 3, and returns how many; 0
+/* Shares that the visited voxels are of what a device reaches: fills at most 3, and returns how many; 0
  * where that is not known. */
 static int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3])
 {
@@ -308,7 +308,7 @@ static bool is_alike(const struct listmode_outcome *one, const struct listmode_o
            strcmp(one->backend, other->backend) == 0;
 }
 
-/* Of all outcomes alike to the first, by least squares: ms a million lines, and ms. false: fewer than two. */
+/* Fits all outcomes of the first one's kind by least squares: ms a million lines, and ms. false: fewer than two. */
 static bool fit_line(const struct listmode_bench *bench, int first, double *slope, double *constant)
 {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0;

@@ -127,7 +127,7 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
 
 /* --- lines --- */
 
-/* What modules look like from a point. */
+/* Modules as a point sees them. */
 struct view {
     const lr_lors *lors;
     double *distances; /* [num_modules] squared; -1 = does not face the point */
@@ -411,7 +411,7 @@ static void catch_sentence(void *user, lr_log_level level, lr_status status, con
     }
 }
 
-/* Whether one projection will take longer than all of them may. */
+/* True if one projection will take longer than all of them may. */
 static bool takes_too_long(const struct attempt *attempt, double done, double total)
 {
     const double elapsed = report_seconds() - attempt->start_s;
@@ -506,7 +506,7 @@ static lr_status dot_with_random(const struct attempt *attempt, const lr_vector 
     return LR_OK;
 }
 
-/* Of the last projections timed: back holds A^T y, data holds A x. */
+/* The last projections timed: back holds A^T y, data holds A x. */
 static lr_status find_adjoint_error(const struct attempt *attempt)
 {
     const uint64_t seed = 4 * attempt->wish->seed;

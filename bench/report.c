@@ -31,7 +31,7 @@ static const double flop_per_element = 37;
 /* Forward adds each element to its LOR once; back reads that LOR once. */
 static const double bytes_per_lor_value = 4;
 
-/* What devices reach, as measured with small kernels: docs/performance.md, "Ceilings". */
+/* Rates that devices reach, as measured with small kernels: docs/performance.md, "Ceilings". */
 struct device_ceilings {
     const char *name; /* part of the renderer's */
     double flop_per_s;
@@ -59,7 +59,7 @@ double bench_flop_ceiling(const char *device)
     return known != NULL ? known->flop_per_s : 0;
 }
 
-/* Seconds of a projection by which rates are told: the device's where it has them. */
+/* Seconds of a projection that rates are computed from: the device's where it has them. */
 static double bench_seconds(const struct bench_direction *direction)
 {
     return direction->device_s > 0 ? direction->device_s : direction->wall_s;

@@ -55,7 +55,7 @@ static int edit_distance(const char *a, const char *b)
     return row[columns];
 }
 
-/* Whether one is the other's beginning, of three letters at least: "iter", "reconstruct". */
+/* True if one is the beginning of the other, of three letters at least: "iter", "reconstruct". */
 static bool begins_alike(const char *a, const char *b)
 {
     int same = 0;
@@ -106,7 +106,7 @@ static const struct cli_option *find_option(const struct cli_syntax *syntax, con
     return NULL;
 }
 
-/* What other programs call it; the first that the verb has is meant. */
+/* Names in other programs; the first option of the list that the verb has is meant. */
 static const struct {
     const char *other, *ours;
 } synonyms[] = {
@@ -472,7 +472,7 @@ static int repair_list(const char *text, char repaired[128])
     return read_list(repaired, values) == count ? count : 0;
 }
 
-/* Whether only the unit is too much: "3mm", "3,3,4mm". */
+/* True if only a unit is too much: "3mm", "3,3,4mm". */
 static bool ends_in_letters(const char *text)
 {
     const size_t numbers = strspn(text, "+-.,0123456789");

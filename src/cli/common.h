@@ -62,7 +62,7 @@ extern const struct cli_option common_general_options[];
     {                                                                                                                  \
         "matrix", common_operator_options                                                                              \
     }
-/* Of verbs that read list mode. */
+/* Option of verbs that read list mode. */
 #define COMMON_UNTIL_DAMAGE "--events-until-damage"
 #define COMMON_UNTIL_DAMAGE_OPTION                                                                                     \
     {                                                                                                                  \
@@ -111,7 +111,7 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
  * reported. */
 lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
 
-/* Whether two grids have the same voxels, to a thousandth of an edge. */
+/* True if two grids have the same voxels, to a thousandth of an edge. */
 bool setup_same_grid(const lr_grid *a, const lr_grid *b);
 
 /* A grid for verbs that need points only: one voxel amid the modules. */
@@ -128,7 +128,7 @@ void setup_finish(struct setup *setup);
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
 void setup_json(const struct setup *setup, struct json *json);
 
-/* By lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
+/* Indexed by lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
 extern const char *const common_listmode_variants[];
 
 /* --variant; LR_LISTMODE_FASTEST where it is not given. */
@@ -181,7 +181,7 @@ struct common_iteration {
 };
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration);
 
-/* Whether `path` is what standard output is connected to, as /dev/stdout is. */
+/* True if `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);
 
 /* Makes room for `needed` items of `size` bytes in all, and more, in an array that grows. array: the
@@ -193,7 +193,7 @@ bool common_ends_with(const char *text, const char *ending);
 /* An array of floats, or NULL, reported. Free with free(). */
 float *common_floats(struct report *report, int64_t count, const char *what);
 
-/* What a verb is about to write. */
+/* A result that a verb is about to write. */
 struct common_result {
     const char *output; /* the file's name */
     const float *values;

@@ -134,7 +134,7 @@ static char *read_text(struct report *report, const char *path, const char *exam
     return text;
 }
 
-/* Whether an option's text is a list itself, and not the name of a file. */
+/* True if an option's text is a list itself, and not the name of a file. */
 static bool is_list(const char *text, const char *marks)
 {
     for (const char *c = text; *c != '\0'; c++)
@@ -257,7 +257,7 @@ static lr_status parse_lors(const struct setup *setup, const char *text, int64_t
 
 /* --- voxels --- */
 
-/* What a region is: a box, a sphere or a mask. */
+/* Kinds of regions: a box, a sphere or a mask. */
 struct region {
     const lr_image *mask;
     bool is_sphere;

@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-/* Which rows and LORs, as the command line says it. Zero: all voxels, all LORs. */
+/* Choice of rows and LORs on the command line. Zero: all voxels, all LORs. */
 struct matrix_choice {
     bool by_lor;
     const char *rows, *region, *pairs, *lors; /* texts of the options, NULL = not given */
@@ -31,7 +31,7 @@ lr_matrix_format matrix_format_of(const char *path);
 /* --threshold, 0 to 1; 0 = not given. */
 double matrix_read_threshold(struct cli_args *args);
 
-/* Whether --region names an image; reads it then. Its grid may stand for --grid. */
+/* Reads the image that --region names, if it names one. Its grid may stand for --grid. */
 lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup, struct cli_args *args);
 
 /* Fills in rows and LORs, with the setup's scanner and grid. */

@@ -32,11 +32,11 @@ void album_finish(struct album *album);
 /* One picture as PNG. */
 lr_status album_write_picture(struct report *report, const char *path, const lr_picture *picture);
 
-/* What draws where --backend says auto: the projector's own shaders, or the reference where those
+/* Backends that draw with --backend auto: the projector's own shaders, or the reference where those
  * cannot run. */
 extern const char bitmap_backends[];
 
-/* What drew, as it stands on the pictures: "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256
+/* The line on the pictures that says what drew them: "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256
  * bits), R = 4", or, where another backend was passed over, also why. */
 struct bitmap_note {
     char text[2400];

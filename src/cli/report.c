@@ -48,7 +48,7 @@ static void write_now(struct report *report, lr_log_level level, lr_status statu
 
         return;
     }
-    /* Whether this process is one of several, and not the one that tells how it goes. */
+    /* Other ranks leave it to rank 0 to say how it goes. */
     if (report->ranks.size > 1 && report->ranks.rank != 0) return;
     if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) return;
     report_clear(report);
@@ -67,7 +67,6 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
 void report_line(struct report *report, const char *line)
 {
     flockfile(stderr);
-    /* Whether a line is to be drawn now. */
     if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
@@ -163,7 +162,7 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
     snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size, machine);
 }
 
-/* Of several processes one says why. */
+/* One of several processes says why. */
 static void tell_for_ranks(struct report *report, lr_status status)
 {
     struct report_ranks *ranks = &report->ranks;
@@ -201,7 +200,8 @@ int report_exit_code(struct report *report, lr_status status)
         status = report->status; /* the sentence knows more than whoever gave up because of it */
     if (report->ranks.size > 1) {
         tell_for_ranks(report, status);
-        /* Where ranks have not met, the speaker must not be ended by mpirun because of another that was quicker. */
+        /* The speaker must not be ended by mpirun because of another rank that was quicker, which happens before they
+         * have met. */
         const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
         const struct report_ranks *ranks = &report->ranks;
         if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) nanosleep(&moment, NULL);
@@ -219,7 +219,7 @@ int report_exit_code(struct report *report, lr_status status)
 
 /* --- JSON --- */
 
-/* How many bytes of UTF-8 a character has; 0: this is none, as in names of files (RFC 3629). */
+/* Number of bytes of a UTF-8 character; 0: this is none, as names of files may have it (RFC 3629). */
 static int character_bytes(const unsigned char *c)
 {
     static const struct {
@@ -331,7 +331,7 @@ static double whole(const struct run_bar *bar, double iterations)
     return bar->before + bar->each * iterations;
 }
 
-/* The time left goes by the pace of the steps at hand: sensitivities and iterations differ. */
+/* The time left goes by the pace of the current steps: sensitivities and iterations differ. */
 static void say_left(const struct run_bar *bar, double at, double all, char text[48])
 {
     char left[32];

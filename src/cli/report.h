@@ -13,12 +13,12 @@
 /* Exit codes of the program. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DEVICE = 4 };
 
-/* Of several processes that run a verb together. */
+/* State of several processes that run a verb together. */
 struct report_ranks {
     int rank, size;  /* size 0 or 1: this process alone */
     int speaker;     /* the rank that tells its error */
     char name[96];   /* "rank 2 of 5 on node7: "; "" before it is known */
-    char held[1200]; /* the first error, which is told at the end */
+    char held[1200]; /* the first error, which is reported at the end */
     bool has_told;
 };
 
@@ -50,7 +50,7 @@ lr_status report_reason(const struct report *report);
 /* The exit code for how a verb ended; says "stopped" when Ctrl-C ended it. */
 int report_exit_code(struct report *report, lr_status status);
 
-/* From here on rank 0 alone speaks, errors apart: each rank keeps its first one, and where the verb has
+/* Lets rank 0 alone speak, errors apart: each rank keeps its first one, and where the verb has
  * ended (report_exit_code) the speaker, rank 0 unless another has been named, tells its own. */
 void report_join_ranks(struct report *report, int rank, int size);
 void report_name_rank(struct report *report, int rank, int size, const char *machine);
@@ -94,12 +94,12 @@ struct run_bar {
     double before;      /* weight of the sensitivities, 1 = a projection of all LORs */
     double each;        /* of an iteration */
     int iterations, subsets;
-    int calls;           /* projections in the step at hand that came to an end; */
+    int calls;           /* projections in the current step that came to an end; */
     int calls_in_step;   /* of so many */
     double begin, step;  /* weight before the step, and of it; step 0: none has begun */
-    double call;         /* share of the projection at hand */
+    double call;         /* share of the current projection */
     char what[96];       /* the step */
-    double pace_begin_s; /* since when the kind of step at hand is timed, */
+    double pace_begin_s; /* since when the current kind of step is timed, */
     double pace_begin;   /* and the weight then */
     bool iterates;
 };

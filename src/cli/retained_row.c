@@ -15,7 +15,7 @@ lr_status retained_row_add(struct report *report, struct retained_row *row, int6
     return LR_OK;
 }
 
-/* Where a row is delivered. */
+/* Destination of a row. */
 struct delivery {
     struct report *report;
     struct retained_row *row;

@@ -27,7 +27,7 @@ lr_status retained_row_restrict(const struct setup *setup, const struct retained
 /* The primary module that carries most of a row. */
 lr_status retained_row_brightest(const struct setup *setup, const struct retained_row *row, int *module);
 
-/* For the library; lives as long as the row. */
+/* The row for the library; it lives as long as this one. */
 lr_row retained_row_view(const struct retained_row *row);
 
 void retained_row_finish(struct retained_row *row);

@@ -325,7 +325,7 @@ static const struct cli_option photon_options[] = {
     {0},
 };
 
-/* Where events come from; zero is none. */
+/* Source of events; zero is none. */
 struct source {
     struct report *report;
     lr_scanner *scanner;
@@ -349,7 +349,7 @@ static lr_status open_scanner(struct source *source, struct cli_args *args)
     return source->scanner != NULL ? LR_OK : report_reason(args->report);
 }
 
-/* What stands before the events: whether they have time of flight. */
+/* The file says before the events if they have time of flight. */
 static lr_status open_events(struct source *source, struct cli_args *args)
 {
     source->events.companion = args_text(args, "--crystal-map");

@@ -48,7 +48,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
         opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
-        /* With a crystal map or a header the format follows from it. */
+        /* A crystal map or a header tells the format. */
         lr_events_source *source = &opened.source;
         source->companion = crystal_map != NULL ? crystal_map : header;
         source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
@@ -63,7 +63,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
 
 /* --- show --- */
 
-/* What is counted beyond what the reader counts. */
+/* Counts beyond those of the reader. */
 struct tally {
     double tof_low_mm, tof_high_mm;
     int64_t events;
@@ -242,7 +242,7 @@ static lr_status open_both(struct cli_args *args, struct opened *opened)
     return opened->lors != NULL ? LR_OK : report_reason(args->report);
 }
 
-/* How list mode is to be written. */
+/* Format and contents of the list mode to write. */
 struct wanted {
     const char *output;
     int petsird_minor;

@@ -113,7 +113,7 @@ static lr_status fill(struct work *work, const lr_lor_source *source, lr_lor_dat
     return LR_OK;
 }
 
-/* Of LORs in coincidence; the others have 0. */
+/* Figures of the LORs in coincidence; others have 0. */
 struct summary {
     int64_t count;
     double sum, low, high;

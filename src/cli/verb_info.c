@@ -22,7 +22,7 @@ enum { LISTMODE_CUDA = 0, LISTMODE_COMPUTE, LISTMODE_AUTO, NUM_LISTMODE };
 static const char *const listmode_names[NUM_LISTMODE] = {
     [LISTMODE_CUDA] = "cuda", [LISTMODE_COMPUTE] = "compute", [LISTMODE_AUTO] = "auto"};
 
-/* What came of asking for an operator by a backend's name. */
+/* Outcome of asking for an operator by a backend's name. */
 struct trial {
     const char *asked;
     bool works;
@@ -224,7 +224,7 @@ static void print_trial(const struct trial *trial)
         printf("  %-9s refused: %s\n", trial->asked, trial->reason);
 }
 
-/* By "auto", of a family. */
+/* Prints what "auto" took for a family. */
 static void print_taken(const struct trial *automatic)
 {
     printf("  auto      takes %s on %s%s%s\n", automatic->backend, automatic->device, *automatic->reason ? "; " : "",
@@ -357,7 +357,7 @@ static const struct trial *wanted(const struct findings *found, const char *back
     return strcmp(backend, "cuda") == 0 ? &found->direct_cuda : &found->automatic;
 }
 
-/* Where a device failed for "auto" that worked for the backend's own name: it may fail again. */
+/* Warns of a device that failed for "auto" and worked for the backend's own name: it may fail again. */
 static void warn_of_passed_over(const struct trial *automatic, const struct trial *named, const char *family,
                                 struct report *report)
 {

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Which of the parts of the rows is meant. */
+/* The part of the rows that --part names. */
 struct matrix_share {
     int64_t number, parts; /* of --part; 0 = all rows */
     int64_t rows_before;   /* of those of the whole choice */
@@ -139,7 +139,7 @@ static int64_t matrix_find_lor(const struct setup *setup, const char *text)
     return lor;
 }
 
-/* Where the row goes. */
+/* Destination of the row. */
 struct tube {
     lr_image *image;
     int64_t elements;
@@ -178,7 +178,7 @@ static void report_tube(const struct setup *setup, const struct tube *tube, int6
 
 static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
 
-/* What to write, as the command line says it. */
+/* The command line. */
 struct request {
     const char *output, *tube; /* tube: of --lor, "module,p,q,module,r,s" */
     lr_matrix_format format;
@@ -409,7 +409,7 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
                                   : run_voxels(setup, &request->choice, done, &gate.next);
 }
 
-/* Where points lie is the user's choice alone; grids are judged when the operator is made, and a part
+/* The user alone chooses where points lie; grids are judged when the operator is made, and a part
  * of their rows may well be empty. */
 static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
                                   const lr_matrix_written *written)
@@ -464,7 +464,7 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     *written = lr_matrix_writer_get_written(writer);
     if (status == LR_OK) status = judge_empty_rows(setup, request, written);
     if (status != LR_OK) {
-        /* After Ctrl-C what there is stays, for --resume; after anything else what was written down before. */
+        /* Ctrl-C leaves what there is, for --resume; anything else what was written down before. */
         const int64_t rows = lr_matrix_writer_get_written(writer).rows;
         if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
             lr_matrix_writer_abandon(writer);

@@ -14,7 +14,7 @@
 static const char *const formats[] = {"hdf5", "npz", "mtx", NULL};
 static const lr_matrix_format format_of_word[] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ, LR_MATRIX_MTX};
 
-/* Of the file's name; -1 for other formats. */
+/* Format by the file's name; -1 for others. */
 static int word_of(const char *path)
 {
     const lr_matrix_format format = matrix_format_of(path);
@@ -89,7 +89,7 @@ const struct cli_verb verb_matrix_join = {&syntax, run};
 /* --- verify: looks through the structure of a file as it is read, compares its sums to the sensitivity, and some rows
  * to the reference --- */
 
-/* What an exact row may differ from the reference's, relative L2; a sampled one, whose lines at the
+/* Largest difference of an exact row from the reference's, relative L2; of a sampled one, whose lines at the
  * edges of faces meet one crystal or the next depending on rounding; and sums, over the largest. */
 #define EXACT_LIMIT 1e-5
 #define SAMPLED_LIMIT 0.02
@@ -114,7 +114,7 @@ struct verify {
     double *sums;              /* of each row; where rows are LORs, of each voxel */
     int64_t num_sums;
     struct matrix_choice choice; /* what the rows of npz are */
-    int64_t entry, entry_begin;  /* of the part's pairs: that of the row at hand */
+    int64_t entry, entry_begin;  /* of the part's pairs: that of the current row */
     struct sample *samples;      /* ascending places */
     int num_samples;
     double sum, worst_sum, worst_row;
@@ -215,7 +215,7 @@ static lr_status complain_sum(struct verify *verify, int64_t place, double expec
                         fabs(verify->sums[place] - expected) / largest);
 }
 
-/* What was dropped is known in all, not of each voxel. */
+/* The sum that was dropped is known in all, not of each voxel. */
 static lr_status compare_sums(struct verify *verify, const float *sensitivity)
 {
     const bool exact = verify->given.mode == LR_MODE_EXACT;
@@ -259,7 +259,7 @@ static lr_status sum_row(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Of a few voxels the sums of their rows; of many the whole image, which is faster then. */
+/* Sums up the rows of a few voxels; takes the whole image for many, which is faster then. */
 static lr_status find_sensitivity(const struct verify *verify, float *sensitivity)
 {
     const lr_matrix_file_info *info = &verify->given;
@@ -298,7 +298,7 @@ static lr_status thin_out(const struct verify *verify, const struct retained_row
     return LR_OK;
 }
 
-/* Where rows of the reference are taken. */
+/* Rows of the reference that are under way. */
 struct oracle {
     struct verify *verify;
     int next; /* sample */
@@ -413,7 +413,7 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
     return LR_OK;
 }
 
-/* What the file says goes before. */
+/* The file goes before the command line. */
 static lr_status complete_model(struct verify *verify, struct cli_args *args)
 {
     lr_operator_params *params = &verify->setup.params;

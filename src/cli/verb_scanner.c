@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a person wants to know of a scanner at a glance. */
+/* Figures of a scanner at a glance. */
 struct scanner_summary {
     double radius_mm[2]; /* least and greatest distance of a front face's centre from the axis */
     double axial_mm[2];  /* lowest and highest z of the front faces' corners */
@@ -260,7 +260,7 @@ static void write_json(const struct check *check, const char *png)
     common_json_end(&json);
 }
 
-/* What looks wrong goes to stderr, with all else that was found; a good scanner's notes are
+/* Findings that look wrong go to stderr, with all else that was found; a good scanner's notes are
  * results. */
 static void print_findings(const struct check *check, const char *name)
 {

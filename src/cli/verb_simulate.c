@@ -94,7 +94,7 @@ const struct cli_verb verb_phantom = {&syntax, run};
 
 static const char labels_phantom[] = "colin27";
 
-/* What to simulate, as the command line says it. */
+/* The command line. */
 struct request {
     const char *phantom, *image, *labels, *output, *truth;
     double counts; /* 0 = as they come */
@@ -243,7 +243,7 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
     return LR_OK;
 }
 
-/* What stands before the events; the writer reads it as long as it lives. */
+/* The head of the list; the writer reads it as long as it lives. */
 static lr_events_info info_of(const struct request *request)
 {
     return (lr_events_info){

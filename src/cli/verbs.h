@@ -8,7 +8,7 @@
 
 #include "args.h"
 
-/* What a verb accepts, and what does its work; reports go to args->report. */
+/* A verb: its syntax, and the function that does its work; reports go to args->report. */
 struct cli_verb {
     const struct cli_syntax *syntax;
     lr_status (*run)(struct cli_args *args);

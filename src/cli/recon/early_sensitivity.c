@@ -42,7 +42,7 @@ static int64_t wake(const struct early_sensitivity *early)
 }
 
 /* Operators of events take half of the device's memory, beside which an eighth is to suffice: for images and their
- * sums, and for the lines at hand. A limit is theirs alone. */
+ * sums, and for the current lines. A limit is theirs alone. */
 static bool may_make(const struct early_sensitivity *early, int64_t memory_bytes)
 {
     const lr_listmode_params *params = &early->params;
@@ -108,7 +108,7 @@ static bool show(struct early_sensitivity *early, const lr_progress *progress)
     return progress == NULL || progress->report(progress->user, "sensitivity", done, total);
 }
 
-/* Whether it is, after a while. */
+/* True if it is over, after waiting a while. */
 static bool is_over(struct early_sensitivity *early)
 {
     struct timespec until;

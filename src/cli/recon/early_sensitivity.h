@@ -23,15 +23,15 @@ struct early_sensitivity {
     lr_log log;                /* what it speaks to, */
     lr_progress progress;      /* and what it tells how far along it is */
     const lr_log *to;          /* who hears of it after the wait; NULL before */
-    const lr_progress *shown;  /* likewise */
+    const lr_progress *shown;  /* what shows progress then */
     char sentence[256];        /* to be passed on then */
     atomic_bool is_unwanted;
     atomic_llong done, total; /* lines */
 };
 
-/* Where backend "auto" or "cuda" is asked for, and no limit of the device's memory. params: of operators that are to
- * take it, but for their events; all that they point to outlives this. only_wakes: its factors are not known yet, so
- * that the device only wakes up. Where there is no device, nothing is said and nothing comes of it. */
+/* Begins if backend "auto" or "cuda" is asked for, and no limit of the device's memory. params: of operators that are
+ * to take it, but for their events; all that they point to outlives this. only_wakes: its factors are not known yet,
+ * so that the device only wakes up. Where there is no device, nothing is said and nothing comes of it. */
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes);
 
 /* The operator that has the sensitivity, or is working it out: for lr_listmode_params.sensitivity_of, of operators
@@ -45,7 +45,7 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
 /* Ends what is still under way, and is not wanted any more. */
 void early_sensitivity_give_up(struct early_sensitivity *early);
 
-/* After operators that took it. */
+/* Frees it after the operators that took it. */
 void early_sensitivity_finish(struct early_sensitivity *early);
 
 #endif

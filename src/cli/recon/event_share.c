@@ -20,10 +20,10 @@ struct walk {
     struct measurement *measured;
     lr_status (*body)(struct walk *walk, struct event_share_frame *frame, const struct events *some);
     bool (*skips)(void *walk);
-    int64_t handed;      /* events before those at hand */
+    int64_t handed;      /* events before the current ones */
     int64_t num_batches; /* times that events were handed on, or passed over */
     int frame;           /* where the last event was found */
-    int64_t *lors;       /* owned [room] of the events at hand, -1 = out of coincidence */
+    int64_t *lors;       /* owned [room] of the current events, -1 = out of coincidence */
     float *times;        /* owned [room] how often they count; of --bootstrap, else NULL */
     int64_t room;
     double prompts, delayeds;          /* how often they were drawn */
@@ -80,7 +80,7 @@ static lr_status draw(struct walk *walk, const lr_event_span *span)
     return lr_poisson_part(walk->times, span->count, &stream, &measured->setup.report->log);
 }
 
-/* Of a replicate those that were drawn. */
+/* Notes the time of the first and the last event; of a replicate those that were drawn. */
 static void note_times(struct walk *walk, const lr_event_span *span)
 {
     struct event_share *own = &walk->measured->share;
@@ -204,7 +204,7 @@ static bool note_batch(void *user)
     return false;
 }
 
-/* What the file holds, as lr_event_list_read and a list of one process would tell it. */
+/* Describes the file as one process that reads its list would. */
 static lr_status describe(struct measurement *measured, const struct walk *walk, const lr_events_info *info)
 {
     struct event_share *own = &measured->share;
@@ -256,7 +256,7 @@ static lr_status check_count(const struct measurement *measured, const struct ev
                               measured->cluster.size, (long long)frame->kept, num_ranges);
 }
 
-/* Of the range of each subset this rank has a slice. */
+/* Cuts the range of each subset into slices, one a rank. */
 static lr_status plan_frame(struct measurement *measured, struct event_share_frame *frame, int64_t *count)
 {
     const struct cluster *cluster = &measured->cluster;
@@ -279,8 +279,8 @@ static lr_status plan_frame(struct measurement *measured, struct event_share_fra
     return LR_OK;
 }
 
-/* Where the next event of the frame stands in this rank's list; -1 = it is another's. Events of a list
- * that is not in the order of time go to the ranges in turn (recon_deal_events). */
+/* Place of the next event of the frame in this rank's list; -1 = it is another's. Events of a list
+ * that is not in the order of time go to the ranges in turn (measurement_deals_events). */
 static int64_t next_place(const struct measurement *measured, struct event_share_frame *frame)
 {
     const int num_ranges = measured->subsets;
@@ -303,7 +303,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
         const int64_t number = walk->handed + k;
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
-            continue; /* a file that has grown is told of at its end */
+            continue; /* a file that has grown is reported at its end */
         const int64_t place = next_place(measured, frame);
         if (place >= 0) {
             /* number: of the event, in the file. */
@@ -319,7 +319,7 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
     return LR_OK;
 }
 
-/* Whether of the next `kept` events of a list any are this rank's. */
+/* True if any of the next `kept` events of a list are this rank's. */
 static bool has_own(const struct measurement *measured, const struct event_share_frame *frame, int64_t kept)
 {
     for (int r = 0; r < measured->subsets; r++) {

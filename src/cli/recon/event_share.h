@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * recon by several ranks: what of a file is this rank's. Files are read twice, in pieces: to learn what
+ * recon by several ranks: the part of a file that is this rank's. Files are read twice, in pieces: to learn what
  * there is, by which it is dealt, and to keep what is this rank's own. */
 #ifndef LR_CLI_RECON_EVENT_SHARE_H
 #define LR_CLI_RECON_EVENT_SHARE_H
@@ -49,7 +49,7 @@ lr_status event_share_survey(struct measurement *measured);
  * over. */
 lr_status event_share_take(struct measurement *measured);
 
-/* The frame that is at hand, or the list, is known as if it were read alone: counts and delayeds of all
+/* Makes the current frame, or the list, known as if it were read alone: counts and delayeds of all
  * ranks, ranges of subsets in this rank's list. */
 lr_status event_share_open(struct measurement *measured);
 

@@ -35,7 +35,7 @@ static lr_status check_order(const struct measurement *measured)
     return LR_OK;
 }
 
-/* For checkpoints, before ranks take their own. */
+/* Digests what is known beside events for checkpoints, before ranks take their own. */
 static void digest_numbers(struct measurement *measured, const float *numbers, int64_t count)
 {
     if (measured->request->checkpoint != NULL)

@@ -10,7 +10,7 @@
 
 /* --- randoms --- */
 
-/* By fan sums of the delayeds, or of their ends where these are given. */
+/* Estimates randoms by fan sums of the delayeds, or of their ends where these are given. */
 static lr_status estimate_randoms(struct measurement *measured, const double *ends, double prompts)
 {
     struct report *report = measured->setup.report;
@@ -291,7 +291,7 @@ struct event_counts {
     double delayeds;
     uint64_t digest;
     int64_t kept, left_out;
-    int64_t *lors; /* owned [room] of the events at hand */
+    int64_t *lors; /* owned [room] of the current events */
     int64_t room;
 };
 
@@ -354,7 +354,7 @@ static lr_status survey_events(struct event_counts *counts)
     return wanted && counts->delayeds > 0 ? estimate_randoms(measured, counts->ends, (double)counts->kept) : LR_OK;
 }
 
-/* Those of this rank's pairs. What was said of the file is not said again. */
+/* Bins the events of this rank's pairs. Nothing is said of the file a second time. */
 static lr_status bin_events(struct measurement *measured, const lr_lors *part)
 {
     lr_log log = measurement_quiet_log(measured);
@@ -430,7 +430,7 @@ static lr_status share_out(struct measurement *measured, struct data_share *data
                            struct of_pairs *of)
 {
     struct setup *setup = &measured->setup;
-    /* Where LORs with counts alone are projected, a pair costs about as much as it has of them. */
+    /* A pair costs about as much as it has LORs with counts, where these alone are projected. */
     for (int64_t pair = 0; pair < setup->lors->num_pairs; pair++) {
         const double all = (double)(setup->lors->offsets[pair + 1] - setup->lors->offsets[pair]);
         const double counted = data->is_surveyed ? (double)data->entries[pair] : of->costs[pair];
@@ -456,7 +456,7 @@ static lr_status share_out(struct measurement *measured, struct data_share *data
     }
     if (status == LR_OK) status = digest_data(measured, part);
 
-    /* From here on the setup has the LORs of this rank's pairs alone. */
+    /* The setup has the LORs of this rank's pairs alone from here on. */
     if (measured->randoms != NULL) measured->randoms->product.lors = part;
     lr_lors_destroy(setup->lors);
     setup->lors = part;
@@ -480,7 +480,7 @@ static lr_status survey_all(struct measurement *measured, struct data_share *dat
     return survey_data(additive, NULL);
 }
 
-/* Where measured->data are there already, they are what is shared. */
+/* Shares out measured->data if they are there already. */
 static lr_status read_own_pairs(struct measurement *measured)
 {
     const struct recon_request *request = measured->request;

@@ -109,8 +109,8 @@ lr_status measurement_compare_options(const struct measurement *measured, const 
             const struct cli_option *option = args->syntax->groups[g].options;
             for (; option->name != NULL; option++) {
                 char text[256];
-                /* The part of an option that must be alike. Files may have other names on other machines: their contents are
-                 * compared when they have been read. */
+                /* The part of an option that must be the same. Files may have other names on other machines: their
+                 * contents are compared when they have been read. */
                 const char *kind = option->metavar != NULL ? option->metavar : "";
                 const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
                 const char *value = is_file ? NULL : args_text(args, option->name);

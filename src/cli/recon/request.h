@@ -10,13 +10,13 @@
 #include <lr/comm.h>
 #include <lr/listmode.h>
 
-/* In the order of --operator. */
+/* The order of --operator. */
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 
-/* As the command line and files name them, with NULL behind. */
+/* Names on the command line and in files, with NULL behind. */
 extern const char *const recon_families[], *const recon_algorithms[], *const recon_schemes[];
 
 /* Time of a frame: begin_s <= t < end_s. */

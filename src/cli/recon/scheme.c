@@ -140,7 +140,7 @@ static lr_status distribute(const struct recon_run *run, const lr_recon_params *
     return lr_recon_distributed(&all, image);
 }
 
-/* Where the operator's image is of blobs, through their coefficients. */
+/* Reconstructs the image, or the coefficients of its blobs. */
 static lr_status reconstruct(struct recon_run *run, const lr_recon_params *params)
 {
     const bool has_blobs = measurement_blobs(run->measured) != NULL;

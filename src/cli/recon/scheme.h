@@ -8,7 +8,7 @@
 
 #include "cli/recon/checkpoint.h"
 
-/* What is known of an image beside the iteration that made it. */
+/* Figures of an image beside those of the iteration that made it. */
 struct recon_step {
     double elapsed_s;   /* since iterations began */
     double image_error; /* from the truth; -1 = not known */
