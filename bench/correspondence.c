@@ -19,18 +19,6 @@ static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EX
 
 /* --- command line --- */
 
-static void complain_word(struct cli_args *args, const char *name, const char *word, const char *const *words)
-{
-    char list[256] = "";
-    for (int k = 0; words[k] != NULL; k++) {
-        const size_t used = strlen(list);
-        snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? ", " : "", words[k]);
-    }
-    const char *nearest = args_nearest(word, words);
-    args_complain(args, "%s %s: must be one or more of %s, with commas between%s%s%s", name, word, list,
-                  nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-}
-
 /* Marks each word of "A,B" in `chosen`. */
 static void read_words(struct cli_args *args, const char *name, const char *const *words, bool *chosen)
 {
@@ -41,40 +29,20 @@ static void read_words(struct cli_args *args, const char *name, const char *cons
         snprintf(word, sizeof(word), "%.*s", (int)length, at);
         for (int k = 0; words[k] != NULL; k++) found = strcmp(words[k], word) == 0 ? k : found;
         if (found < 0) {
-            complain_word(args, name, word, words);
+            char list[256] = "";
+            for (int w = 0; words[w] != NULL; w++) {
+                const size_t used = strlen(list);
+                snprintf(list + used, sizeof(list) - used, "%s%s", used > 0 ? ", " : "", words[w]);
+            }
+            const char *nearest = args_nearest(word, words);
+            args_complain(args, "%s %s: must be one or more of %s, with commas between%s%s%s", name, word, list,
+                          nearest ? ": did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+
             return;
         }
         chosen[found] = true;
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
-}
-
-static void read_backends(struct cli_args *args, struct bench_wish *wish)
-{
-    wish->names_backends = args_has(args, "--backend");
-    wish->names_modes = args_has(args, "--mode");
-    read_words(args, "--backend", bench_backends, wish->backends);
-    read_words(args, "--mode", bench_modes, wish->modes);
-    for (int k = 0; k < BENCH_NUM_BACKENDS && !wish->names_backends; k++) wish->backends[k] = true;
-    for (int k = 0; k < BENCH_NUM_MODES && !wish->names_modes; k++) wish->modes[k] = true;
-}
-
-/* A part must lie within every workload that is asked for. */
-static void read_grid(struct cli_args *args, struct bench_wish *wish)
-{
-    const int count = args_sizes(args, "--grid", wish->grid);
-    if (count == 1)
-        args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16", args_text(args, "--grid"));
-    for (int w = 0; w < BENCH_NUM_WORKLOADS && count == 3; w++) {
-        const struct bench_workload *workload = &bench_workloads[w];
-        for (int k = 0; k < 3 && wish->workloads[w]; k++) {
-            if (wish->grid[k] > workload->size[k]) {
-                args_complain(args, "--grid %s is no part of the %d x %d x %d voxels of %s", args_text(args, "--grid"),
-                              workload->size[0], workload->size[1], workload->size[2], workload->name);
-            }
-        }
-    }
-    if (count > 0 && args_has(args, "--size")) args_complain(args, "--grid and --size exclude each other");
 }
 
 static struct bench_wish read_wish(struct cli_args *args)
@@ -99,8 +67,28 @@ static struct bench_wish read_wish(struct cli_args *args)
     for (int k = 0; k < 4 && !args_has(args, "--workload"); k++)
         wish.workloads[k] = true; /* pair, angled, tilted, vista */
 
-    read_backends(args, &wish);
-    read_grid(args, &wish);
+    wish.names_backends = args_has(args, "--backend");
+    wish.names_modes = args_has(args, "--mode");
+    read_words(args, "--backend", bench_backends, wish.backends);
+    read_words(args, "--mode", bench_modes, wish.modes);
+    for (int b = 0; b < BENCH_NUM_BACKENDS && !wish.names_backends; b++) wish.backends[b] = true;
+    for (int b = 0; b < BENCH_NUM_MODES && !wish.names_modes; b++) wish.modes[b] = true;
+
+    /* A part must lie within every workload that is asked for. */
+    const int count = args_sizes(args, "--grid", wish.grid);
+    if (count == 1)
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 16,16,16", args_text(args, "--grid"));
+    for (int w = 0; w < BENCH_NUM_WORKLOADS && count == 3; w++) {
+        const struct bench_workload *workload = &bench_workloads[w];
+        for (int axis = 0; axis < 3 && wish.workloads[w]; axis++) {
+            if (wish.grid[axis] > workload->size[axis]) {
+                args_complain(args, "--grid %s is no part of the %d x %d x %d voxels of %s", args_text(args, "--grid"),
+                              workload->size[0], workload->size[1], workload->size[2], workload->name);
+            }
+        }
+    }
+    if (count > 0 && args_has(args, "--size")) args_complain(args, "--grid and --size exclude each other");
+
     return wish;
 }
 

@@ -226,19 +226,6 @@ static lr_status compare_with(const struct direct_bench *bench, lr_operator *op,
     return status;
 }
 
-/* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
-static lr_status direct_measure_peers(const struct direct_bench *bench, const float *image,
-                                      struct direct_outcome *outcome)
-{
-    const lr_resolution flat = flatten(&outcome->what->resolution);
-    /* An oblique one. */
-    lr_operator *op =
-        direct_open_case(bench, outcome, &flat, outcome->what->azimuths * outcome->what->tilts > 7 ? 7 : 0);
-    const lr_status status = op != NULL ? compare_with(bench, op, image, outcome) : report_reason(bench->report);
-    lr_operator_destroy(op);
-    return status;
-}
-
 /* --- the first paper's loop, which takes images to the device and back for every projection --- */
 
 /* One projection with its way to the device and back. */
@@ -297,13 +284,6 @@ static lr_status visit(const struct trip *trip, float *image, float *work[2], st
     return LR_OK;
 }
 
-static void divide(struct direct_stages *stages)
-{
-    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
-                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
-    for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) *sums[k] /= stages->views;
-}
-
 static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image, float *work[2],
                              struct direct_stages *stages)
 {
@@ -327,7 +307,10 @@ static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, 
         CLI_TRY(visit(&trip, image, work, stages));
         stages->views++;
     }
-    divide(stages);
+    double *const sums[] = {&stages->to_device[0], &stages->to_device[1], &stages->project[0],  &stages->project[1],
+                            &stages->to_host[0],   &stages->to_host[1],   &stages->discrepancy, &stages->update};
+    for (size_t n = 0; n < sizeof(sums) / sizeof(sums[0]); n++) *sums[n] /= stages->views;
+
     return LR_OK;
 }
 
@@ -539,7 +522,18 @@ static bool was_measured(const struct direct_bench *bench, const struct direct_c
 static lr_status measure_more(const struct direct_bench *bench, lr_operator *op, float *image,
                               struct direct_outcome *outcome)
 {
-    if (bench->has_peers && !was_measured(bench, outcome->what)) CLI_TRY(direct_measure_peers(bench, image, outcome));
+    if (bench->has_peers && !was_measured(bench, outcome->what)) {
+        /* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
+        const lr_resolution flat = flatten(&outcome->what->resolution);
+        /* An oblique one. */
+        lr_operator *flat_op =
+            direct_open_case(bench, outcome, &flat, outcome->what->azimuths * outcome->what->tilts > 7 ? 7 : 0);
+        const lr_status status =
+            flat_op != NULL ? compare_with(bench, flat_op, image, outcome) : report_reason(bench->report);
+        lr_operator_destroy(flat_op);
+        CLI_TRY(status);
+    }
+
     CLI_TRY(measure_ramla(bench, op, image, outcome));
     const bool has_stages = outcome->what->paper_ramla_s > 0 && outcome->what->resolution.model <= LR_RADIAL_VARIANT1;
     return bench->is_paper && has_stages ? direct_measure_stages(bench, op, image, outcome) : LR_OK;

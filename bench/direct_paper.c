@@ -323,8 +323,18 @@ static void json_table4(const struct direct_bench *bench, struct json *json)
     }
 }
 
-static void json_table3(const struct direct_bench *bench, struct json *json)
+static void json_pairs(struct json *json, const char *const names[2], const double seconds[2][2])
 {
+    for (int k = 0; k < 2; k++) json_numbers(json, names[k], seconds[k], 2);
+}
+
+void direct_json_paper(const struct direct_bench *bench, struct json *json)
+{
+    json_open(json, "paper", '{');
+    json_open(json, "table2", '{');
+    json_pairs(json, table2_names, table2_s);
+    json_close(json, '}');
+    json_open(json, "table3", '{');
     json_numbers(json, "paper", table3_s, 1 + NUM_MODELS);
     json_open(json, "here", '[');
     for (int v = 0; v < bench->num_variants; v++) {
@@ -341,21 +351,7 @@ static void json_table3(const struct direct_bench *bench, struct json *json)
         json_close(json, '}');
     }
     json_close(json, ']');
-}
 
-static void json_pairs(struct json *json, const char *const names[2], const double seconds[2][2])
-{
-    for (int k = 0; k < 2; k++) json_numbers(json, names[k], seconds[k], 2);
-}
-
-void direct_json_paper(const struct direct_bench *bench, struct json *json)
-{
-    json_open(json, "paper", '{');
-    json_open(json, "table2", '{');
-    json_pairs(json, table2_names, table2_s);
-    json_close(json, '}');
-    json_open(json, "table3", '{');
-    json_table3(bench, json);
     json_close(json, '}');
     json_open(json, "table4", '{');
     json_table4(bench, json);

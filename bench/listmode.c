@@ -256,24 +256,6 @@ static lr_status add_elements(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Rows of the first lines by backend native. */
-static lr_status count_visits(const struct listmode_bench *bench, const lr_event *events,
-                              struct listmode_outcome *outcome)
-{
-    const lr_grid grid = listmode_grid(outcome->way.what);
-    const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS / ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
-    const int64_t usual = outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
-    const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
-    const int64_t count = outcome->lines < most ? outcome->lines : most;
-    double elements = 0;
-    lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
-    const lr_row_sink sink = {.take = add_elements, .user = &elements};
-    const lr_status status = op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
-    lr_operator_destroy(op);
-    outcome->visits = elements / (double)count;
-    return status;
-}
-
 /* --- the clock --- */
 
 struct running {
@@ -478,7 +460,19 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     lr_operator_destroy(running.op);
     CLI_TRY(status);
     CLI_TRY(outcome->way.what->has_collisions ? listmode_count_collisions(bench, events, outcome) : LR_OK);
-    return count_visits(bench, events, outcome);
+    /* Rows of the first lines by backend native. */
+    const lr_grid grid = listmode_grid(outcome->way.what);
+    const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS / ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
+    const int64_t usual = outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
+    const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
+    const int64_t count = outcome->lines < most ? outcome->lines : most;
+    double elements = 0;
+    lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
+    const lr_row_sink sink = {.take = add_elements, .user = &elements};
+    const lr_status counted = op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
+    lr_operator_destroy(op);
+    outcome->visits = elements / (double)count;
+    return counted;
 }
 
 /* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
@@ -630,29 +624,6 @@ static bool is_chosen(const struct listmode_bench *bench, const struct listmode_
     return false;
 }
 
-static lr_status measure_cases(struct listmode_bench *bench)
-{
-    for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
-        struct listmode_way way = {.what = what, .backend = bench->backend};
-        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
-             k++) {
-            way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
-            way.backend = is_of_cuda(what) ? "cuda" : way.backend;
-            /* Measures with and without time of flight, by every kernel. */
-            for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
-                for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way.what); has_tof++) {
-                    way.kernel = (lr_listmode_kernel)kernel;
-                    way.has_tof = has_tof != 0;
-                    /* The paper tells what fast math does with time of flight. */
-                    if (way.has_tof ? bench->with_tof : bench->without_tof && !way.what->has_fastmath)
-                        CLI_TRY(measure_variants(bench, &way));
-                }
-            }
-        }
-    }
-    return LR_OK;
-}
-
 /* --- what is said --- */
 
 static void write_json(const struct listmode_bench *bench, FILE *stream)
@@ -713,7 +684,25 @@ static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
     bench->seed = 1;
 
     CLI_TRY(args->status);
-    CLI_TRY(measure_cases(bench));
+    for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
+        struct listmode_way way = {.what = what, .backend = bench->backend};
+        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
+             k++) {
+            way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
+            way.backend = is_of_cuda(what) ? "cuda" : way.backend;
+            /* Measures with and without time of flight, by every kernel. */
+            for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
+                for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way.what); has_tof++) {
+                    way.kernel = (lr_listmode_kernel)kernel;
+                    way.has_tof = has_tof != 0;
+                    /* The paper tells what fast math does with time of flight. */
+                    if (way.has_tof ? bench->with_tof : bench->without_tof && !way.what->has_fastmath)
+                        CLI_TRY(measure_variants(bench, &way));
+                }
+            }
+        }
+    }
+
     if (bench->report->json) {
         write_json(bench, stdout);
     } else {

@@ -99,15 +99,6 @@ static bool is_among(const int64_t *rows, int count, int64_t row)
     return false;
 }
 
-/* num different rows below `total`, in random order. num is small or all there are. */
-static void draw_rows(int64_t *rows, int num, int64_t total, uint64_t seed)
-{
-    int64_t drawn = 0;
-    for (int k = 0; k < num; k++) do {
-            rows[k] = (int64_t)(common_random(seed, drawn++) * (double)total);
-        } while (is_among(rows, k, rows[k]));
-}
-
 static lr_status draw_points(struct bench_sample *sample, const struct bench_draw *draw, struct report *report)
 {
     int64_t rows[COUNTED_VOXELS];
@@ -120,7 +111,12 @@ static lr_status draw_points(struct bench_sample *sample, const struct bench_dra
     sample->rows = calloc((size_t)sample->num_rows + 1, sizeof(*sample->rows));
     if (sample->points_mm == NULL || sample->counts == NULL || sample->rows == NULL)
         return report_error(report, LR_FAILED, "no memory for a sample of %d voxels", num);
-    draw_rows(rows, num, total, draw->seed);
+    /* Different rows below `total`, in random order: few, or all there are. */
+    int64_t drawn = 0;
+    for (int n = 0; n < num; n++) do
+            rows[n] = (int64_t)(common_random(draw->seed, drawn++) * (double)total);
+        while (is_among(rows, n, rows[n]));
+
     for (int k = 0; k < num; k++) lr_grid_voxel_centre(&sample->grid, rows[k], sample->points_mm[k]);
     return LR_OK;
 }
@@ -132,21 +128,6 @@ struct view {
     const lr_lors *lors;
     double *distances; /* [num_modules] squared; -1 = does not face the point */
 };
-
-static void look(struct view *view, const double point_mm[3])
-{
-    const lr_scanner *scanner = view->lors->scanner;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        double centre[3], height = 0, squared = 0;
-        lr_scanner_detection_centre(scanner, m, centre);
-        for (int k = 0; k < 3; k++) {
-            const double offset = point_mm[k] - centre[k];
-            height += offset * scanner->modules[m].normal[k];
-            squared += offset * offset;
-        }
-        view->distances[m] = height > 0 ? squared : -1;
-    }
-}
 
 static bool has_partner(const struct view *view, int i)
 {
@@ -164,7 +145,18 @@ static double count_primaries(struct view *view, const double point_mm[3])
 {
     const lr_scanner *scanner = view->lors->scanner;
     double crystals = 0;
-    look(view, point_mm);
+    const lr_scanner *seen_by = view->lors->scanner;
+    for (int m = 0; m < seen_by->num_modules; m++) {
+        double centre[3], height = 0, squared = 0;
+        lr_scanner_detection_centre(seen_by, m, centre);
+        for (int k = 0; k < 3; k++) {
+            const double offset = point_mm[k] - centre[k];
+            height += offset * seen_by->modules[m].normal[k];
+            squared += offset * offset;
+        }
+        view->distances[m] = height > 0 ? squared : -1;
+    }
+
     for (int i = 0; i < scanner->num_modules; i++) {
         const int *num = scanner->modules[i].crystals;
         if (view->distances[i] >= 0 && has_partner(view, i)) crystals += (double)num[0] * num[1];
@@ -506,17 +498,6 @@ static lr_status dot_with_random(const struct attempt *attempt, const lr_vector 
     return LR_OK;
 }
 
-/* The last projections timed: back holds A^T y, data holds A x. */
-static lr_status find_adjoint_error(const struct attempt *attempt)
-{
-    const uint64_t seed = 4 * attempt->wish->seed;
-    double data, image;
-    CLI_TRY(dot_with_random(attempt, &attempt->data, seed + DATA_STREAM, &data));
-    CLI_TRY(dot_with_random(attempt, &attempt->back, seed + IMAGE_STREAM, &image));
-    attempt->result->adjoint_error = data != image ? fabs(data - image) / fabs(data) : 0;
-    return LR_OK;
-}
-
 static lr_status time_both(struct attempt *attempt)
 {
     const uint64_t seed = 4 * attempt->wish->seed;
@@ -537,7 +518,13 @@ static lr_status time_both(struct attempt *attempt)
     CLI_TRY(fill(attempt, &attempt->data, seed + DATA_STREAM));
     CLI_TRY(time_direction(attempt, false));
     CLI_TRY(time_direction(attempt, true));
-    CLI_TRY(find_adjoint_error(attempt));
+    /* The last projections timed: back holds A^T y, data holds A x. */
+    const uint64_t noise = 4 * attempt->wish->seed;
+    double data, image;
+    CLI_TRY(dot_with_random(attempt, &attempt->data, noise + DATA_STREAM, &data));
+    CLI_TRY(dot_with_random(attempt, &attempt->back, noise + IMAGE_STREAM, &image));
+    attempt->result->adjoint_error = data != image ? fabs(data - image) / fabs(data) : 0;
+
     const struct bench_updates_wish wish = {.op = attempt->op,
                                             .subsets = attempt->wish->subsets,
                                             .repeat = attempt->wish->repeat,

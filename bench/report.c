@@ -248,14 +248,6 @@ enum { MAX_DEVICES = 32 };
 
 /* --- where and when --- */
 
-static void tell_date(char *text, size_t size)
-{
-    const time_t now = time(NULL);
-    struct tm utc;
-    if (gmtime_r(&now, &utc) == NULL || strftime(text, size, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
-        snprintf(text, size, "unknown");
-}
-
 /* Linux's name for it. */
 static void tell_processor(char *text, size_t size)
 {
@@ -273,20 +265,6 @@ static void tell_processor(char *text, size_t size)
     if (file != NULL) fclose(file);
 }
 
-/* The usable device of that number. */
-static bool find_device(int wanted, lr_device *device, const lr_log *log)
-{
-    lr_device devices[MAX_DEVICES];
-    const int count = lr_device_list(devices, MAX_DEVICES, log);
-    int usable = 0;
-    bool found = false;
-    for (int k = 0; k < count && k < MAX_DEVICES && !found; k++) {
-        found = devices[k].usable && usable++ == wanted;
-        *device = devices[k];
-    }
-    return found;
-}
-
 void bench_report_init(struct bench_report *report, const struct cli_args *args, const struct bench_wish *wish)
 {
     report->wish = wish;
@@ -301,9 +279,23 @@ void bench_report_init(struct bench_report *report, const struct cli_args *args,
                  given->value ? given->value : "");
     }
 
-    tell_date(report->date, sizeof(report->date));
+    const size_t room = sizeof(report->date);
+    const time_t now = time(NULL);
+    struct tm utc;
+    if (gmtime_r(&now, &utc) == NULL || strftime(report->date, room, "%Y-%m-%dT%H:%M:%SZ", &utc) == 0)
+        snprintf(report->date, room, "unknown");
+
     tell_processor(report->processor, sizeof(report->processor));
-    report->has_device = find_device(wish->device, &report->device, &args->report->log);
+    /* The usable device of that number. */
+    lr_device *device = &report->device;
+    lr_device devices[MAX_DEVICES];
+    const int count = lr_device_list(devices, MAX_DEVICES, &args->report->log);
+    int usable = 0;
+    bool has_device = false;
+    for (int d = 0; d < count && d < MAX_DEVICES && !has_device; d++) {
+        has_device = devices[d].usable && usable++ == wish->device;
+        *device = devices[d];
+    }
 }
 
 static int64_t peak_memory(void)

@@ -331,16 +331,6 @@ static double whole(const struct run_bar *bar, double iterations)
     return bar->before + bar->each * iterations;
 }
 
-/* The time left goes by the pace of the current steps: sensitivities and iterations differ. */
-static void say_left(const struct run_bar *bar, double at, double all, char text[48])
-{
-    char left[32];
-    const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
-    text[0] = '\0';
-    if (elapsed_s > 1 && done > 0)
-        snprintf(text, 48, ", %s left", report_duration(left, elapsed_s * (all - at) / done));
-}
-
 static void draw(struct run_bar *bar)
 {
     char line[LINE_CHARS], left[48];
@@ -348,7 +338,13 @@ static void draw(struct run_bar *bar)
     const double share = fmin((bar->calls + bar->call) / bar->calls_in_step, 1.0);
     const double at = fmin(bar->begin + bar->step * share, all);
     const int full = (int)(BAR_CHARS * at / all);
-    say_left(bar, at, all, left);
+    /* The time left goes by the pace of the current steps: sensitivities and iterations differ. */
+    char shown[32];
+    const double elapsed_s = report_seconds() - bar->pace_begin_s, done = at - bar->pace_begin;
+    left[0] = '\0';
+    if (elapsed_s > 1 && done > 0)
+        snprintf(left, 48, ", %s left", report_duration(shown, elapsed_s * (all - at) / done));
+
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);
     report_line(bar->report, line);

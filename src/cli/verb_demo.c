@@ -57,28 +57,6 @@ static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2
 
 /* --- figures --- */
 
-static void print_json(const struct demo *demo)
-{
-    struct json json = common_json_begin("demo");
-    setup_json(&demo->setup, &json);
-    json_text(&json, "output", demo->folder);
-    json_bool(&json, "quick", demo->quick);
-    json_int(&json, "seed", (int64_t)demo->seed);
-    json_number(&json, "counts", demo->counts);
-    json_int(&json, "iterations", demo->last.number);
-    json_int(&json, "subsets", demo->scale->subsets);
-    json_number(&json, "log_likelihood", demo->last.log_likelihood);
-    json_number(&json, "emissions", common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
-    json_text(&json, "pictures_by", demo->drawn_by);
-    json_number(&json, "pictures_seconds", demo->pictures_seconds);
-    json_number(&json, "simulate_seconds", demo->simulate_seconds);
-    json_number(&json, "matrix_seconds", demo->matrix_seconds);
-    json_number(&json, "recon_seconds", demo->recon_seconds);
-    json_number(&json, "total_seconds", demo->total_seconds);
-    json_int(&json, "peak_memory_bytes", common_peak_memory());
-    common_json_end(&json);
-}
-
 /* figures.txt, and the same on stdout, as text or JSON. */
 static lr_status demo_report(const struct demo *demo)
 {
@@ -103,10 +81,28 @@ static lr_status demo_report(const struct demo *demo)
     snprintf(line + length, sizeof(line) - length, "\n");
     CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line, &demo->setup.report->log));
     line[length] = '\0';
-    if (demo->setup.report->json)
-        print_json(demo);
-    else
+    if (demo->setup.report->json) {
+        struct json json = common_json_begin("demo");
+        setup_json(&demo->setup, &json);
+        json_text(&json, "output", demo->folder);
+        json_bool(&json, "quick", demo->quick);
+        json_int(&json, "seed", (int64_t)demo->seed);
+        json_number(&json, "counts", demo->counts);
+        json_int(&json, "iterations", demo->last.number);
+        json_int(&json, "subsets", demo->scale->subsets);
+        json_number(&json, "log_likelihood", demo->last.log_likelihood);
+        json_number(&json, "emissions", common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
+        json_text(&json, "pictures_by", demo->drawn_by);
+        json_number(&json, "pictures_seconds", demo->pictures_seconds);
+        json_number(&json, "simulate_seconds", demo->simulate_seconds);
+        json_number(&json, "matrix_seconds", demo->matrix_seconds);
+        json_number(&json, "recon_seconds", demo->recon_seconds);
+        json_number(&json, "total_seconds", demo->total_seconds);
+        json_int(&json, "peak_memory_bytes", common_peak_memory());
+        common_json_end(&json);
+    } else {
         printf("%s\n%s/panel.png, correspondence.png, image.nii.gz\n", line, demo->folder);
+    }
     return LR_OK;
 }
 
@@ -403,14 +399,6 @@ static lr_status read_request(struct cli_args *args, struct demo *demo)
     return args->status;
 }
 
-static lr_status write_volumes(struct demo *demo)
-{
-    char path[PATH_MAX];
-    const lr_log *log = &demo->setup.report->log;
-    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth, log));
-    return lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log);
-}
-
 static lr_status run_demo(struct demo *demo)
 {
     const double start = report_seconds();
@@ -452,7 +440,11 @@ static lr_status run_demo(struct demo *demo)
     CLI_TRY(demo_add_slice(demo, demo->truth, NULL, "phantom"));
     CLI_TRY(add_sensitivity(demo));
     CLI_TRY(reconstruct(demo));
-    CLI_TRY(write_volumes(demo));
+    char file[PATH_MAX];
+    const lr_log *log = &demo->setup.report->log;
+    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", file, sizeof(file)), demo->truth, log));
+    CLI_TRY(lr_image_write(demo_path(demo, "image.nii.gz", file, sizeof(file)), demo->image, log));
+
     char path[PATH_MAX], title[128];
     snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts", demo->setup.scanner->name,
              1e-6 * demo->counts);

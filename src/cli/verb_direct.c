@@ -117,14 +117,6 @@ static void report_projection(const struct cli_args *args, const struct direct_s
     common_json_end(&json);
 }
 
-static lr_view *list_views(const struct direct_setup *setup)
-{
-    const int count = lr_view_set_count(&setup->set);
-    lr_view *views = calloc((size_t)count, sizeof(*views));
-    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(&setup->set, k);
-    return views;
-}
-
 static lr_status check_result(const struct cli_args *args, const float *values, int64_t count)
 {
     return common_check_result(args->report, &(struct common_result){.output = args_text(args, "-o"),
@@ -159,7 +151,10 @@ static lr_status project_forward(struct cli_args *args, struct direct_setup *set
 {
     CLI_TRY(common_check_output(args->report, args_text(args, "-o"), common_hdf5_endings));
     CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
-    lr_view *views = list_views(setup);
+    const int num = lr_view_set_count(&setup->set);
+    lr_view *views = calloc((size_t)num, sizeof(*views));
+    for (int k = 0; views != NULL && k < num; k++) views[k] = lr_view_set_at(&setup->set, k);
+
     const int count = lr_view_set_count(&setup->set);
     lr_status status = views != NULL ? open_views(setup, args, views, count)
                                      : report_error(args->report, LR_FAILED, "no memory for %d views", count);

@@ -132,50 +132,6 @@ static void print_lists(const lr_event_counts *counts)
         printf("repeated       %lld in lists that stand there twice, left out\n", (long long)counts->repeated);
 }
 
-static void print_events(const lr_events_info *info, const struct tally *tally)
-{
-    const lr_event_counts *counts = &info->counts;
-    printf("format         %s%s%s\n", lr_events_format_name(info->format), info->version[0] != '\0' ? ", " : "",
-           info->version);
-    printf("scanner        %s\n", info->scanner[0] != '\0' ? info->scanner : "not named");
-    printf("prompts        %lld\n", (long long)counts->prompts);
-    printf("delayeds       %lld\n", (long long)counts->delayeds);
-    if (tally->weight[0] + tally->weight[1] != (double)tally->events)
-        printf("counts         %.9g\n", tally->weight[0] + tally->weight[1]);
-    printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
-    print_lists(counts);
-    printf("time marks     %lld\n", (long long)counts->time_marks);
-    printf("duration       %.6g s\n", info->duration_s);
-    print_tof(info, tally);
-    const lr_event_kinds *kinds = &info->kinds;
-    if (info->energy_kev[1] > 0) printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
-    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++)
-        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1], k);
-}
-
-static void json_kinds(const lr_event_kinds *kinds, struct json *json)
-{
-    json_open(json, "module_types", '[');
-    for (int k = 0; k < kinds->count; k++) {
-        json_open(json, NULL, '{');
-        json_numbers(json, "energy_kev", kinds->energy_kev[k], 2);
-        json_open(json, "tof", '[');
-        for (int l = 0; l < kinds->count; l++) {
-            const lr_tof_bins *bins = &kinds->tof[k * kinds->count + l];
-            json_open(json, NULL, '{');
-            json_int(json, "num_bins", bins->num_bins);
-            json_number(json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
-            json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
-            json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
-            json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
-            json_close(json, '}');
-        }
-        json_close(json, ']');
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 static void json_events(const lr_events_info *info, const struct tally *tally, struct json *json)
 {
     const lr_event_counts *counts = &info->counts;
@@ -199,7 +155,25 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
         json_numbers(json, "energy_kev", info->energy_kev, 2);
     else
         json_number(json, "energy_kev", NAN);
-    json_kinds(&info->kinds, json);
+    json_open(json, "module_types", '[');
+    for (int k = 0; k < info->kinds.count; k++) {
+        json_open(json, NULL, '{');
+        json_numbers(json, "energy_kev", info->kinds.energy_kev[k], 2);
+        json_open(json, "tof", '[');
+        for (int l = 0; l < info->kinds.count; l++) {
+            const lr_tof_bins *bins = &info->kinds.tof[k * info->kinds.count + l];
+            json_open(json, NULL, '{');
+            json_int(json, "num_bins", bins->num_bins);
+            json_number(json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
+            json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
+            json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
+            json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+        json_close(json, '}');
+    }
+    json_close(json, ']');
 }
 
 static lr_status run_show(struct cli_args *args)
@@ -219,7 +193,25 @@ static lr_status run_show(struct cli_args *args)
         json_events(&opened.info, &tally, &json);
         common_json_end(&json);
     } else if (status == LR_OK) {
-        print_events(&opened.info, &tally);
+        const lr_event_counts *counts = &opened.info.counts;
+        printf("format         %s%s%s\n", lr_events_format_name(opened.info.format),
+               opened.info.version[0] != '\0' ? ", " : "", opened.info.version);
+        printf("scanner        %s\n", opened.info.scanner[0] != '\0' ? opened.info.scanner : "not named");
+        printf("prompts        %lld\n", (long long)counts->prompts);
+        printf("delayeds       %lld\n", (long long)counts->delayeds);
+        if (tally.weight[0] + tally.weight[1] != (double)tally.events)
+            printf("counts         %.9g\n", tally.weight[0] + tally.weight[1]);
+        printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
+        print_lists(counts);
+        printf("time marks     %lld\n", (long long)counts->time_marks);
+        printf("duration       %.6g s\n", opened.info.duration_s);
+        print_tof(&opened.info, &tally);
+        const lr_event_kinds *kinds = &opened.info.kinds;
+        if (opened.info.energy_kev[1] > 0)
+            printf("energies       %g to %g keV\n", opened.info.energy_kev[0], opened.info.energy_kev[1]);
+        for (int k = 0; opened.info.energy_kev[1] <= 0 && k < kinds->count; k++)
+            printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0], kinds->energy_kev[k][1],
+                   k);
     }
     close_events(&opened);
     return status;

@@ -233,16 +233,6 @@ static void check_stir(struct cli_args *args, struct request *request)
     request->whole.choice.by_lor = true;
 }
 
-static void check_tube(struct cli_args *args, const struct request *request)
-{
-    static const char *const others[] = {"--at",      "--by",        "--rows",     "--region", "--pairs",
-                                         "--lors",    "--threshold", "--compress", "--format", "--resume",
-                                         "--dry-run", "--part",      NULL};
-    for (int k = 0; request->tube != NULL && others[k] != NULL; k++)
-        if (args_has(args, others[k]))
-            args_complain(args, "--lor writes the image of one LOR: leave out %s", others[k]);
-}
-
 static lr_status read_request(struct cli_args *args, struct request *request)
 {
     static const int64_t levels[2] = {0, 9};
@@ -256,7 +246,13 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     args_share(args, "--part", &request->share.number, &request->share.parts);
     request->threshold = matrix_read_threshold(args);
     check_stir(args, request);
-    check_tube(args, request);
+    static const char *const others[] = {"--at",      "--by",        "--rows",     "--region", "--pairs",
+                                         "--lors",    "--threshold", "--compress", "--format", "--resume",
+                                         "--dry-run", "--part",      NULL};
+    for (int n = 0; request->tube != NULL && others[n] != NULL; n++)
+        if (args_has(args, others[n]))
+            args_complain(args, "--lor writes the image of one LOR: leave out %s", others[n]);
+
     if (request->compress > 0 && request->format != LR_MATRIX_HDF5) args_complain(args, "--compress is for HDF5 (.h5)");
     if (request->resumes && is_stream(request->format)) args_complain(args, "--resume is for HDF5, npz and mtx");
     if (request->share.parts > 0 && request->format != LR_MATRIX_HDF5 && request->format != LR_MATRIX_NPZ)

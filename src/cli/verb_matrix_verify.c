@@ -175,25 +175,6 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Random places, as the seed decides; all of them where they are few. */
-static lr_status choose_samples(struct verify *verify, int wanted)
-{
-    const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
-    verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
-    verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
-    if (verify->samples == NULL || verify->sums == NULL)
-        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t drawn = (int64_t)(common_random(verify->seed, k) * (double)verify->num_sums);
-        verify->samples[k].place = count == verify->num_sums ? k : drawn;
-    }
-    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
-    for (int64_t k = 0; k < count; k++) /* without repeats */
-        if (k == 0 || verify->samples[k].place != verify->samples[verify->num_samples - 1].place)
-            verify->samples[verify->num_samples++] = verify->samples[k];
-    return LR_OK;
-}
-
 /* --- sums --- */
 
 /* The voxel whose sum stands at a place. */
@@ -201,18 +182,6 @@ static int64_t voxel_at(const struct verify *verify, int64_t place)
 {
     const lr_matrix_file_info *info = &verify->given;
     return info->by_lor ? place : info->voxels != NULL ? info->voxels[place] : info->row_begin + place;
-}
-
-static lr_status complain_sum(struct verify *verify, int64_t place, double expected, double largest)
-{
-    double at[3];
-    const int64_t voxel = voxel_at(verify, place);
-    lr_grid_voxel_centre(&verify->setup.grid, voxel, at);
-    return report_error(verify->setup.report, LR_BAD_INPUT,
-                        "%s: the elements of voxel %lld at (%g, %g, %g) mm add up to %.7g, and its "
-                        "sensitivity is %.7g: they differ by %.2g of the largest sensitivity",
-                        verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[place], expected,
-                        fabs(verify->sums[place] - expected) / largest);
 }
 
 /* The sum that was dropped is known in all, not of each voxel. */
@@ -237,8 +206,18 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
             worst = k;
         }
     }
-    if (!(verify->worst_sum <= limit))
-        return complain_sum(verify, worst, (double)sensitivity[voxel_at(verify, worst)], largest);
+    if (!(verify->worst_sum <= limit)) {
+        const double due = (double)sensitivity[voxel_at(verify, worst)];
+        double at[3];
+        const int64_t voxel = voxel_at(verify, worst);
+        lr_grid_voxel_centre(&verify->setup.grid, voxel, at);
+        return report_error(verify->setup.report, LR_BAD_INPUT,
+                            "%s: the elements of voxel %lld at (%g, %g, %g) mm add up to %.7g, and its "
+                            "sensitivity is %.7g: they differ by %.2g of the largest sensitivity",
+                            verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[worst], due,
+                            fabs(verify->sums[worst] - due) / largest);
+    }
+
     total += verify->given.dropped_sum;
     if (has_dropped && !verify->given.is_described) return LR_OK; /* how much was dropped is not known */
     if (!(fabs(total - expected_total) <= limit * expected_total)) {
@@ -499,7 +478,21 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
     }
 
     verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
-    CLI_TRY(choose_samples(verify, wanted));
+    /* Random places, as the seed decides; all of them where they are few. */
+    const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
+    verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
+    verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
+    if (verify->samples == NULL || verify->sums == NULL)
+        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows", (long long)verify->num_sums);
+    for (int64_t n = 0; n < count; n++) {
+        const int64_t drawn = (int64_t)(common_random(verify->seed, n) * (double)verify->num_sums);
+        verify->samples[n].place = count == verify->num_sums ? n : drawn;
+    }
+    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
+    for (int64_t n = 0; n < count; n++) /* without repeats */
+        if (n == 0 || verify->samples[n].place != verify->samples[verify->num_samples - 1].place)
+            verify->samples[verify->num_samples++] = verify->samples[n];
+
     const lr_row_sink sink = {take, verify};
     CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));
     for (int64_t k = 0; k < verify->num_sums; k++) verify->sum += verify->sums[k];

@@ -117,12 +117,6 @@ static lr_status write_values(const struct table *table, const char *name, int64
     return lr_npy_write(path, &array, &table->compare->setup.report->log);
 }
 
-static lr_status write_exact(const struct table *table)
-{
-    for (int64_t n = 0; n < table->count; n++) table->values[n] = (float)table->exact[n];
-    return write_values(table, "exact", 1);
-}
-
 static lr_status write_sampled(const struct table *table, const struct compare_sampled *sampled)
 {
     char name[64];
@@ -147,7 +141,9 @@ static lr_status write_arrays(const struct table *table)
     }
     CLI_TRY(write_values(table, "lors", 5));
 
-    CLI_TRY(write_exact(table));
+    for (int64_t e = 0; e < table->count; e++) table->values[e] = (float)table->exact[e];
+    CLI_TRY(write_values(table, "exact", 1));
+
     for (int k = 0; k < table->compare->num_sampled; k++) CLI_TRY(write_sampled(table, &table->compare->sampled[k]));
     return LR_OK;
 }
@@ -167,8 +163,17 @@ static void name_backends(const struct compare *compare, char *text, size_t size
     }
 }
 
-static void describe(const struct compare *compare, char *text, size_t size)
+static lr_status write_picture(const struct compare *compare)
 {
+    lr_row sampled[COMPARE_MOST_RAYS];
+    int rays[COMPARE_MOST_RAYS];
+    char subtitle[3072], path[PATH_MAX];
+    for (int k = 0; k < compare->num_sampled; k++) {
+        sampled[k] = retained_row_view(&compare->sampled[k].row);
+        rays[k] = compare->sampled[k].rays;
+    }
+    const lr_row exact = retained_row_view(&compare->exact);
+    const size_t size = sizeof(subtitle);
     const struct setup *setup = &compare->setup;
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     const double *at = setup->grid.origin_mm, *edge = setup->grid.voxel_mm;
@@ -181,24 +186,12 @@ static void describe(const struct compare *compare, char *text, size_t size)
     } else {
         snprintf(where, sizeof(where), "point (%g, %g, %g) mm", at[0], at[1], at[2]);
     }
-    snprintf(text, size,
+    snprintf(subtitle, size,
              "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, "
              "pieces %s",
              setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend, sampled_by,
              compare->note.text);
-}
 
-static lr_status write_picture(const struct compare *compare)
-{
-    lr_row sampled[COMPARE_MOST_RAYS];
-    int rays[COMPARE_MOST_RAYS];
-    char subtitle[3072], path[PATH_MAX];
-    for (int k = 0; k < compare->num_sampled; k++) {
-        sampled[k] = retained_row_view(&compare->sampled[k].row);
-        rays[k] = compare->sampled[k].rays;
-    }
-    const lr_row exact = retained_row_view(&compare->exact);
-    describe(compare, subtitle, sizeof(subtitle));
     const lr_comparison_params params = {
         .pixels = compare->pixels,
         .pixel_rays = compare->pixel_rays,
@@ -217,28 +210,6 @@ static lr_status write_picture(const struct compare *compare)
     snprintf(path, sizeof(path), "%s/compare.png", compare->folder);
     const lr_status status = album_write_picture(compare->setup.report, path, picture);
     lr_picture_destroy(picture);
-    return status;
-}
-
-/* Writes the picture and the arrays into the folder. */
-static lr_status compare_write(struct compare *compare)
-{
-    struct table table;
-    struct common_folder folder;
-    lr_status status = make_table(compare, &table);
-    if (status == LR_OK) status = common_folder_begin(&folder, compare->setup.report, compare->folder);
-    if (status == LR_OK) {
-        compare->folder = folder.part;
-        status = write_arrays(&table);
-        status = status == LR_OK ? write_picture(compare) : status;
-        compare->folder = folder.path;
-        status = common_folder_end(&folder, compare->setup.report, status);
-    }
-    free(table.lors);
-    free(table.values);
-    free(table.exact);
-    free(table.sampled);
-
     return status;
 }
 
@@ -441,7 +412,24 @@ static lr_status compute(struct compare *compare)
         return LR_OK;
     }
     CLI_TRY(take_pixels(compare));
-    return compare_write(compare);
+    /* Writes the picture and the arrays into the folder. */
+    struct table table;
+    struct common_folder folder;
+    lr_status status = make_table(compare, &table);
+    if (status == LR_OK) status = common_folder_begin(&folder, compare->setup.report, compare->folder);
+    if (status == LR_OK) {
+        compare->folder = folder.part;
+        status = write_arrays(&table);
+        status = status == LR_OK ? write_picture(compare) : status;
+        compare->folder = folder.path;
+        status = common_folder_end(&folder, compare->setup.report, status);
+    }
+    free(table.lors);
+    free(table.values);
+    free(table.exact);
+    free(table.sampled);
+
+    return status;
 }
 
 /* The verb, from its arguments on. */
@@ -477,13 +465,6 @@ struct work {
 };
 
 /* --- taking --- */
-
-static double highest_weight(const struct work *work)
-{
-    double highest = 0;
-    for (int k = 0; k < work->num_bitmaps; k++) highest = fmax(highest, work->bitmaps[k].highest);
-    return highest;
-}
 
 /* --- writing --- */
 
@@ -564,7 +545,9 @@ static lr_status write_record(const struct work *work)
 
 static lr_status write_files(struct work *work)
 {
-    const double high = highest_weight(work);
+    double high = 0;
+    for (int n = 0; n < work->num_bitmaps; n++) high = fmax(high, work->bitmaps[n].highest);
+
     for (int k = 0; k < work->num_bitmaps; k++) {
         const struct bitmap *bitmap = &work->bitmaps[k];
         CLI_TRY(write_numbers(work, bitmap));

@@ -167,26 +167,6 @@ static void crystal_json(struct json *json, int module, const int cell[2], const
     json_close(json, ']');
 }
 
-static void show(const struct cli_args *args, const lr_scanner *scanner, const struct scanner_summary *summary)
-{
-    const bool crystals = args_has(args, "--crystals");
-    if (args->report->json) {
-        struct json json = common_json_begin("scanner show");
-        scanner_summary_json(scanner, summary, &json);
-        if (crystals) {
-            json_open(&json, "crystals", '[');
-            visit_crystals(scanner, &json, crystal_json);
-            json_close(&json, ']');
-        }
-        common_json_end(&json);
-    } else if (crystals) {
-        puts("module p q x_mm y_mm z_mm nx ny nz");
-        visit_crystals(scanner, NULL, crystal_line);
-    } else {
-        print_summary(scanner, summary);
-    }
-}
-
 /* Opens the scanner that the command line names, which belongs to the setup. */
 static lr_status open_scanner(struct cli_args *args, struct setup *setup, struct scanner_summary *summary)
 {
@@ -205,7 +185,26 @@ static lr_status run_show(struct cli_args *args)
     struct setup setup = {0};
     struct scanner_summary summary;
     const lr_status status = open_scanner(args, &setup, &summary);
-    if (status == LR_OK) show(args, setup.scanner, &summary);
+    if (status == LR_OK) {
+        const lr_scanner *scanner = setup.scanner;
+        const bool crystals = args_has(args, "--crystals");
+        if (args->report->json) {
+            struct json json = common_json_begin("scanner show");
+            scanner_summary_json(scanner, &summary, &json);
+            if (crystals) {
+                json_open(&json, "crystals", '[');
+                visit_crystals(scanner, &json, crystal_json);
+                json_close(&json, ']');
+            }
+            common_json_end(&json);
+        } else if (crystals) {
+            puts("module p q x_mm y_mm z_mm nx ny nz");
+            visit_crystals(scanner, NULL, crystal_line);
+        } else {
+            print_summary(scanner, &summary);
+        }
+    }
+
     setup_finish(&setup);
     return status;
 }
@@ -296,18 +295,6 @@ static void pass_errors(void *user, lr_log_level level, lr_status status, const 
     if (level == LR_LOG_ERROR) log->write(log->user, level, status, sentence);
 }
 
-/* The scanner itself; where there is none, the sentence names file and line. */
-static lr_status check_open_scanner(struct check *check, struct cli_args *args)
-{
-    const lr_log errors = {pass_errors, &args->report->log};
-    check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
-    const lr_status status = check->setup.scanner != NULL
-                                 ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
-                                 : report_reason(args->report);
-    check->is_usable = status == LR_OK;
-    return status;
-}
-
 /* Also of a scanner that looks wrong: that is what the picture is for. */
 static lr_status draw(const struct check *check, const char *path)
 {
@@ -334,7 +321,14 @@ static lr_status examine(struct check *check, struct cli_args *args)
     check->diagnosis = lr_scanner_examine(check->draft, has_grid ? &check->setup.grid : NULL, &args->report->log);
     if (check->diagnosis == NULL) return report_reason(args->report);
     if (png != NULL) CLI_TRY(draw(check, png));
-    const lr_status status = check_open_scanner(check, args);
+    /* The scanner itself; where there is none, the sentence names file and line. */
+    const lr_log errors = {pass_errors, &args->report->log};
+    check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
+    const lr_status status = check->setup.scanner != NULL
+                                 ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
+                                 : report_reason(args->report);
+    check->is_usable = status == LR_OK;
+
     if (status == LR_FAILED || status == LR_CANCELLED) return status;
     if (args->report->json)
         write_json(check, png);

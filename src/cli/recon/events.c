@@ -77,19 +77,6 @@ static bool deal(const struct of_events *of, int64_t count, int subsets)
     return true;
 }
 
-static lr_status deal_events(struct measurement *measured)
-{
-    lr_event_corrections *corrections = measured->corrections;
-    const struct of_events of[3] = {{measured->list->events, sizeof(lr_event)},
-                                    {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
-                                    {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
-    if (!measurement_deals_events(measured)) return LR_OK;
-    for (int k = 0; k < 3; k++)
-        if (of[k].items != NULL && !deal(&of[k], measured->list->count, measured->subsets))
-            return report_error(measured->setup.report, LR_FAILED, "no memory to deal events");
-    return LR_OK;
-}
-
 /* The additive term of a file: per event, or per LOR and spread evenly over the window, as randoms are. */
 static lr_status read_event_terms(struct measurement *measured, double window_mm)
 {
@@ -118,22 +105,6 @@ static lr_status read_event_terms(struct measurement *measured, double window_mm
 }
 
 /* --- events --- */
-
-static lr_status bin_delayeds(struct measurement *measured, const lr_event_list *list)
-{
-    const lr_log *log = &measured->setup.report->log;
-    int64_t count = 0;
-    int64_t *lors = malloc((size_t)(list->count > 0 ? list->count : 1) * sizeof(*lors));
-    if (lors == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for the delayeds");
-    for (int64_t k = 0; k < list->count; k++) {
-        const lr_event *event = &list->events[k];
-        if (event->is_delayed)
-            lors[count++] = lr_lors_number(measured->setup.lors, event->crystals[0], event->crystals[1]);
-    }
-    measured->delayeds = lr_lor_data_bin(lors, count, log);
-    free(lors);
-    return measured->delayeds != NULL ? LR_OK : report_reason(measured->setup.report);
-}
 
 /* Events whose LORs are looked up at a time. */
 enum { LORS_AT_ONCE = 1 << 20 };
@@ -204,7 +175,21 @@ static lr_status read_events(struct measurement *measured)
 static lr_status sort_events(struct measurement *measured)
 {
     lr_event_list *list = measured->list;
-    if (list->info.counts.delayeds > 0 && measured->request->additive == NULL) CLI_TRY(bin_delayeds(measured, list));
+    if (list->info.counts.delayeds > 0 && measured->request->additive == NULL) {
+        const lr_log *log = &measured->setup.report->log;
+        int64_t count = 0;
+        int64_t *lors = malloc((size_t)(list->count > 0 ? list->count : 1) * sizeof(*lors));
+        if (lors == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for the delayeds");
+        for (int64_t n = 0; n < list->count; n++) {
+            const lr_event *event = &list->events[n];
+            if (event->is_delayed)
+                lors[count++] = lr_lors_number(measured->setup.lors, event->crystals[0], event->crystals[1]);
+        }
+        measured->delayeds = lr_lor_data_bin(lors, count, log);
+        free(lors);
+        CLI_TRY(measured->delayeds != NULL ? LR_OK : report_reason(measured->setup.report));
+    }
+
     CLI_TRY(keep_prompts(measured));
     measured->events = list->info.counts;
     if (measured->request->num_intervals == 0) measurement_say_events(measured);
@@ -221,7 +206,15 @@ static lr_status sort_events(struct measurement *measured)
                             "%lld; give 1 to that many, and far fewer for an image",
                             measured->subsets, (long long)list->count);
     }
-    return deal_events(measured);
+    lr_event_corrections *corrections = measured->corrections;
+    const struct of_events of[3] = {{measured->list->events, sizeof(lr_event)},
+                                    {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
+                                    {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
+    if (!measurement_deals_events(measured)) return LR_OK;
+    for (int a = 0; a < 3; a++)
+        if (of[a].items != NULL && !deal(&of[a], measured->list->count, measured->subsets))
+            return report_error(measured->setup.report, LR_FAILED, "no memory to deal events");
+    return LR_OK;
 }
 
 /* Fills in how often each event was measured: once, or as often as its weight says. */
@@ -381,51 +374,6 @@ static lr_status take_frame(struct measurement *measured)
 
 /* --- the operator --- */
 
-/* Takes the time resolution of the command line before that of the file. */
-static void settle_time(struct measurement *measured)
-{
-    lr_events_info *info = &measured->list->info;
-    const double asked = measured->request->tof_ps;
-    const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
-    if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
-        report_warn(measured->setup.report,
-                    "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?", asked, least_ps,
-                    most_ps);
-    }
-    if (asked > 0) {
-        info->tof_resolution_ps = asked;
-        for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
-            info->kinds.tof[k].resolution_ps = asked;
-    }
-    measured->beside = recon_digest(measured->beside, &info->tof_resolution_ps, sizeof(info->tof_resolution_ps));
-    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {
-        const double resolution_ps = info->kinds.tof[k].resolution_ps;
-        measured->beside = recon_digest(measured->beside, &resolution_ps, sizeof(resolution_ps));
-    }
-    measured->has_tof = info->has_tof && !measured->request->without_tof;
-}
-
-/* Sets all parameters but those that depend on events. */
-static void set_params(struct measurement *measured)
-{
-    const struct setup *setup = &measured->setup;
-    lr_listmode_params *params = &measured->listmode;
-    *params = measured->request->listmode;
-    measured->blobs.radius_mm = measured->request->blob_radius_mm;
-    params->blobs = measured->request->has_blobs ? &measured->blobs : NULL;
-    params->lors = setup->lors;
-    params->grid = &setup->grid;
-    params->sensitivity_part = measured->cluster.rank;
-    params->sensitivity_parts = measured->cluster.size;
-    memcpy(params->samples, setup->params.samples, sizeof(params->samples));
-    params->factors = setup->params.factors;
-    params->backend = setup->params.backend;
-    params->threads = setup->params.threads;
-    params->device = setup->params.device;
-    params->max_memory_bytes = setup->params.max_memory_bytes;
-    params->log = &setup->report->log;
-}
-
 static lr_status make_operator(struct measurement *measured)
 {
     static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
@@ -486,13 +434,49 @@ static lr_status open(struct measurement *measured, struct cli_args *args)
     const bool has_frames = measured->request->num_intervals > 0, is_shared = measured->cluster.comm != NULL;
     CLI_TRY(measurement_open_scanner(measured, args));
     CLI_TRY(measurement_read_factors(measured));
-    set_params(measured);
+    /* All parameters but those that depend on events. */
+    const struct setup *setup = &measured->setup;
+    lr_listmode_params *params = &measured->listmode;
+    *params = measured->request->listmode;
+    measured->blobs.radius_mm = measured->request->blob_radius_mm;
+    params->blobs = measured->request->has_blobs ? &measured->blobs : NULL;
+    params->lors = setup->lors;
+    params->grid = &setup->grid;
+    params->sensitivity_part = measured->cluster.rank;
+    params->sensitivity_parts = measured->cluster.size;
+    memcpy(params->samples, setup->params.samples, sizeof(params->samples));
+    params->factors = setup->params.factors;
+    params->backend = setup->params.backend;
+    params->threads = setup->params.threads;
+    params->device = setup->params.device;
+    params->max_memory_bytes = setup->params.max_memory_bytes;
+    params->log = &setup->report->log;
+
     early_sensitivity_begin(&measured->early, &measured->listmode, measured->request->corrections != NULL);
     CLI_TRY(is_shared ? event_share_survey(measured) : read_events(measured));
     CLI_TRY(read_corrections(measured));
     CLI_TRY(has_frames ? check_frames(measured) : LR_OK);
     CLI_TRY(is_shared ? event_share_take(measured) : LR_OK);
-    settle_time(measured);
+    /* The time resolution of the command line goes before that of the file. */
+    lr_events_info *info = &measured->list->info;
+    const double asked = measured->request->tof_ps;
+    const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
+    if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
+        report_warn(measured->setup.report,
+                    "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?", asked, least_ps,
+                    most_ps);
+    }
+    if (asked > 0) {
+        info->tof_resolution_ps = asked;
+        for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
+            info->kinds.tof[k].resolution_ps = asked;
+    }
+    measured->beside = recon_digest(measured->beside, &info->tof_resolution_ps, sizeof(info->tof_resolution_ps));
+    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {
+        const double resolution_ps = info->kinds.tof[k].resolution_ps;
+        measured->beside = recon_digest(measured->beside, &resolution_ps, sizeof(resolution_ps));
+    }
+    measured->has_tof = info->has_tof && !measured->request->without_tof;
 
     /* The kernels are of lines between crystals, whatever stops photons on the way. */
     const lr_scanner *scanner = measured->setup.scanner;

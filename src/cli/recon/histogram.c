@@ -193,18 +193,6 @@ static lr_status refuse_changed(const struct data_share *data)
     return report_error(data->measured->setup.report, LR_BAD_INPUT, "%s: has changed while it was read", data->path);
 }
 
-static void keep_sparse(struct data_share *data, const float *values, const lr_lor_data *some)
-{
-    const int64_t *offsets = data->measured->setup.lors->offsets;
-    for (int64_t k = 0; k < some->count; k++) {
-        const int64_t pair = find_pair(data, some->index[k]);
-        if (data->places[pair] >= 0 && data->to->count < data->kept_room) {
-            data->to->index[data->to->count] = data->places[pair] + (some->index[k] - offsets[pair]);
-            data->to->values[data->to->count++] = values[k];
-        }
-    }
-}
-
 static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
 {
     struct data_share *data = user;
@@ -212,9 +200,16 @@ static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
     if (some->count > 0 && (is_other || first + some->count > data->count)) return refuse_changed(data);
     const float *values = draw(data, some, first);
     if (values == NULL) return report_reason(data->measured->setup.report);
-    if (data->is_sparse)
-        keep_sparse(data, values, some);
-    else {
+    if (data->is_sparse) {
+        const int64_t *begins = data->measured->setup.lors->offsets;
+        for (int64_t k = 0; k < some->count; k++) {
+            const int64_t of = find_pair(data, some->index[k]);
+            if (data->places[of] >= 0 && data->to->count < data->kept_room) {
+                data->to->index[data->to->count] = data->places[of] + (some->index[k] - begins[of]);
+                data->to->values[data->to->count++] = values[k];
+            }
+        }
+    } else {
         /* Runs of LORs: pair by pair. */
         const int64_t count = some->count;
         const int64_t *offsets = data->measured->setup.lors->offsets;

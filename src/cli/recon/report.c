@@ -268,30 +268,28 @@ void recon_report(const struct recon_run *run, bool stopped)
 
 /* --- the picture --- */
 
-/* Mean position of the activity; of the grid where there is none. */
-static void find_centre(const lr_image *image, double centre_mm[3])
-{
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    double sum = 0, moment[3] = {0};
-    for (int64_t row = 0; row < count; row++) {
-        double at[3];
-        lr_grid_voxel_centre(&image->grid, row, at);
-        sum += image->values[row];
-        for (int k = 0; k < 3; k++) moment[k] += image->values[row] * at[k];
-    }
-    for (int k = 0; k < 3; k++) {
-        const lr_grid *grid = &image->grid;
-        centre_mm[k] = sum > 0 ? moment[k] / sum : grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
-    }
-}
-
 static lr_status add_slices(const struct recon_run *run, struct album *album)
 {
     static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
     static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
     const lr_grid *grid = &run->image->grid;
     double centre_mm[3], longest_mm = 0;
-    find_centre(run->image, centre_mm);
+    /* Mean position of the activity; of the grid where there is none. */
+    const lr_image *image = run->image;
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    double sum = 0, moment[3] = {0};
+    for (int64_t row = 0; row < count; row++) {
+        double at[3];
+        lr_grid_voxel_centre(&image->grid, row, at);
+        sum += image->values[row];
+        for (int axis = 0; axis < 3; axis++) moment[axis] += image->values[row] * at[axis];
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        const lr_grid *on = &image->grid;
+        centre_mm[axis] =
+            sum > 0 ? moment[axis] / sum : on->origin_mm[axis] + 0.5 * (on->size[axis] - 1) * on->voxel_mm[axis];
+    }
+
     for (int k = 0; k < 3; k++) longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
     for (int k = 0; k < 3; k++) {
         const double position_mm = centre_mm[2 - k];

@@ -235,26 +235,6 @@ static double at_least_0(struct cli_args *args, const char *name, double fallbac
     return value;
 }
 
-static void read_prior(struct cli_args *args, struct recon_request *request)
-{
-    static const char *const priors[] = {"none", "rdp", NULL};
-    request->has_prior = args_word(args, "--prior", priors, 0) == 1;
-    request->prior.beta = at_least_0(args, "--beta", 0);
-    request->prior.gamma = at_least_0(args, "--gamma", 2);
-    request->prior.epsilon = args_number(args, "--epsilon", 0, true);
-    request->kappa = args_text(args, "--kappa");
-
-    for (int k = 0; recon_prior_options[k].name != NULL; k++) {
-        const char *name = recon_prior_options[k].name;
-        if (args_has(args, name) && request->algorithm != RECON_BSREM)
-            args_complain(args, "%s belongs to --algorithm bsrem", name);
-        else if (args_has(args, name) && k > 0 && !request->has_prior)
-            args_complain(args, "%s belongs to --prior rdp", name);
-    }
-    if (request->has_prior && !args_has(args, "--beta"))
-        args_complain(args, "--prior rdp needs --beta B, how strong it is");
-}
-
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
     static const int64_t range[2] = {1, 1000000};
@@ -273,7 +253,22 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
         args_complain(args, "--steps belongs to --algorithm ramla");
     request->own_steps = args_word(args, "--steps", steps, is_direct) == 0 && request->algorithm == RECON_RAMLA;
     request->relaxation_fall = at_least_0(args, "--fall", bsrem ? 0.1 : 0);
-    read_prior(args, request);
+    static const char *const priors[] = {"none", "rdp", NULL};
+    request->has_prior = args_word(args, "--prior", priors, 0) == 1;
+    request->prior.beta = at_least_0(args, "--beta", 0);
+    request->prior.gamma = at_least_0(args, "--gamma", 2);
+    request->prior.epsilon = args_number(args, "--epsilon", 0, true);
+    request->kappa = args_text(args, "--kappa");
+
+    for (int k = 0; recon_prior_options[k].name != NULL; k++) {
+        const char *name = recon_prior_options[k].name;
+        if (args_has(args, name) && request->algorithm != RECON_BSREM)
+            args_complain(args, "%s belongs to --algorithm bsrem", name);
+        else if (args_has(args, name) && k > 0 && !request->has_prior)
+            args_complain(args, "%s belongs to --prior rdp", name);
+    }
+    if (request->has_prior && !args_has(args, "--beta"))
+        args_complain(args, "--prior rdp needs --beta B, how strong it is");
 }
 
 static void read_psf(struct cli_args *args, struct recon_request *request)

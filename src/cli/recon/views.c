@@ -10,30 +10,25 @@
 
 /* --- subsets --- */
 
-/* Blocks of views are runs of the geometric order where the views are a set: every tilt has the same azimuths. */
-static lr_status find_blocks(const struct measurement *measured, const lr_view *views, int count, int32_t *subset_of)
-{
-    const int per_block = measured->request->views_per_block;
-    int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
-    if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
-    while (azimuths < count && views[azimuths].tilt_deg == views[0].tilt_deg) azimuths++;
-    for (int k = 0; k < count; k++) order[k] = k;
-    if (count % azimuths == 0) {
-        const lr_view_set set = {azimuths, count / azimuths, 10};
-        lr_view_set_order(&set, order);
-    }
-    for (int k = 0; k < count; k++) subset_of[order[k]] = k / per_block;
-    free(order);
-    return LR_OK;
-}
-
 /* Sets the number of subsets and the subset of each view. subset_of: [count]. */
 static lr_status find_subsets(struct measurement *measured, const lr_view *views, int count, int32_t *subset_of)
 {
     const int per_block = measured->request->views_per_block;
     if (per_block > 0) {
         measured->subsets = (count - 1) / per_block + 1;
-        return find_blocks(measured, views, count, subset_of);
+        /* Blocks of views are runs of the geometric order where the views are a set: every tilt has the same azimuths. */
+        const int block = measured->request->views_per_block;
+        int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
+        if (order == NULL) return report_error(measured->setup.report, LR_FAILED, "no memory for %d views", count);
+        while (azimuths < count && views[azimuths].tilt_deg == views[0].tilt_deg) azimuths++;
+        for (int v = 0; v < count; v++) order[v] = v;
+        if (count % azimuths == 0) {
+            const lr_view_set set = {azimuths, count / azimuths, 10};
+            lr_view_set_order(&set, order);
+        }
+        for (int v = 0; v < count; v++) subset_of[order[v]] = v / block;
+        free(order);
+        return LR_OK;
     }
     for (int k = 0; k < count; k++) subset_of[k] = k % measured->subsets;
     return LR_OK;
