@@ -32,29 +32,22 @@ static bool note(void *user, const char *what, double done, double total)
     return !atomic_load(&early->is_unwanted);
 }
 
-/* CUDA keeps what it has set up when the place is closed again. Returns the device's memory; 0 = there is none. */
-static int64_t wake(const struct early_sensitivity *early)
-{
-    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = early->params.device});
-    const int64_t bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
-    lr_place_close(place);
-    return bytes;
-}
-
-/* Operators of events take half of the device's memory, beside which an eighth is to suffice: for images and their
- * sums, and for the current lines. A limit is theirs alone. */
-static bool may_make(const struct early_sensitivity *early, int64_t memory_bytes)
-{
-    const lr_listmode_params *params = &early->params;
-    const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
-    return !early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 &&
-           bytes <= memory_bytes / 8 && !atomic_load(&early->is_unwanted);
-}
-
 static void work(void *user)
 {
     struct early_sensitivity *early = user;
-    early->op = may_make(early, wake(early)) ? lr_listmode_create(&early->params) : NULL;
+    const lr_listmode_params *params = &early->params;
+
+    /* CUDA keeps what it has set up when the place is closed again. */
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = params->device});
+    const int64_t memory_bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
+    lr_place_close(place);
+
+    /* Operators of events take half of the device's memory, beside which an eighth is to suffice: for images and their
+     * sums, and for the current lines. A limit is theirs alone. */
+    const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
+    if (!early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 && bytes <= memory_bytes / 8 &&
+        !atomic_load(&early->is_unwanted))
+        early->op = lr_listmode_create(params);
     sem_post(&early->is_made);
     if (early->op != NULL) {
         const int64_t count = lr_operator_get_info(early->op)->num_voxels;
@@ -69,7 +62,7 @@ static void work(void *user)
     sem_post(&early->is_over);
 }
 
-/* --- of the caller --- */
+/* --- of the calling thread --- */
 
 void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_params *params, bool only_wakes)
 {
@@ -100,15 +93,7 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early)
     return early->op;
 }
 
-/* False: it is not wanted any more. */
-static bool show(struct early_sensitivity *early, const lr_progress *progress)
-{
-    const double done = (double)atomic_load(&early->done);
-    const double total = (double)atomic_load(&early->total);
-    return progress == NULL || progress->report(progress->user, "sensitivity", done, total);
-}
-
-/* True if it is over, after waiting a while. */
+/* Waits a while; true if it is over then. */
 static bool is_over(struct early_sensitivity *early)
 {
     struct timespec until;
@@ -124,7 +109,8 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
     lr_status status = LR_OK;
     if (!early->has_begun || early->is_waited_for) return LR_OK;
     do {
-        if (status == LR_OK && !show(early, progress)) {
+        const double done = (double)atomic_load(&early->done), total = (double)atomic_load(&early->total);
+        if (status == LR_OK && progress != NULL && !progress->report(progress->user, "sensitivity", done, total)) {
             status = LR_CANCELLED;
             atomic_store(&early->is_unwanted, true);
         }
