@@ -236,7 +236,9 @@ const char *common_image_ending(const char *path)
     return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated) : strrchr(path, '.');
 }
 
-void common_iteration_path(char path[PATH_MAX], const char *output, int number)
+/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
+ * OUT.iter5.nii.gz. */
+static void iteration_path(char path[PATH_MAX], const char *output, int number)
 {
     const char *ending = common_image_ending(output);
     snprintf(path, PATH_MAX, "%.*s.iter%d%s", (int)(ending - output), output, number, ending);
@@ -245,7 +247,7 @@ void common_iteration_path(char path[PATH_MAX], const char *output, int number)
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
 {
     char path[PATH_MAX];
-    common_iteration_path(path, iteration->output, iteration->number);
+    iteration_path(path, iteration->output, iteration->number);
     lr_image *copy = lr_image_create(iteration->grid, &report->log);
     if (copy == NULL) return report_reason(report);
     memcpy(copy->values, iteration->values, (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
@@ -283,22 +285,6 @@ lr_status common_check_result(struct report *report, const struct common_result 
     if (!has_any) {
         return report_error(report, LR_BAD_INPUT, "%s would be 0 everywhere, and is not written: %s", result->output,
                             result->causes);
-    }
-    return LR_OK;
-}
-
-lr_status common_check_activity(struct report *report, const char *path, const lr_image *image)
-{
-    const int *size = image->grid.size;
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    for (int64_t row = 0; row < count; row++) {
-        if (image->values[row] < 0.0f) {
-            return report_error(report, LR_BAD_INPUT,
-                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
-                                "negative voxels to 0 first",
-                                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
-                                (long long)(row / size[0] / size[1]), (double)image->values[row]);
-        }
     }
     return LR_OK;
 }
@@ -399,7 +385,8 @@ lr_status lor_factors_give(struct setup *setup, enum mu_way way)
     return LR_OK;
 }
 
-void lor_factors_finish(struct lor_factors *factors)
+/* Call it when no operator asks for them any more. */
+static void finish_factors(struct lor_factors *factors)
 {
     lr_attenuation_destroy(factors->attenuation);
     free(factors->efficiencies);
@@ -658,7 +645,7 @@ lr_status setup_operator(struct setup *setup)
 void setup_finish(struct setup *setup)
 {
     lr_operator_destroy(setup->op); /* which asks for the factors */
-    lor_factors_finish(&setup->factors);
+    finish_factors(&setup->factors);
     lr_image_destroy(setup->mu);
     lr_lors_destroy(setup->lors);
     lr_scanner_destroy(setup->scanner);
@@ -770,7 +757,7 @@ lr_status outputs_check_iterations(const struct cli_args *args, const char *outp
 {
     char path[PATH_MAX];
     for (int k = every > 0 ? range[0] / every + 1 : 1; every > 0 && (int64_t)k * every <= range[1]; k++) {
-        common_iteration_path(path, output, k * every);
+        iteration_path(path, output, k * every);
         CLI_TRY(outputs_check_name(args, path));
     }
     return LR_OK;

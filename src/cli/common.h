@@ -41,9 +41,6 @@ lr_status lor_factors_attenuate(struct setup *setup);
 /* Takes the setup's map, where it has one, in this way, and hands what there is to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
-/* Call it when no operator asks for them any more. */
-void lor_factors_finish(struct lor_factors *factors);
-
 /* Option tables shared by the verbs. */
 extern const struct cli_option common_scanner_options[];
 extern const struct cli_option common_grid_options[];
@@ -168,10 +165,6 @@ bool common_is_device(const char *path);
 /* Begin of the ending of an image's name, that of ".nii.gz" too; the name has one. */
 const char *common_image_ending(const char *path);
 
-/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
- * OUT.iter5.nii.gz. */
-void common_iteration_path(char path[PATH_MAX], const char *output, int number);
-
 /* Writes one. */
 struct common_iteration {
     const char *output;
@@ -203,9 +196,6 @@ struct common_result {
 
 /* Refuses results that nobody can want: not finite, beyond 1e30, or 0 everywhere. */
 lr_status common_check_result(struct report *report, const struct common_result *result);
-
-/* Refuses an activity below 0, with the voxel. path: the image's. */
-lr_status common_check_activity(struct report *report, const char *path, const lr_image *image);
 
 /* Sum in double, of those that are finite. */
 double common_sum(const float *values, int64_t count);
@@ -240,7 +230,7 @@ lr_status outputs_check(const struct cli_args *args);
 /* The same for one more name, which follows from those; one that no file has loses nothing. */
 lr_status outputs_check_name(const struct cli_args *args, const char *path);
 
-/* Images of iterations that are written beside an output (common_iteration_path): every so many (0 = none)
+/* Images of iterations that are written beside an output, as NAME.iterK: every so many (0 = none)
  * of those after `range[0]`, up to range[1]. */
 lr_status outputs_check_iterations(const struct cli_args *args, const char *output, int every, const int range[2]);
 

@@ -64,7 +64,8 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     funlockfile(stderr);
 }
 
-void report_line(struct report *report, const char *line)
+/* Draws a line of progress where stderr is a terminal, a few times a second at most. */
+static void draw_line(struct report *report, const char *line)
 {
     flockfile(stderr);
     if (report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2) {
@@ -347,7 +348,7 @@ static void draw(struct run_bar *bar)
 
     snprintf(line, sizeof(line), "%s [%.*s%*s] %.0f %%, %s%s", bar->name, full, "############", BAR_CHARS - full, "",
              100 * at / all, bar->what, left);
-    report_line(bar->report, line);
+    draw_line(bar->report, line);
 }
 
 /* Iterations report themselves in iterations; what comes before them in shares of it. */

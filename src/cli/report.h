@@ -57,9 +57,6 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
 /* The speaker tells its error now: where the first process has ended with one, mpirun ends the others. */
 void report_speak(struct report *report, int speaker, lr_status status);
 
-/* Draws a line of progress where stderr is a terminal, a few times a second at most. */
-void report_line(struct report *report, const char *line);
-
 /* Removes the progress line. */
 void report_clear(struct report *report);
 

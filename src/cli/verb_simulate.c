@@ -190,6 +190,23 @@ static lr_image *draw_labels(struct setup *setup, const char *path)
     return image;
 }
 
+/* Refuses an activity below 0, with the voxel. path: the image's. */
+static lr_status check_activity(struct report *report, const char *path, const lr_image *image)
+{
+    const int *size = image->grid.size;
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (image->values[row] < 0.0f) {
+            return report_error(report, LR_BAD_INPUT,
+                                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
+                                "negative voxels to 0 first",
+                                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
+                                (long long)(row / size[0] / size[1]), (double)image->values[row]);
+        }
+    }
+    return LR_OK;
+}
+
 /* The activity on the setup's grid, which is settled here. */
 static lr_status make_activity(struct cli_args *args, struct setup *setup, const struct request *request,
                                lr_image **activity)
@@ -198,7 +215,7 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup, const
     if (request->image != NULL) {
         *activity = setup_read_image(setup, args, request->image);
         if (*activity == NULL) return report_reason(setup->report);
-        CLI_TRY(common_check_activity(setup->report, request->image, *activity));
+        CLI_TRY(check_activity(setup->report, request->image, *activity));
         return setup_grid(setup, args, &(*activity)->grid);
     }
     CLI_TRY(setup_grid(setup, args, NULL));
