@@ -523,9 +523,8 @@ static lr_status measure_more(const struct direct_bench *bench, lr_operator *op,
                               struct direct_outcome *outcome)
 {
     if (bench->has_peers && !was_measured(bench, outcome->what)) {
-        /* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
+        /* Convolutions with the case's kernel at the centre, if that varies, for an oblique view. */
         const lr_resolution flat = flatten(&outcome->what->resolution);
-        /* An oblique one. */
         lr_operator *flat_op =
             direct_open_case(bench, outcome, &flat, outcome->what->azimuths * outcome->what->tilts > 7 ? 7 : 0);
         const lr_status status =

@@ -113,7 +113,7 @@ static bool open_counters(struct energy_meter *meter, const struct energy_params
     for (int k = 0; k < MOST_COUNTERS; k++) {
         struct counter *counter = &meter->counters[meter->num_counters];
         char range[PATH_BYTES];
-        /* True if a counter is that of a package, not of all of a board, which packages are part of. */
+        /* Counters of packages, not of the whole board that they are part of. */
         char path[PATH_BYTES], name[NAME_BYTES] = "";
         snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, k);
         FILE *file = fopen(path, "r");

@@ -484,8 +484,7 @@ static lr_status listmode_measure(const struct listmode_bench *bench, struct lis
     lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
     if (events == NULL)
         return report_error(bench->report, LR_FAILED, "no memory for %lld events", (long long)outcome->lines);
-    /* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
-     * alike along what lies in it. */
+    /* LORs are uniform among those in coincidence that cross the image, times of flight along what lies in it. */
     struct drawing drawing = {.bench = bench, .grid = &grid, .events = events, .count = outcome->lines};
     const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
     thrd_t threads[MOST_THREADS];

@@ -189,9 +189,7 @@ void listmode_print_peers(const struct listmode_bench *bench)
     bool has_heading = false;
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
-        /* True if an outcome is of the peers' image. */
-        static const int size[3] = {75, 75, 26};
-
+        static const int size[3] = {75, 75, 26}; /* of the peers' image */
         if (!(strcmp(outcome->way.what->table, "first") == 0 &&
               memcmp(outcome->way.what->size, size, sizeof(size)) == 0))
             continue;

@@ -584,8 +584,7 @@ static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct
 {
     CLI_TRY(prepare(args, setup, request));
     if (request->tube != NULL) {
-        /* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
-         * operator. */
+        /* The tube of response of one LOR, "module,p,q,module,r,s", as an image. */
         const int64_t lor = matrix_find_lor(setup, request->tube);
         if (lor < 0) return LR_USAGE;
         if (!lr_lors_in_coincidence(setup->lors, lor))

@@ -412,7 +412,8 @@ static lr_status compute(struct compare *compare)
         return LR_OK;
     }
     CLI_TRY(take_pixels(compare));
-    /* Writes the picture and the arrays into the folder. */
+
+    /* The picture and the arrays go into a folder. */
     struct table table;
     struct common_folder folder;
     lr_status status = make_table(compare, &table);

@@ -300,20 +300,17 @@ static lr_status keep(struct walk *walk, struct event_share_frame *frame, const 
 {
     const struct measurement *measured = walk->measured;
     for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
-        const int64_t number = walk->handed + k;
+        const int64_t number = walk->handed + k; /* in the file */
         const bool is_more = number >= measured->share.handed || frame->seen >= frame->kept;
         if (is_more || some->events[k].is_delayed || some->lors[k] < 0)
             continue; /* a file that has grown is reported at its end */
         const int64_t place = next_place(measured, frame);
-        if (place >= 0) {
-            /* number: of the event, in the file. */
-            const lr_event *event = &some->events[k];
-            const lr_event_corrections *from = walk->measured->corrections;
-            walk->measured->list->events[place] = *event;
-            if (from != NULL) {
-                walk->corrections->factors[place] = from->factors[number];
-                walk->corrections->additive[place] = from->additive[number];
-            }
+        if (place < 0) continue;
+        const lr_event_corrections *from = measured->corrections;
+        measured->list->events[place] = some->events[k];
+        if (from != NULL) {
+            walk->corrections->factors[place] = from->factors[number];
+            walk->corrections->additive[place] = from->additive[number];
         }
     }
     return LR_OK;
