@@ -71,31 +71,6 @@ static lr_status list_pairs(struct cluster_bench *bench, int32_t *rank_of)
     return bench->lors != NULL ? LR_OK : report_reason(bench->report);
 }
 
-static lr_status make_data(struct cluster_bench *bench)
-{
-    const lr_log *log = &bench->report->log;
-    bench->truth = lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
-    bench->data = lr_lor_data_create(bench->lors, log);
-    bench->image = lr_image_create(&bench->grid, log);
-    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) return report_reason(bench->report);
-    const lr_vector truth = lr_image_vector(bench->truth);
-    lr_vector values = lr_lor_data_vector(bench->data);
-    CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
-    /* Draws so many counts in all, over the ranks; those of a pair do not depend on the number of ranks. */
-    double sum = common_sum(bench->data->values, bench->data->count);
-    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
-    const double scale = sum > 0 ? bench->counts / sum : 0;
-    for (int64_t k = 0; k < bench->data->count; k++) bench->data->values[k] = (float)(scale * bench->data->values[k]);
-    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++)
-        bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
-    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
-        const int64_t begin = bench->lors->offsets[k];
-        CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
-                           (uint64_t)bench->pairs[k] + 1, &bench->report->log));
-    }
-    return LR_OK;
-}
-
 /* --- one scheme --- */
 
 static lr_status keep(struct cluster_bench *bench, struct cluster_step step, const lr_vector *image)
@@ -317,7 +292,27 @@ static lr_status open_all(struct cluster_bench *bench, const char *name)
     bench->op = lr_operator_create(&params);
     CLI_TRY(bench->op != NULL ? LR_OK : report_reason(bench->report));
 
-    return make_data(bench);
+    const lr_log *log = &bench->report->log;
+    bench->truth = lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
+    bench->data = lr_lor_data_create(bench->lors, log);
+    bench->image = lr_image_create(&bench->grid, log);
+    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) return report_reason(bench->report);
+    const lr_vector truth = lr_image_vector(bench->truth);
+    lr_vector values = lr_lor_data_vector(bench->data);
+    CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
+    /* Draws so many counts in all, over the ranks; those of a pair do not depend on the number of ranks. */
+    double sum = common_sum(bench->data->values, bench->data->count);
+    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
+    const double scale = sum > 0 ? bench->counts / sum : 0;
+    for (int64_t k = 0; k < bench->data->count; k++) bench->data->values[k] = (float)(scale * bench->data->values[k]);
+    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++)
+        bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
+    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
+        const int64_t begin = bench->lors->offsets[k];
+        CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
+                           (uint64_t)bench->pairs[k] + 1, &bench->report->log));
+    }
+    return LR_OK;
 }
 
 static lr_status measure_all(struct cluster_bench *bench, const struct cli_args *args)

@@ -369,34 +369,6 @@ static void direction_json(struct json *json, const struct bench_result *result,
     json_close(json, '}');
 }
 
-static void figures_json(struct json *json, const struct bench_result *result)
-{
-    json_text(json, "device", result->device);
-    json_int(json, "rays", result->rays);
-    json_int(json, "threads", result->threads);
-    common_json_grid(json, "grid", &result->grid);
-    json_bool(json, "is_part", result->is_part);
-    json_int(json, "num_voxels", result->num_voxels);
-    json_number(json, "elements_per_voxel", result->elements);
-    json_number(json, "elements_standard_error", result->elements_error);
-    json_int(json, "elements_voxels", result->elements_voxels);
-    json_number(json, "rays_per_voxel", unless_zero(result->lines));
-    json_bool(json, "is_oracle", result->is_oracle);
-    json_number(json, "matrix_error", result->accuracy.error);
-    json_number(json, "elements_missed", result->accuracy.missed);
-    json_int(json, "error_voxels", result->accuracy.num_voxels);
-    json_number(json, "adjoint_error", result->adjoint_error);
-    direction_json(json, result, 0);
-    direction_json(json, result, 1);
-    if (result->updates.subsets > 0) {
-        json_open(json, "update", '{');
-        json_int(json, "subsets", result->updates.subsets);
-        json_number(json, "wall_seconds", result->updates.wall_s);
-        json_number(json, "device_seconds", unless_zero(result->updates.device_s));
-        json_close(json, '}');
-    }
-}
-
 void bench_json(const struct bench_report *report, struct json *json)
 {
     json_text(json, "commit", bench_commit);
@@ -434,9 +406,32 @@ void bench_json(const struct bench_report *report, struct json *json)
         json_text(json, "backend", result->backend);
         json_text(json, "mode", bench_mode_name(result->mode));
         json_text(json, "outcome", outcomes[result->outcome]);
-        if (result->outcome == BENCH_MEASURED)
-            figures_json(json, result);
-        else
+        if (result->outcome == BENCH_MEASURED) {
+            json_text(json, "device", result->device);
+            json_int(json, "rays", result->rays);
+            json_int(json, "threads", result->threads);
+            common_json_grid(json, "grid", &result->grid);
+            json_bool(json, "is_part", result->is_part);
+            json_int(json, "num_voxels", result->num_voxels);
+            json_number(json, "elements_per_voxel", result->elements);
+            json_number(json, "elements_standard_error", result->elements_error);
+            json_int(json, "elements_voxels", result->elements_voxels);
+            json_number(json, "rays_per_voxel", unless_zero(result->lines));
+            json_bool(json, "is_oracle", result->is_oracle);
+            json_number(json, "matrix_error", result->accuracy.error);
+            json_number(json, "elements_missed", result->accuracy.missed);
+            json_int(json, "error_voxels", result->accuracy.num_voxels);
+            json_number(json, "adjoint_error", result->adjoint_error);
+            direction_json(json, result, 0);
+            direction_json(json, result, 1);
+            if (result->updates.subsets > 0) {
+                json_open(json, "update", '{');
+                json_int(json, "subsets", result->updates.subsets);
+                json_number(json, "wall_seconds", result->updates.wall_s);
+                json_number(json, "device_seconds", unless_zero(result->updates.device_s));
+                json_close(json, '}');
+            }
+        } else
             json_text(json, "reason", result->reason);
         json_close(json, '}');
     }

@@ -369,36 +369,6 @@ static lr_status reconstruct(struct demo *demo)
 
 /* --- the verb --- */
 
-static lr_status read_request(struct cli_args *args, struct demo *demo)
-{
-    static const int64_t seeds[2] = {0, INT64_MAX};
-    static const int64_t threads[2] = {1, INT_MAX};
-    static const int64_t devices[2] = {0, INT_MAX};
-    const char *folder = args_text(args, "-o");
-    demo->folder = folder != NULL ? folder : "demo-out";
-    demo->quick = args_has(args, "--quick");
-    demo->scale = demo->quick ? &quick_scale : &full_scale;
-    demo->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
-    demo->panel.report = demo->setup.report = args->report;
-    demo->setup.params = (lr_operator_params){
-        .mode = LR_MODE_SAMPLED,
-        .rays = 4,
-        .store = LR_STORE_AUTO,
-        .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)11 << 29),
-        .threads = (int)args_int(args, "--threads", 0, threads),
-        .device = (int)args_int(args, "--device", 0, devices),
-        .log = &args->report->log,
-        .progress = &demo->bar.within,
-    };
-    run_bar_init(&demo->bar, args->report);
-    demo->bar.name = "demo";
-    demo->bar.iterations = demo->scale->iterations;
-    demo->bar.subsets = demo->scale->subsets;
-    demo->bar.before = 1;
-    demo->bar.each = 2;
-    return args->status;
-}
-
 static lr_status run_demo(struct demo *demo)
 {
     const double start = report_seconds();
@@ -457,7 +427,33 @@ static lr_status run_demo(struct demo *demo)
 static lr_status run(struct cli_args *args)
 {
     struct demo demo = {0};
-    lr_status status = read_request(args, &demo);
+    static const int64_t seeds[2] = {0, INT64_MAX};
+    static const int64_t threads[2] = {1, INT_MAX};
+    static const int64_t devices[2] = {0, INT_MAX};
+    const char *folder = args_text(args, "-o");
+    demo.folder = folder != NULL ? folder : "demo-out";
+    demo.quick = args_has(args, "--quick");
+    demo.scale = demo.quick ? &quick_scale : &full_scale;
+    demo.seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    demo.panel.report = demo.setup.report = args->report;
+    demo.setup.params = (lr_operator_params){
+        .mode = LR_MODE_SAMPLED,
+        .rays = 4,
+        .store = LR_STORE_AUTO,
+        .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)11 << 29),
+        .threads = (int)args_int(args, "--threads", 0, threads),
+        .device = (int)args_int(args, "--device", 0, devices),
+        .log = &args->report->log,
+        .progress = &demo.bar.within,
+    };
+    run_bar_init(&demo.bar, args->report);
+    demo.bar.name = "demo";
+    demo.bar.iterations = demo.scale->iterations;
+    demo.bar.subsets = demo.scale->subsets;
+    demo.bar.before = 1;
+    demo.bar.each = 2;
+    lr_status status = args->status;
+
     if (status == LR_OK) status = run_demo(&demo);
     album_finish(&demo.panel);
     lr_lor_data_destroy(demo.data);

@@ -23,32 +23,6 @@ struct matrix_share {
 
 /* --- the rows of --part --- */
 
-/* Rows of LORs: entries of a list of LORs, or of pairs. */
-static lr_status cut_lors(struct matrix_share *share, const struct setup *setup, struct matrix_choice *choice,
-                          const int64_t range[2])
-{
-    if (choice->part_lors != NULL) {
-        choice->part_lors += range[0];
-        choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
-        share->rows_before = range[0];
-        return LR_OK;
-    }
-    if (choice->part_pairs == NULL) {
-        /* All pairs, for a share of them to be some of. */
-        const int64_t num = setup->lors->num_pairs;
-        share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
-        if (share->part_pairs == NULL) return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
-        for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
-
-        choice->part_pairs = share->part_pairs;
-    }
-    const lr_selection before = {.pairs = choice->part_pairs, .num_pairs = range[0]};
-    share->rows_before = range[0] > 0 ? lr_selection_count(setup->lors, &before) : 0;
-    choice->part_pairs += range[0];
-    choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = range[1] - range[0]};
-    return LR_OK;
-}
-
 static void cut_voxels(struct matrix_share *share, struct matrix_choice *choice, const int64_t range[2])
 {
     share->rows_before = range[0];
@@ -79,7 +53,31 @@ static lr_status matrix_share_cut(struct matrix_share *share, const struct matri
                               .parts = share->parts,
                               .log = &setup->report->log};
     CLI_TRY(lr_rows_share_range(setup->lors, &setup->grid, &of, range));
-    if (whole->by_lor) return cut_lors(share, setup, choice, range);
+    if (whole->by_lor) {
+        /* Rows of LORs: entries of a list of LORs, or of pairs. */
+        if (choice->part_lors != NULL) {
+            choice->part_lors += range[0];
+            choice->part = (lr_selection){.lors = choice->part_lors, .num_lors = range[1] - range[0]};
+            share->rows_before = range[0];
+            return LR_OK;
+        }
+        if (choice->part_pairs == NULL) {
+            /* All pairs, for a share of them to be some of. */
+            const int64_t num = setup->lors->num_pairs;
+            share->part_pairs = malloc((size_t)num * sizeof(*share->part_pairs));
+            if (share->part_pairs == NULL)
+                return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+            for (int64_t k = 0; k < num; k++) share->part_pairs[k] = (int32_t)k;
+
+            choice->part_pairs = share->part_pairs;
+        }
+        const lr_selection before = {.pairs = choice->part_pairs, .num_pairs = range[0]};
+        share->rows_before = range[0] > 0 ? lr_selection_count(setup->lors, &before) : 0;
+        choice->part_pairs += range[0];
+        choice->part = (lr_selection){.pairs = choice->part_pairs, .num_pairs = range[1] - range[0]};
+        return LR_OK;
+    }
+
     cut_voxels(share, choice, range);
     return LR_OK;
 }
@@ -481,30 +479,6 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
 
 /* --- what came of it --- */
 
-static void report_json(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
-{
-    struct json json = common_json_begin("matrix");
-    setup_json(setup, &json);
-    json_text(&json, "output", request->output);
-    json_text(&json, "format", formats[request->format]);
-    json_text(&json, "rows_are", request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels");
-    if (request->share.parts > 0) {
-        json_int(&json, "part", request->share.number);
-        json_int(&json, "parts", request->share.parts);
-        json_int(&json, "rows_before", request->share.rows_before);
-    }
-    json_int(&json, "rows", written->rows);
-    json_int(&json, "elements", written->elements);
-    json_number(&json, "sum", written->sum);
-    json_number(&json, "threshold", request->threshold);
-    json_int(&json, "dropped_elements", written->dropped_elements);
-    json_number(&json, "dropped_sum", written->dropped_sum);
-    json_text(&json, "factors", request->factors.words);
-    json_number(&json, "seconds", report_seconds() - request->start_s);
-    json_int(&json, "peak_memory_bytes", common_peak_memory());
-    common_json_end(&json);
-}
-
 static void report_result(const struct setup *setup, const struct request *request, const lr_matrix_written *written)
 {
     char line[PATH_MAX + 128];
@@ -515,7 +489,27 @@ static void report_result(const struct setup *setup, const struct request *reque
                     100 * written->dropped_sum / (written->dropped_sum + written->sum));
     }
     if (setup->report->json) {
-        report_json(setup, request, written);
+        struct json json = common_json_begin("matrix");
+        setup_json(setup, &json);
+        json_text(&json, "output", request->output);
+        json_text(&json, "format", formats[request->format]);
+        json_text(&json, "rows_are", request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels");
+        if (request->share.parts > 0) {
+            json_int(&json, "part", request->share.number);
+            json_int(&json, "parts", request->share.parts);
+            json_int(&json, "rows_before", request->share.rows_before);
+        }
+        json_int(&json, "rows", written->rows);
+        json_int(&json, "elements", written->elements);
+        json_number(&json, "sum", written->sum);
+        json_number(&json, "threshold", request->threshold);
+        json_int(&json, "dropped_elements", written->dropped_elements);
+        json_number(&json, "dropped_sum", written->dropped_sum);
+        json_text(&json, "factors", request->factors.words);
+        json_number(&json, "seconds", report_seconds() - request->start_s);
+        json_int(&json, "peak_memory_bytes", common_peak_memory());
+        common_json_end(&json);
+
         return;
     }
     snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output, (long long)written->rows,

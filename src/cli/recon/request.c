@@ -284,8 +284,18 @@ static void read_psf(struct cli_args *args, struct recon_request *request)
 
 /* --- family listmode --- */
 
-static void check_listmode(struct cli_args *args, const lr_listmode_params *params)
+lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
 {
+    static const char *const kernels[] = {"tube", "line", "exact", NULL};
+    static const int64_t lines[2] = {1, INT64_MAX};
+    request->listmode = (lr_listmode_params){
+        .kernel = (lr_listmode_kernel)args_word(args, "--kernel", kernels, LR_LISTMODE_TUBE),
+        .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
+                 .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
+                 .as_paper = args_has(args, "--as-paper")},
+        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
+        .variant = common_listmode_variant(args),
+    };
     static const char *const of_kernels[] = {"--kernel", "--tube-mm", "--tube-fwhm-mm", "--as-paper", NULL};
     static const char *const corrected[] = {"--mu",     "--efficiencies", "--additive", "--randoms",
                                             "--frames", "--without-tof",  NULL};
@@ -293,11 +303,12 @@ static void check_listmode(struct cli_args *args, const lr_listmode_params *para
     const bool has_blobs = args_has(args, "--blobs");
     if (args_has(args, "--variant") && (backend == NULL || strcasecmp(backend, "cuda") != 0))
         args_complain(args, "--variant is for --backend cuda");
-    if (params->kernel != LR_LISTMODE_TUBE && (args_has(args, "--tube-mm") || args_has(args, "--tube-fwhm-mm")))
+    if (request->listmode.kernel != LR_LISTMODE_TUBE &&
+        (args_has(args, "--tube-mm") || args_has(args, "--tube-fwhm-mm")))
         args_complain(args, "--tube-mm and --tube-fwhm-mm belong to --kernel tube");
-    if (params->kernel == LR_LISTMODE_EXACT && params->tube.as_paper)
+    if (request->listmode.kernel == LR_LISTMODE_EXACT && request->listmode.tube.as_paper)
         args_complain(args, "--as-paper belongs to --kernel tube or line");
-    if (params->kernel != LR_LISTMODE_EXACT && args_has(args, "--samples"))
+    if (request->listmode.kernel != LR_LISTMODE_EXACT && args_has(args, "--samples"))
         args_complain(args, "in list mode --samples belongs to --kernel exact");
 
     for (int k = 0; has_blobs && of_kernels[k] != NULL; k++)
@@ -322,21 +333,7 @@ static void check_listmode(struct cli_args *args, const lr_listmode_params *para
         args_complain(args, "--additive is of the whole acquisition, and --frames cut it up");
     if (args_has(args, "--tof-ps") && args_has(args, "--without-tof"))
         args_complain(args, "--tof-ps and --without-tof contradict each other");
-}
 
-lr_status recon_request_read_listmode(struct recon_request *request, struct cli_args *args)
-{
-    static const char *const kernels[] = {"tube", "line", "exact", NULL};
-    static const int64_t lines[2] = {1, INT64_MAX};
-    request->listmode = (lr_listmode_params){
-        .kernel = (lr_listmode_kernel)args_word(args, "--kernel", kernels, LR_LISTMODE_TUBE),
-        .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
-                 .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
-                 .as_paper = args_has(args, "--as-paper")},
-        .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
-        .variant = common_listmode_variant(args),
-    };
-    check_listmode(args, &request->listmode);
     request->has_blobs = args_has(args, "--blobs");
     request->blob_radius_mm = args_number(args, "--blob-radius-mm", 0, true);
     request->without_tof = args_has(args, "--without-tof");
