@@ -291,9 +291,9 @@ void bench_report_init(struct bench_report *report, const struct cli_args *args,
     lr_device devices[MAX_DEVICES];
     const int count = lr_device_list(devices, MAX_DEVICES, &args->report->log);
     int usable = 0;
-    bool has_device = false;
-    for (int d = 0; d < count && d < MAX_DEVICES && !has_device; d++) {
-        has_device = devices[d].usable && usable++ == wish->device;
+    report->has_device = false;
+    for (int d = 0; d < count && d < MAX_DEVICES && !report->has_device; d++) {
+        report->has_device = devices[d].usable && usable++ == wish->device;
         *device = devices[d];
     }
 }

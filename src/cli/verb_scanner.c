@@ -477,8 +477,9 @@ static lr_status list_preset(const char *preset, struct report *report, struct j
         struct entry entry = {.preset = preset, .scanner = scanner, .num_lors = size.num_lors};
         measure(scanner, &entry);
         static const char mark[] = "unverified: ";
-        int num_unverified = 0;
-        for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++) num_unverified++;
+        entry.num_unverified = 0;
+        for (const char *at = scanner->source; at != NULL && (at = strstr(at, mark)) != NULL; at++)
+            entry.num_unverified++;
 
         if (json != NULL) {
             json_open(json, NULL, '{');
