@@ -100,7 +100,7 @@ def check_quoted(folder, name):
     if name in SHADER_HEADS:
         return None if folder in SHADER_HEADS[name] else f'"{name}" is for {SHADER_HEADS[name]}'
     if folder in ("cli", "bench"):
-        good = "/" not in name or name in MAY_INCLUDE[folder]
+        good = "/" not in name or name in MAY_INCLUDE[folder] or folder == target
         return None if good else f"{folder}/ sees <lr/...> and its own headers only"
     if folder == "lr":
         return "lr/ includes its own headers as <lr/...>"

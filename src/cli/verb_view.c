@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "common.h"
-#include "json.h"
+#include "report.h"
 #include "verbs.h"
 
 #include "plugin/plugin.h"

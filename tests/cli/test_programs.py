@@ -83,8 +83,8 @@ class Programs(ProgramTest):
         for storage in ("buffers", "textures"):
             on = ["--backend", "compute", "--storage", storage, *kernel]
             self.all_run("direct", "project", "--image", image, *on, "-o", "h.h5")
-            self.all_run("direct", "recon", "--histo", self.path("h.h5"), *on[:6],
-                         "--iterations", 2, "-o", "x.nii")
+            self.all_run("recon", "--operator", "direct", "--data", self.path("h.h5"), *on[:6],
+                         "--algorithm", "ramla", "--views-per-block", 1, "--iterations", 2, "-o", "x.nii")
 
     def test_trials_run_what_the_operator_runs(self):
         """A trial has few voxels and some of the module pairs. Its programs are the operator's."""
