@@ -19,7 +19,6 @@ struct view_speed {
 struct view_params {
     const char *scanner;                     /* name or file; NULL = none is opened */
     const char *image, *mu, *data, *session; /* files */
-    const char *record;                      /* what recon --json told of a run */
     const char *script;                      /* file of steps; NULL = a person */
     bool has_no_window;                      /* draws where nobody sees it: scripts only */
     int size[2];                             /* of the window; 0 = 1280 x 800 */

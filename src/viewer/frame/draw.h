@@ -80,6 +80,15 @@ struct draw_line {
 };
 lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines, int count);
 
+/* The outer faces' edges. */
+lr_status draw_set_grid(struct draw *draw, const lr_grid *grid);
+
+/* The axes from the scanner's centre, x red, y green, z blue, that long. */
+lr_status draw_set_axes(struct draw *draw, double length_mm);
+
+/* A cross at a point. */
+lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double size_mm);
+
 /* --- drawing --- */
 
 struct draw_slices {
@@ -103,8 +112,5 @@ struct draw_params {
 
 /* Clears and draws. */
 lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct draw_params *params);
-
-/* One slice, pixel to voxel, into a target: for panels. axis: across which. */
-lr_status draw_slice(struct draw *draw, struct gl_target *target, const struct draw_slices *slices, int axis);
 
 #endif

@@ -131,3 +131,98 @@ void job_finish(struct job *job)
     join(job);
     pthread_mutex_destroy(&job->mutex);
 }
+
+/* --- tasks of which only the newest counts --- */
+
+void task_runner_init(struct task_runner *runner, const struct task_kind *kind)
+{
+    *runner = (struct task_runner){.kind = kind};
+    job_init(&runner->job);
+}
+
+static void discard(struct task_runner *runner, void **task)
+{
+    if (*task != NULL) {
+        runner->kind->destroy(*task);
+        *task = NULL;
+    }
+}
+
+void task_runner_finish(struct task_runner *runner)
+{
+    if (runner->kind == NULL) return;
+    job_finish(&runner->job);
+    discard(runner, &runner->running);
+    discard(runner, &runner->waiting);
+    discard(runner, &runner->result);
+}
+
+static void start_waiting(struct task_runner *runner)
+{
+    if (runner->running != NULL || runner->waiting == NULL) return;
+    runner->running = runner->waiting;
+    runner->waiting = NULL;
+    const struct job_params params = {runner->kind->run, runner->running, runner->kind->what};
+    (void)job_start(&runner->job, &params); /* the next poll sees what fails */
+}
+
+void task_runner_ask(struct task_runner *runner, void *task)
+{
+    discard(runner, &runner->waiting);
+    runner->waiting = task;
+    runner->has_failed = false;
+    runner->report.state = JOB_RUNNING; /* before it is polled, too */
+    if (runner->running != NULL)
+        job_cancel(&runner->job);
+    else
+        start_waiting(runner);
+}
+
+enum job_state task_runner_poll(struct task_runner *runner)
+{
+    const enum job_state state = job_poll(&runner->job);
+    if (runner->running != NULL && state != JOB_RUNNING) { /* it has ended */
+        job_get_report(&runner->job, &runner->report);
+        runner->has_failed = state == JOB_FAILED;
+        if (state == JOB_DONE) {
+            discard(runner, &runner->result);
+            runner->result = runner->running;
+            runner->running = NULL;
+            runner->serial++;
+        }
+        discard(runner, &runner->running);
+    }
+    start_waiting(runner);
+    if (runner->running != NULL) {
+        job_get_report(&runner->job, &runner->report);
+        runner->report.state = JOB_RUNNING; /* until its end has been seen */
+        runner->has_failed = false;
+    }
+    return runner->report.state;
+}
+
+enum job_state task_runner_wait(struct task_runner *runner)
+{
+    while (task_runner_poll(runner) == JOB_RUNNING) (void)job_wait(&runner->job);
+    return runner->report.state;
+}
+
+void task_runner_cancel(struct task_runner *runner)
+{
+    discard(runner, &runner->waiting);
+    job_cancel(&runner->job);
+}
+
+bool task_runner_take(struct task_runner *runner)
+{
+    const bool is_new = runner->serial != runner->taken;
+    runner->taken = runner->serial;
+    return is_new;
+}
+
+bool task_runner_take_failure(struct task_runner *runner)
+{
+    const bool has_failed = runner->has_failed;
+    runner->has_failed = false;
+    return has_failed;
+}

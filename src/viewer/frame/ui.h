@@ -9,7 +9,7 @@
 #ifndef LR_VIEWER_UI_H
 #define LR_VIEWER_UI_H
 
-#include "viewer/frame/input.h"
+#include "viewer/frame/window.h"
 
 #include <lr/log.h>
 #include <stddef.h>
@@ -19,7 +19,6 @@ extern "C" {
 #endif
 
 struct ui;
-struct window;
 struct gl_texture;
 struct gl_target;
 
@@ -189,13 +188,6 @@ double ui_bar_height(const struct ui_bar *bar);               /* a long title ta
 /* A square with colours between those of its corners: lower left, lower right, upper left, upper
  * right. */
 void ui_square(const uint32_t colours[4], double size);
-
-/* A window over all others, with `text`; true once it is answered: `answer` is the button's number. */
-struct ui_question {
-    const char *title, *text;
-    const char *buttons[3]; /* NULL = no more */
-};
-bool ui_ask(const struct ui_question *question, int *answer);
 
 #ifdef __cplusplus
 }

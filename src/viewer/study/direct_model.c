@@ -4,15 +4,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/frame/pick.h"
+#include "viewer/frame/camera.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct direct_model {
-    struct newest tables, histo;
-};
 
 /* --- tables --- */
 
@@ -86,7 +82,7 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     return LR_OK;
 }
 
-double direct_model_value(const struct direct_result *result, const int offset[3])
+double direct_kernel_value(const struct direct_result *result, const int offset[3])
 {
     const int32_t(*offsets)[3] = lr_direct_tables_offsets(result->tables);
     const double *values = lr_direct_tables_values(result->tables, result->kernel);
@@ -119,61 +115,28 @@ static lr_status run_histo(void *object, const lr_log *log, const lr_progress *p
     return task->histo != NULL ? LR_OK : LR_FAILED;
 }
 
-/* --- life and questions --- */
+const struct task_kind direct_tables_kind = {"building look-up tables", run_tables, destroy_tables};
+const struct task_kind direct_histo_kind = {"reading histo-images", run_histo, destroy_histo};
 
-static const struct newest_kind tables_kind = {"building look-up tables", run_tables, destroy_tables};
-static const struct newest_kind histo_kind = {"reading histo-images", run_histo, destroy_histo};
-
-struct direct_model *direct_model_create(const lr_log *log)
-{
-    struct direct_model *model = lr_alloc(1, sizeof(*model), "look-up tables", log);
-    if (model != NULL) {
-        newest_init(&model->tables, &tables_kind);
-        newest_init(&model->histo, &histo_kind);
-    }
-    return model;
-}
-
-void direct_model_destroy(struct direct_model *model)
-{
-    if (model != NULL) {
-        newest_finish(&model->tables);
-        newest_finish(&model->histo);
-        free(model);
-    }
-}
-
-lr_status direct_model_ask(struct direct_model *model, const lr_grid *grid, const struct direct_request *request,
-                           const lr_log *log)
+lr_status direct_tables_ask(struct task_runner *runner, const lr_grid *grid, const struct direct_request *request,
+                            const lr_log *log)
 {
     if (grid->size[0] == 0) return lr_error(log, LR_USAGE, "there is no grid: open a scanner or an image first");
     struct tables_task *task = lr_alloc(1, sizeof(*task), "look-up tables", log);
     if (task == NULL) return LR_FAILED;
     task->grid = *grid;
     task->result.request = *request;
-    newest_ask(&model->tables, task);
+    task_runner_ask(runner, task);
     return LR_OK;
 }
 
-enum job_state direct_model_poll(struct direct_model *model, struct job_report *report)
+const struct direct_result *direct_tables_result(const struct task_runner *runner)
 {
-    return newest_poll(&model->tables, report);
-}
-
-const struct direct_result *direct_model_result(const struct direct_model *model, int64_t *serial)
-{
-    const struct tables_task *task = newest_current(&model->tables);
-    if (serial != NULL) *serial = newest_serial(&model->tables);
+    const struct tables_task *task = runner->result;
     return task != NULL ? &task->result : NULL;
 }
 
-void direct_model_cancel(struct direct_model *model)
-{
-    newest_cancel(&model->tables);
-    newest_cancel(&model->histo);
-}
-
-lr_status direct_model_open(struct direct_model *model, const char *path, const lr_log *log)
+lr_status direct_histo_ask(struct task_runner *runner, const char *path, const lr_log *log)
 {
     struct histo_task *task = lr_alloc(1, sizeof(*task), "histo-images", log);
     if (task != NULL) task->path = lr_copy_string(path, log);
@@ -181,18 +144,12 @@ lr_status direct_model_open(struct direct_model *model, const char *path, const 
         free(task);
         return LR_FAILED;
     }
-    newest_ask(&model->histo, task);
+    task_runner_ask(runner, task);
     return LR_OK;
 }
 
-enum job_state direct_model_poll_histo(struct direct_model *model, struct job_report *report)
+const lr_histo_images *direct_histo_result(const struct task_runner *runner)
 {
-    return newest_poll(&model->histo, report);
-}
-
-const lr_histo_images *direct_model_histo(const struct direct_model *model, int64_t *serial)
-{
-    const struct histo_task *task = newest_current(&model->histo);
-    if (serial != NULL) *serial = newest_serial(&model->histo);
+    const struct histo_task *task = runner->result;
     return task != NULL ? task->histo : NULL;
 }

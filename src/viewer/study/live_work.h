@@ -5,9 +5,57 @@
 #ifndef LR_VIEWER_LIVE_WORK_H
 #define LR_VIEWER_LIVE_WORK_H
 
-#include "viewer/study/live_compose.h"
-#include "viewer/study/live_direct.h"
-#include "viewer/study/live_listmode.h"
+#include "viewer/study/live.h"
+
+/* --- family direct: views, and counts of histo-images that are open --- */
+
+/* Its own copies: what the request names may be gone before the job ends. */
+struct live_direct {
+    lr_view *views; /* owned [num_views] */
+    int num_views;
+    lr_lor_data *data; /* owned; NULL = counts are to be drawn */
+    lr_direct_kernel kernel;
+    const char *backend;
+};
+
+/* errors: LR_USAGE for a set of views that cannot be; LR_FAILED. Zero, or finish it in any case. */
+lr_status live_direct_take(struct live_direct *direct, const struct live_request *request, const lr_log *log);
+
+/* --- family listmode: the events, and what is expected of each beside the image --- */
+
+/* Zero is valid. */
+struct live_listmode {
+    lr_event_list *list;             /* owned: prompts in coincidence */
+    lr_lor_data *weights, *additive; /* owned [events]; additive NULL = none */
+    double additive_sum;
+    bool has_tof;
+};
+
+/* --- guesses that are composed; docs/method/cluster.md, "paper": ranks are guesses of one process here --- */
+
+struct live_compose;
+
+struct live_guess {
+    struct live_compose *compose;
+    int number; /* from 0 */
+    lr_lors *lors;
+    lr_lor_data *data;
+    lr_operator *op;
+    lr_crystal_product randoms; /* of its LORs */
+    lr_progress progress;       /* says which guess is meant */
+};
+
+/* Zero is valid. Must not move while it is open. */
+struct live_compose {
+    int count;
+    struct live_guess *guesses; /* owned [count] */
+    lr_recon_params *params;    /* owned [count], for lr_compose */
+    const lr_progress *progress;
+    lr_status (*iteration)(void *user, int guess, const lr_iteration *done);
+    void *user;
+};
+
+/* --- the reconstruction --- */
 
 /* The reconstruction. Belongs to the job's thread from its start to its end. */
 struct live_work {

@@ -3,7 +3,6 @@
 #include "viewer/study/operators.h"
 
 #include "base/log.h"
-#include "viewer/study/opening.h"
 
 #include <string.h>
 

@@ -7,9 +7,29 @@
 #define LR_VIEWER_STUDY_H
 
 #include "viewer/frame/job.h"
-#include "viewer/frame/shared.h"
 
 #include <lr/lr.h>
+
+/* --- parts that several threads read and the last of them frees --- */
+
+struct shared; /* an object with a count of its holders; the object itself never changes */
+
+/* Takes the object over, also on failure. One holder. errors: NULL when memory is short, or for an
+ * object that is NULL, which is not logged. */
+struct shared *shared_create(void *object, void (*destroy)(void *object), const lr_log *log);
+
+/* One holder more; returns it. NULL gives NULL. Any thread. */
+struct shared *shared_hold(struct shared *shared);
+
+/* One holder less; the last one destroys the object. NULL is allowed. Any thread. */
+void shared_release(struct shared *shared);
+
+/* The object; NULL gives NULL. */
+void *shared_object(const struct shared *shared);
+
+enum study_part { PART_SCANNER = 0, PART_DIAGNOSIS, PART_IMAGE, PART_MU, PART_DATA, NUM_PARTS };
+
+/* --- the study --- */
 
 /* What is open at one moment: never changes, and stays alive until it is released, whatever the
  * study does meanwhile. NULL and 0 = not there. The fields after `grid` are read as they are; the
@@ -28,7 +48,7 @@ struct study_view {
     int num_frames;                                              /* volumes of the image's file; 0 without */
     bool data_are_events;                                        /* the data's file is list mode */
     const char *scanner_path, *image_path, *mu_path, *data_path; /* as they were opened */
-    struct shared *held[5];
+    struct shared *held[NUM_PARTS];
 };
 
 struct study;
@@ -75,12 +95,6 @@ void study_cancel(struct study *study);
  * opening; NULL = none. */
 struct study_wish study_awaited(const struct study *study);
 
-/* Forgets parts: those set to true. */
-struct study_parts {
-    bool image, mu, data;
-};
-void study_close(struct study *study, struct study_parts parts);
-
 /* A snapshot, to be released. Any number of them; from the window's thread. */
 struct study_view study_take(const struct study *study);
 
@@ -91,9 +105,6 @@ void study_view_release(struct study_view *view); /* any thread; zero is allowed
 /* What the geometry doctor found in the last scanner file that could not be opened, and what the
  * file says; NULL when the last one could. Live until the next opening. */
 const lr_diagnosis *study_refused(const struct study *study, const lr_scanner_draft **draft);
-
-/* Findings that concern a module: fills at most `capacity`, returns how many there are. */
-int study_findings(const lr_diagnosis *diagnosis, int module, const lr_finding **findings, int capacity);
 
 /* About 64 x 64 x n nearly cubic voxels that fill the field of view, or where the scanner names none, what
  * the modules enclose. */

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "viewer/study/operators.h"
-#include "viewer/study/tube_event.h"
 
 #include <stdlib.h>
 
@@ -34,10 +33,6 @@ struct tube_task {
     int64_t *voxels; /* [num_voxels] that the tube may reach */
     int64_t num_voxels;
     double middle_mm[3], direction[3]; /* of the line, from the first end to the second */
-};
-
-struct tube {
-    struct newest newest;
 };
 
 /* --- geometry --- */
@@ -275,6 +270,55 @@ static lr_status make_profile(struct tube_task *task, const lr_log *log)
 
 /* --- an event --- */
 
+/* What the row is asked of: crystals over the whole scanner, in the order of the request. */
+struct tube_event {
+    const struct study_view *study;
+    const struct tube_request *request; /* of another kernel than TUBE_LOR */
+    int32_t crystals[2];
+};
+
+static const lr_listmode_kernel kernels[] = {
+    [TUBE_TUBE] = LR_LISTMODE_TUBE, [TUBE_LINE] = LR_LISTMODE_LINE, [TUBE_EXACT] = LR_LISTMODE_EXACT};
+
+/* One event is not worth a device. */
+static const char *backend_for(enum tube_kernel kernel)
+{
+    return kernel == TUBE_EXACT ? "auto" : "native"; /* where modules hide each other, cpu alone */
+}
+
+/* The event's elements as an image on the study's grid, which is zero before; fills in the points of a
+ * voxel. errors: LR_CANCELLED; as lr_listmode_create, logged. */
+static lr_status tube_event_row(const struct tube_event *event, lr_image *image, int *samples, const lr_log *log,
+                                const lr_progress *progress)
+{
+    const struct tube_request *request = event->request;
+    const lr_event line = {
+        .crystals = {event->crystals[0], event->crystals[1]}, .tof_mm = (float)request->tof_mm, .weight = 1};
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = request->tof_ps};
+    lr_listmode_params params = {.lors = event->study->lors,
+                                 .grid = &event->study->grid,
+                                 .events = &line,
+                                 .count = 1,
+                                 .info = request->has_tof ? &info : NULL,
+                                 .kernel = kernels[request->kernel],
+                                 .backend = backend_for(request->kernel),
+                                 .log = log,
+                                 .progress = progress};
+    if (request->kernel == TUBE_EXACT && request->samples > 0)
+        lr_grid_split_samples(&event->study->grid, request->samples, params.samples);
+    LR_TRY(lr_progress_report(progress, "preparing the projector", 0, 1));
+    lr_operator *op = lr_listmode_create(&params);
+    if (op == NULL) return LR_FAILED;
+    const int *points = lr_operator_get_info(op)->samples;
+    float one = 1;
+    const lr_vector value = lr_vector_of_floats(&one, 1);
+    lr_vector row = lr_image_vector(image);
+    *samples = points[0] * points[1] * points[2];
+    const lr_status status = lr_operator_back(op, NULL, &value, &row);
+    lr_operator_destroy(op);
+    return status;
+}
+
 /* Lists the voxels that it has elements in. */
 static lr_status list_elements(struct tube_task *task, const lr_log *log)
 {
@@ -325,7 +369,7 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     return make_profile(task, log);
 }
 
-static const struct newest_kind kind = {"computing the tube of response", run, destroy};
+const struct task_kind tube_kind = {"computing the tube of response", run, destroy};
 
 /* --- asking --- */
 
@@ -345,22 +389,7 @@ static void describe(struct tube_task *task)
     result->sigma_mm = has_tof ? tof_ps * HALF_LIGHT_MM_PER_PS / FWHM_PER_SIGMA : 0;
 }
 
-struct tube *tube_create(const lr_log *log)
-{
-    struct tube *tube = lr_alloc(1, sizeof(*tube), "LOR mode", log);
-    if (tube != NULL) newest_init(&tube->newest, &kind);
-    return tube;
-}
-
-void tube_destroy(struct tube *tube)
-{
-    if (tube != NULL) {
-        newest_finish(&tube->newest);
-        free(tube);
-    }
-}
-
-lr_status tube_ask(struct tube *tube, const struct study_view *study, const struct tube_request *request,
+lr_status tube_ask(struct task_runner *runner, const struct study_view *study, const struct tube_request *request,
                    const lr_log *log)
 {
     int64_t lor;
@@ -375,28 +404,12 @@ lr_status tube_ask(struct tube *tube, const struct study_view *study, const stru
     task->backend = backend_name(request->backend, has_mu ? "cpu" : "native");
     task->result.lor = lor;
     describe(task);
-    newest_ask(&tube->newest, task);
+    task_runner_ask(runner, task);
     return LR_OK;
 }
 
-enum job_state tube_poll(struct tube *tube, struct job_report *report)
+const struct tube_result *tube_result(const struct task_runner *runner)
 {
-    return newest_poll(&tube->newest, report);
-}
-
-enum job_state tube_wait(struct tube *tube, struct job_report *report)
-{
-    return newest_wait(&tube->newest, report);
-}
-
-void tube_cancel(struct tube *tube)
-{
-    newest_cancel(&tube->newest);
-}
-
-const struct tube_result *tube_result(const struct tube *tube, int64_t *serial)
-{
-    const struct tube_task *task = newest_current(&tube->newest);
-    if (serial != NULL) *serial = newest_serial(&tube->newest);
+    const struct tube_task *task = runner->result;
     return task != NULL ? &task->result : NULL;
 }

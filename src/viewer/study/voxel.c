@@ -7,12 +7,66 @@
 #include "base/vec.h"
 #include "picture/pixel_lor.h"
 #include "viewer/study/operators.h"
-#include "viewer/study/row_copy.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- matrix rows that stay --- */
+
+/* One element on its way through qsort, which takes no pointer of ours. */
+struct entry {
+    double probability;
+    int64_t place;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    if (left->probability != right->probability) return left->probability > right->probability ? -1 : 1;
+    return left->place < right->place ? -1 : left->place > right->place;
+}
+
+static lr_status sort(struct row_copy *copy, const lr_log *log)
+{
+    const int64_t count = copy->row.count;
+    struct entry *entries = lr_alloc(count, sizeof(*entries), "a matrix row", log);
+    copy->order = lr_alloc(count, sizeof(*copy->order), "a matrix row", log);
+    if (entries == NULL || copy->order == NULL) {
+        free(entries);
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < count; k++) entries[k] = (struct entry){copy->row.probability[k], k};
+    qsort(entries, (size_t)count, sizeof(*entries), compare);
+    for (int64_t k = 0; k < count; k++) copy->order[k] = entries[k].place;
+    free(entries);
+    return LR_OK;
+}
+
+static lr_status take(void *user, const lr_row *row)
+{
+    const struct row_copier *copier = user;
+    struct row_copy *copy = copier->copy;
+    row_copy_finish(copy);
+    LR_TRY(lr_owned_row_copy(&copy->row, row, copier->log));
+    for (int64_t k = 0; k < row->count; k++) copy->sum += row->probability[k];
+    return copier->has_order ? sort(copy, copier->log) : LR_OK;
+}
+
+lr_row_sink row_copier_sink(struct row_copier *copier)
+{
+    return (lr_row_sink){take, copier};
+}
+
+void row_copy_finish(struct row_copy *copy)
+{
+    lr_owned_row_finish(&copy->row);
+    free(copy->order);
+    *copy = (struct row_copy){0};
+}
+
+/* --- tasks --- */
 
 #define PI 3.14159265358979323846
 
@@ -437,13 +491,13 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
 
 /* Windows with the point's rows; and the voxel's rows, which take as many times as long as it has
  * points. */
-static const struct newest_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
-static const struct newest_kind means_kind = {"averaging over the voxel", run_means, destroy};
+static const struct task_kind windows_kind = {"drawing correspondence images", run_windows, destroy};
+static const struct task_kind means_kind = {"averaging over the voxel", run_means, destroy};
 
 /* --- voxel mode --- */
 
 struct voxel {
-    struct newest windows, means;
+    struct task_runner windows, means;
     struct kept_operator kept[NUM_PURPOSES];
     int64_t num_asked;          /* requests so far; the last one's number */
     int64_t means_for;          /* the request whose voxel rows have been asked for */
@@ -454,8 +508,8 @@ struct voxel *voxel_create(const lr_log *log)
 {
     struct voxel *voxel = lr_alloc(1, sizeof(*voxel), "voxel mode", log);
     if (voxel != NULL) {
-        newest_init(&voxel->windows, &windows_kind);
-        newest_init(&voxel->means, &means_kind);
+        task_runner_init(&voxel->windows, &windows_kind);
+        task_runner_init(&voxel->means, &means_kind);
         for (int k = 0; k < NUM_PURPOSES; k++) kept_operator_init(&voxel->kept[k]);
     }
     return voxel;
@@ -464,9 +518,9 @@ struct voxel *voxel_create(const lr_log *log)
 void voxel_destroy(struct voxel *voxel)
 {
     if (voxel != NULL) {
-        newest_cancel(&voxel->means);
-        newest_finish(&voxel->windows);
-        newest_finish(&voxel->means);
+        task_runner_cancel(&voxel->means);
+        task_runner_finish(&voxel->windows);
+        task_runner_finish(&voxel->means);
         for (int k = 0; k < NUM_PURPOSES; k++) kept_operator_finish(&voxel->kept[k]);
         free(voxel);
     }
@@ -479,8 +533,8 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const s
     LR_TRY(create_task(study, request, log, &task));
     task->id = ++voxel->num_asked;
     task->kept = voxel->kept;
-    newest_cancel(&voxel->means);
-    newest_ask(&voxel->windows, task);
+    task_runner_cancel(&voxel->means);
+    task_runner_ask(&voxel->windows, task);
     return LR_OK;
 }
 
@@ -488,13 +542,13 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const s
 
 static const struct voxel_task *windows_task(const struct voxel *voxel)
 {
-    return newest_current(&voxel->windows);
+    return voxel->windows.result;
 }
 
 /* The voxel's rows of the result at hand, or NULL. */
 static const struct voxel_task *means_task(const struct voxel *voxel)
 {
-    const struct voxel_task *windows = windows_task(voxel), *means = newest_current(&voxel->means);
+    const struct voxel_task *windows = windows_task(voxel), *means = voxel->means.result;
     return windows != NULL && means != NULL && means->id == windows->id ? means : NULL;
 }
 
@@ -512,7 +566,7 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
             destroy(task);
             return;
         }
-        newest_ask(&voxel->means, task);
+        task_runner_ask(&voxel->means, task);
     }
 }
 
@@ -533,32 +587,32 @@ static void put_together(struct voxel *voxel)
 
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report)
 {
-    const enum job_state first = newest_poll(&voxel->windows, report);
+    const enum job_state first = task_runner_poll(&voxel->windows);
     ask_for_means(voxel, first);
     const bool is_first = first != JOB_DONE || voxel->means_for == 0;
-    const enum job_state second = newest_poll(&voxel->means, is_first ? NULL : report);
+    const enum job_state second = task_runner_poll(&voxel->means);
     put_together(voxel);
+    if (report != NULL) *report = is_first ? voxel->windows.report : voxel->means.report;
     return is_first ? first : second;
+}
+
+struct task_runner *voxel_runner(struct voxel *voxel, int k)
+{
+    return k == 0 ? &voxel->windows : &voxel->means;
 }
 
 enum job_state voxel_wait(struct voxel *voxel, struct job_report *report)
 {
     while (voxel_poll(voxel, report) == JOB_RUNNING) {
-        (void)newest_wait(&voxel->windows, NULL);
-        (void)newest_wait(&voxel->means, NULL);
+        (void)task_runner_wait(&voxel->windows);
+        (void)task_runner_wait(&voxel->means);
     }
     return voxel_poll(voxel, report);
 }
 
-void voxel_cancel(struct voxel *voxel)
-{
-    newest_cancel(&voxel->windows);
-    newest_cancel(&voxel->means);
-}
-
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial)
 {
-    if (serial != NULL) *serial = newest_serial(&voxel->windows) + newest_serial(&voxel->means);
+    if (serial != NULL) *serial = voxel->windows.serial + voxel->means.serial;
     return windows_task(voxel) != NULL ? &voxel->result : NULL;
 }
 
@@ -647,4 +701,67 @@ int voxel_num_operators(const struct voxel *voxel)
     int count = 0;
     for (int k = 0; k < NUM_PURPOSES; k++) count += atomic_load(&voxel->kept[k].num_made);
     return count;
+}
+
+/* --- windows without LORs --- */
+
+static bool is_empty(const struct voxel_window *window)
+{
+    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1]; k++)
+        if (window->lors[k] >= 0) return false;
+    return true;
+}
+
+/* LORs of the row that end in the module, and those of them whose farther end it is. */
+struct share {
+    int64_t ends, primary;
+};
+
+static struct share count_share(const struct voxel_row *row, const lr_lors *lors, int module, const double point_mm[3])
+{
+    struct share share = {0};
+    for (int64_t k = 0; k < row->count; k++) {
+        const lr_lor lor = lr_lors_describe(lors, row->lor[k]);
+        if (lor.module_i == module || lor.module_j == module) {
+            share.ends++;
+            share.primary += lr_lors_primary(lors, row->lor[k], point_mm) == module;
+        }
+    }
+    return share;
+}
+
+static void explain(const struct voxel_result *result, const struct voxel_window *window, const struct share *share,
+                    struct voxel_gap *gap)
+{
+    const int module = window->module, rays = result->request.rays;
+    if (gap->better < 0) {
+        snprintf(gap->why, sizeof(gap->why),
+                 "no LOR passes through the point: the scanner does not see it; choose another "
+                 "point");
+    } else if (share->ends == 0) {
+        snprintf(gap->why, sizeof(gap->why), "module %d has no window: no LOR through the point ends in it", module);
+    } else if (share->primary == 0) {
+        snprintf(gap->why, sizeof(gap->why),
+                 "module %d has no window: it is the nearer end of all %lld LORs through the point "
+                 "that end in it, and windows are drawn on the farther end",
+                 module, (long long)share->ends);
+    } else {
+        snprintf(gap->why, sizeof(gap->why),
+                 "module %d has no window at R = %d: its %d x %d lines a crystal meet none of its "
+                 "%lld LORs; raise R",
+                 module, rays, rays, rays, (long long)share->primary);
+    }
+}
+
+struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
+                                const struct voxel_window *window)
+{
+    const double *point_mm = result->request.point_mm;
+    const struct voxel_row *row = result->has_exact ? &result->point_exact : &result->point_sampled;
+    struct voxel_gap gap = {.better = -1};
+    if (!is_empty(window)) return gap;
+    if (row->count > 0) gap.better = lr_lors_primary(lors, row->lor[row->order[0]], point_mm);
+    const struct share share = count_share(row, lors, window->module, point_mm);
+    explain(result, window, &share, &gap);
+    return gap;
 }

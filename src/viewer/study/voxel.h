@@ -6,7 +6,7 @@
 #ifndef LR_VIEWER_VOXEL_H
 #define LR_VIEWER_VOXEL_H
 
-#include "viewer/frame/newest.h"
+#include "model/lors/owned_row.h"
 #include "viewer/study/study.h"
 
 /* Zero fields are defaults, those of lr_operator_params. */
@@ -89,11 +89,13 @@ void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* As newest_poll and newest_wait; voxel_cancel as newest_cancel. Windows and the point's rows come
- * first, the voxel's rows follow: JOB_RUNNING until both are there. */
+/* As task_runner_poll and task_runner_wait. Windows and the point's rows come first, the voxel's rows follow:
+ * JOB_RUNNING until both are there. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
 enum job_state voxel_wait(struct voxel *voxel, struct job_report *report);
-void voxel_cancel(struct voxel *voxel);
+
+/* The runner of windows, 0, and of the voxel's rows, 1: to be watched and cancelled. */
+struct task_runner *voxel_runner(struct voxel *voxel, int k);
 
 /* The newest result, until the next poll, and the study it belongs to; NULL = none yet. serial:
  * grows with each, and with the voxel's rows; may be NULL. */
@@ -120,5 +122,37 @@ struct voxel_pixel {
 
 /* x along u, y along v. errors: LR_USAGE when there is no such window or pixel. */
 lr_status voxel_at(const struct voxel *voxel, int module, const int place[2], struct voxel_pixel *pixel);
+
+/* --- windows without LORs --- */
+
+/* Why a module has no window of a point, and which module has one. */
+struct voxel_gap {
+    int better;    /* the module whose window has the point's strongest LOR; -1: none has one */
+    char why[240]; /* a sentence; "" = the module has a window */
+};
+
+/* lors: those that the result's rows count. */
+struct voxel_gap voxel_gap_find(const struct voxel_result *result, const lr_lors *lors,
+                                const struct voxel_window *window);
+
+/* --- matrix rows that stay --- */
+
+/* A copy of one row; zero is an empty one. */
+struct row_copy {
+    struct lr_owned_row row;
+    int64_t *order; /* owned [row.count]: places by falling probability; of equals the first comes
+                       first; NULL = not asked for */
+    double sum;
+};
+
+/* A sink that takes one row into `copy`; log may be NULL. */
+struct row_copier {
+    struct row_copy *copy;
+    const lr_log *log;
+    bool has_order;
+};
+lr_row_sink row_copier_sink(struct row_copier *copier);
+
+void row_copy_finish(struct row_copy *copy); /* zero is allowed */
 
 #endif

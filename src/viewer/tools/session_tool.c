@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "viewer/tools/session_tool.h"
-
 #include "base/log.h"
-#include "io/sessions/session.h"
-#include "viewer/frame/app.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PIXELS = 16384 };
 
 static const double degree = 0.017453292519943295;
+
+struct session_state {
+    struct lr_view_session session; /* that was read, until what it names is open */
+    bool is_read;
+};
+
+static struct session_state *own(const struct app *app)
+{
+    return app_state(app, &session_tool);
+}
 
 /* --- writing --- */
 
@@ -27,46 +32,6 @@ static void write_camera(const struct app *app, struct lr_view_session *session)
         session->eye_mm[k] = (double)app->seen.eye_mm[k];
     }
     session->up[2] = 1.0;
-}
-
-static void write_voxel(const struct app *app, struct lr_view_session *session)
-{
-    const struct voxel_request *request = &app->voxel.request;
-    session->has_voxel = true;
-    memcpy(session->point_mm, request->point_mm, sizeof(session->point_mm));
-    session->all_primaries = request->all_primaries;
-    session->primary = request->primary;
-    session->matrix_mode = request->mode;
-    session->rays = request->rays;
-    session->samples = request->samples;
-    session->mu_steps = request->mu_steps;
-    session->without_mu = request->without_mu;
-    session->backend = voxel_tool_backend(app);
-}
-
-static void write_lor(const struct app *app, struct lr_view_session *session)
-{
-    const struct tube_request *request = &app->lor.request;
-    session->has_lor = app->lor.is_asked;
-    for (int end = 0; end < 2; end++) {
-        const struct tube_crystal *crystal = &request->crystals[end];
-        session->lor[3 * end] = crystal->module;
-        session->lor[3 * end + 1] = crystal->p;
-        session->lor[3 * end + 2] = crystal->q;
-    }
-    session->lor_kernel = (int)request->kernel;
-    session->has_tof = request->has_tof;
-    session->tof_mm = request->tof_mm;
-}
-
-static void write_recon(const struct app *app, struct lr_view_session *session)
-{
-    const struct live_request *request = &app->live.request;
-    session->has_recon = true;
-    session->recon_family = (int)request->family;
-    session->recon_algorithm = (int)request->algorithm;
-    session->recon_elements = (int)request->elements;
-    session->recon_subsets = request->subsets;
 }
 
 static void write_range(const struct app *app, struct lr_view_session *session)
@@ -100,8 +65,6 @@ static void write_shown(const struct app *app, struct lr_view_session *session)
 
 lr_status session_tool_write(struct app *app, const char *path)
 {
-    static const enum lr_session_mode modes[NUM_TOOLS] = {LR_SESSION_VOXEL, LR_SESSION_LOR,   LR_SESSION_SENSITIVITY,
-                                                          LR_SESSION_RECON, LR_SESSION_SCENE, LR_SESSION_DIRECT};
     const struct study_wish files = study_awaited(app->study);
     /* The texts are the study's: this session is not finished. */
     struct lr_view_session session = {.scanner = (char *)files.scanner,
@@ -109,11 +72,10 @@ lr_status session_tool_write(struct app *app, const char *path)
                                       .mu = (char *)files.mu,
                                       .data = (char *)files.data,
                                       .grid = app->open.grid,
-                                      .mode = modes[app->tool]};
+                                      .mode = app->tool->mode};
     write_camera(app, &session);
-    write_voxel(app, &session);
-    write_lor(app, &session);
-    write_recon(app, &session);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->write_session != NULL) app->tools[k]->write_session(app, &session);
     write_range(app, &session);
     write_shown(app, &session);
     window_size(app->window, session.window);
@@ -124,6 +86,12 @@ lr_status session_tool_write(struct app *app, const char *path)
 
 /* --- reading --- */
 
+static void forget(struct app *app)
+{
+    if (own(app)->is_read) lr_view_session_finish(&own(app)->session);
+    own(app)->is_read = false;
+}
+
 static void read_window(struct app *app, const struct lr_view_session *session)
 {
     const int *size = session->window;
@@ -131,13 +99,14 @@ static void read_window(struct app *app, const struct lr_view_session *session)
         window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
 }
 
-lr_status session_tool_read(struct app *app, const char *path)
+/* Begins to open what the session names; the rest is taken up when that is there. */
+static lr_status read_file(struct app *app, const char *path)
 {
     struct lr_view_session session;
     LR_TRY(lr_view_session_read(path, &session, &app->log));
-    session_tool_close(app);
-    app->session = session;
-    app->has_session = true;
+    forget(app);
+    own(app)->session = session;
+    own(app)->is_read = true;
     read_window(app, &session);
     const struct study_wish wish = {.scanner = session.scanner,
                                     .image = session.image,
@@ -163,47 +132,11 @@ static void read_camera(struct app *app, const struct lr_view_session *session)
     }
 }
 
-static void read_voxel(struct app *app, const struct lr_view_session *session)
-{
-    struct voxel_request *request = &app->voxel.request;
-    memcpy(request->point_mm, session->point_mm, sizeof(request->point_mm));
-    request->all_primaries = session->all_primaries;
-    request->primary = session->primary;
-    app->voxel.seeks_primary = false;
-    request->mode = session->matrix_mode;
-    request->rays = session->rays > 0 ? session->rays : request->rays;
-    request->samples = session->samples;
-    request->mu_steps = session->mu_steps;
-    request->without_mu = session->without_mu;
-    request->backend = voxel_backends[session->backend];
-}
-
-static void read_lor(struct app *app, const struct lr_view_session *session)
-{
-    struct tube_request *request = &app->lor.request;
-    for (int end = 0; end < 2; end++) {
-        const int *numbers = session->lor + 3 * end;
-        request->crystals[end] = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
-    }
-    request->kernel = (enum tube_kernel)session->lor_kernel;
-    request->has_tof = session->has_tof;
-    request->tof_mm = session->tof_mm;
-}
-
-static void read_recon(struct app *app, const struct lr_view_session *session)
-{
-    struct live_request *request = &app->live.request;
-    request->family = (enum live_family)session->recon_family;
-    request->algorithm = (lr_recon_algorithm)session->recon_algorithm;
-    request->elements = (lr_listmode_kernel)session->recon_elements;
-    request->subsets = session->recon_subsets > 0 ? session->recon_subsets : request->subsets;
-}
-
 static void read_shown(struct app *app, const struct lr_view_session *session)
 {
     struct draw_slices *slices = &app->slices;
     for (int k = 0; k < NUM_NAMES; k++)
-        if (strcmp(image_names[k], session->shown_image) == 0) tools_show_image(app, (enum draw_image)k);
+        if (strcmp(image_names[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);
     for (int k = 0; k < 3; k++) {
         slices->is_shown[k] = session->slices[k];
         slices->at_mm[k] = session->slices_mm[k];
@@ -213,26 +146,16 @@ static void read_shown(struct app *app, const struct lr_view_session *session)
     app->hides_lors = session->hides_lors;
 }
 
-void session_tool_take_study(struct app *app)
+/* Once a new study is in place: tab, camera, tools, ranges. */
+static lr_status take_study(struct app *app, bool is_new)
 {
-    static const enum app_tool tools[] = {
-        [LR_SESSION_SCENE] = TOOL_DOCTOR,     [LR_SESSION_VOXEL] = TOOL_VOXEL, [LR_SESSION_LOR] = TOOL_LOR,
-        [LR_SESSION_SENSITIVITY] = TOOL_MAPS, [LR_SESSION_RECON] = TOOL_LIVE,  [LR_SESSION_DIRECT] = TOOL_DIRECT,
-    };
-    const struct lr_view_session *session = &app->session;
-    if (!app->has_session) return;
-    app->tool = tools[session->mode];
-    app->wants_tool = true;
+    const struct lr_view_session *session = &own(app)->session;
+    if (!is_new || !own(app)->is_read) return LR_OK;
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->name != NULL && app->tools[k]->mode == session->mode) app_choose(app, app->tools[k]);
     if (session->has_camera) read_camera(app, session);
-    if (session->has_voxel) {
-        read_voxel(app, session);
-        voxel_tool_ask(app);
-    }
-    if (session->has_lor) {
-        read_lor(app, session);
-        lor_tool_ask(app);
-    }
-    if (session->has_recon) read_recon(app, session);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->read_session != NULL) app->tools[k]->read_session(app, session);
     if (session->has_shown) read_shown(app, session);
     for (int k = 0; k < session->num_ranges; k++) {
         if (strcmp(session->ranges[k].name, "image") == 0) {
@@ -240,13 +163,22 @@ void session_tool_take_study(struct app *app)
             app->slices.high = session->ranges[k].high;
         }
     }
-    session_tool_close(app);
+    forget(app);
+    return LR_OK;
 }
 
-void session_tool_close(struct app *app)
+/* --- scripts --- */
+
+static lr_status act_save(struct app *app, const struct command_words *words)
 {
-    if (app->has_session) {
-        lr_view_session_finish(&app->session);
-        app->has_session = false;
-    }
+    return session_tool_write(app, words->words[1]);
 }
+
+static const struct command commands[] = {{"save", "SESSION.yaml", 1, 1, .act = act_save}, {0}};
+
+const struct viewer_tool session_tool = {.state_bytes = sizeof(struct session_state),
+                                         .opens = LR_FILE_SESSION,
+                                         .open_file = read_file,
+                                         .close = forget,
+                                         .take_study = take_study,
+                                         .commands = commands};

@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Round numbers along an axis, and how they are written. */
-#ifndef LR_VIEWER_TICKS_H
-#define LR_VIEWER_TICKS_H
+ * Places of text beside what it describes, and round numbers along an axis. */
+#ifndef LR_VIEWER_UI_LAYOUT_H
+#define LR_VIEWER_UI_LAYOUT_H
 
 #include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Pixels from the screen's upper left. */
+struct place_box {
+    double from[2], to[2];
+};
+
+/* Puts a box of that size beside `kept`, to its right, left, below it or above it, with a gap
+ * between, and sets `at` to its upper left corner. Returns whether all of the box is on the screen;
+ * where it is not, the box stands on the side with the most room and the screen's edge cuts it. It
+ * never covers a part of `kept`. */
+bool place_beside(const struct place_box *kept, const double size[2], const double screen[2], double at[2]);
 
 enum { TICKS_MOST = 12, TICKS_TEXT = 32 };
 
