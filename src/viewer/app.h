@@ -16,7 +16,7 @@
 #include "viewer/study/study.h"
 #include "viewer/view.h"
 
-/* What is under the mouse in the scene: the nearest of modules and slices, and the slice's value there. */
+/* The nearest module or slice under the mouse in the scene, and the slice's value there. */
 struct probe {
     struct pick_hit hit; /* of a module; module -1: none, or a slice is nearer */
     int axis;            /* the slice across it; -1: none, or a module is nearer */
@@ -38,7 +38,7 @@ struct viewer_tool {
     lr_status (*open)(struct app *app);
     void (*close)(struct app *app); /* also where it could not be opened */
 
-    /* After an opening has ended, well or not; is_new: app->open has changed. */
+    /* Called when an opening has ended, well or not; is_new: app->open has changed. */
     lr_status (*take_study)(struct app *app, bool is_new);
     lr_status (*update)(struct app *app); /* once a frame */
     void (*panel)(struct app *app);
@@ -46,7 +46,7 @@ struct viewer_tool {
     bool (*click)(struct app *app, const struct probe *probe);          /* in the scene; true: it was the tool's */
     bool (*describe)(const struct app *app, char *text, size_t length); /* numbers under the mouse; false: none */
     bool (*is_busy)(const struct app *app);                             /* beside its task runners */
-    void (*cancel)(struct app *app);                                    /* likewise */
+    void (*cancel)(struct app *app);                                    /* beside its task runners */
 
     void (*write_session)(const struct app *app, struct lr_view_session *session);
     void (*read_session)(struct app *app, const struct lr_view_session *session);
@@ -66,7 +66,7 @@ struct app_message {
 
 struct app {
     const struct view_params *params;
-    lr_log log; /* of what is done in the window's thread: kept, and passed on */
+    lr_log log; /* of the window's thread: keeps sentences as messages, and passes them on */
     struct window *window;
     struct gl_context *ctx;
     struct ui *ui;
@@ -115,7 +115,7 @@ struct app {
 
     /* talk */
     struct app_message messages[APP_MESSAGES];
-    int num_messages; /* ever; the last are kept */
+    int num_messages; /* ever; the last APP_MESSAGES are there */
     bool wants_quit;
     double start_s, first_frame_s; /* on base/clock.h; from start_s on */
     double now_s, frame_s;         /* on base/clock.h; smoothed time of a frame */

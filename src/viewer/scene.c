@@ -10,20 +10,10 @@ static const char *const plane_names[3] = {"sagittal", "coronal", "transaxial"};
 
 /* --- under the mouse --- */
 
-static struct pick_ray find_ray(const struct app *app)
-{
-    struct pick_ray ray;
-    double place[2];
-    for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
-    camera_ray(&app->seen, place, ray.way);
-    for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
-    return ray;
-}
-
-/* As a share of the ray's way, which modules are measured by, too. */
+/* The share of the ray's direction at which it crosses a slice, comparable with pick_hit.share. */
 static double share_of(const struct pick_ray *ray, int axis, double at_mm)
 {
-    return (at_mm - ray->from_mm[axis]) / ray->way[axis];
+    return (at_mm - ray->from_mm[axis]) / ray->direction[axis];
 }
 
 static void find_slice(const struct app *app, const struct pick_ray *ray, struct probe *probe)
@@ -49,7 +39,12 @@ static void find_slice(const struct app *app, const struct pick_ray *ray, struct
 struct probe scene_probe(const struct app *app)
 {
     struct probe probe = {.hit = {.module = -1}, .axis = -1, .value = NAN, .tube = NAN};
-    const struct pick_ray ray = find_ray(app);
+    struct pick_ray ray;
+    double place[2];
+    for (int k = 0; k < 2; k++) place[k] = (app->mouse[k] + 0.5 - app->scene_at[k]) / app->scene_size[k];
+    camera_ray(&app->seen, place, ray.direction);
+    for (int k = 0; k < 3; k++) ray.from_mm[k] = (double)app->seen.eye_mm[k];
+
     if (!app->hides_scanner) probe.hit = pick_module(app->drawn, &ray);
     find_slice(app, &ray, &probe);
     return probe;
@@ -151,17 +146,12 @@ static struct ui_bar image_bar(const struct app *app, enum draw_image which, lr_
     return scene_bar(colours, range, title);
 }
 
-static bool shows_slices(const struct draw_slices *slices)
-{
-    return slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2];
-}
-
 /* Slices have a map that a person chooses, volumes and what is laid over slices one of their own. */
 static int find_bars(const struct app *app, struct ui_bar bars[4])
 {
     const struct draw_slices *slices = &app->slices;
     const bool has_image = draw_get_image(app->draw, slices->image) != NULL;
-    const bool has_slices = has_image && shows_slices(slices);
+    const bool has_slices = has_image && (slices->is_shown[0] || slices->is_shown[1] || slices->is_shown[2]);
     const double range[2] = {slices->low, slices->high};
     int count = 0;
     const double crystals = draw_get_crystals_largest(app->draw);
@@ -178,20 +168,6 @@ static int find_bars(const struct app *app, struct ui_bar bars[4])
     }
     if (has_slices) bars[count++] = image_bar(app, slices->image, slices->colours, range);
     return count;
-}
-
-static void show_bars(struct app *app)
-{
-    struct ui_bar bars[4];
-    const double scale = window_scale(app->window);
-    const double width = app->scene_size[0] / scale - 2.0 * margin;
-    const int count = find_bars(app, bars);
-    double at[2] = {app->scene_at[0] / scale + margin, (app->scene_at[1] + app->scene_size[1]) / scale};
-    for (int k = count - 1; k >= 0 && width > 60.0; k--) {
-        bars[k].width = fmin(scene_bar_width, width);
-        at[1] -= ui_bar_height(&bars[k]) + 8.0;
-        if (at[1] > 0.0) ui_bar_at(&bars[k], at);
-    }
 }
 
 static void label_axes(struct app *app)
@@ -214,5 +190,14 @@ static void label_axes(struct app *app)
 void scene_show_labels(struct app *app)
 {
     if (app->drawn != NULL) label_axes(app);
-    show_bars(app);
+    struct ui_bar bars[4];
+    const double scale = window_scale(app->window);
+    const double width = app->scene_size[0] / scale - 2.0 * margin;
+    const int count = find_bars(app, bars);
+    double at[2] = {app->scene_at[0] / scale + margin, (app->scene_at[1] + app->scene_size[1]) / scale};
+    for (int k = count - 1; k >= 0 && width > 60.0; k--) {
+        bars[k].width = fmin(scene_bar_width, width);
+        at[1] -= ui_bar_height(&bars[k]) + 8.0;
+        if (at[1] > 0.0) ui_bar_at(&bars[k], at);
+    }
 }

@@ -142,61 +142,6 @@ static void save_session(struct app *app)
 
 /* --- keys --- */
 
-static void fit(struct app *app)
-{
-    app_fit(app);
-}
-
-static void along_x(struct app *app)
-{
-    camera_along(&app->camera, 0);
-}
-
-static void along_y(struct app *app)
-{
-    camera_along(&app->camera, 1);
-}
-
-static void along_z(struct app *app)
-{
-    camera_along(&app->camera, 2);
-}
-
-static void toggle_help(struct app *app)
-{
-    app->shows_help = !app->shows_help;
-}
-
-static void toggle_scanner(struct app *app)
-{
-    app->hides_scanner = !app->hides_scanner;
-}
-
-static void toggle_volume(struct app *app)
-{
-    app->has_volume = !app->has_volume;
-}
-
-static void toggle_lors(struct app *app)
-{
-    app->hides_lors = !app->hides_lors;
-}
-
-static void toggle_opener(struct app *app)
-{
-    app->shows_opener = !app->shows_opener;
-}
-
-static void toggle_messages(struct app *app)
-{
-    app->shows_messages = !app->shows_messages;
-}
-
-static void save_view(struct app *app)
-{
-    app->saves_view = true;
-}
-
 static void next_tool(struct app *app)
 {
     const struct viewer_tool *first = NULL, *next = NULL;
@@ -223,16 +168,6 @@ static void move_slice(struct app *app, int steps)
     }
 }
 
-static void slice_up(struct app *app)
-{
-    move_slice(app, 1);
-}
-
-static void slice_down(struct app *app)
-{
-    move_slice(app, -1);
-}
-
 /* Numbers of what is under the mouse in a tool's panel, else in the scene, go to the clipboard. */
 static void copy_values(struct app *app)
 {
@@ -253,56 +188,55 @@ static void copy_values(struct app *app)
     }
 }
 
-/* Keys and what they do, as the list under "?" has them. */
-static const struct app_key {
-    int key;
+/* Keys, as the list under "?" has them. */
+static const struct {
     const char *name, *what;
-    void (*run)(struct app *app);
-} keys[] = {
-    {'/', "? or F1", "this list", toggle_help},
-    {INPUT_KEY_F1, NULL, NULL, toggle_help},
-    {'F', "F", "fit the scanner into the window", fit},
-    {'X', "X", "look along x", along_x},
-    {'Y', "Y", "look along y", along_y},
-    {'Z', "Z", "look along z, the scanner's axis", along_z},
-    {'C', "C", "hide or show the crystals", toggle_scanner},
-    {'V', "V", "hide or show the image as a volume", toggle_volume},
-    {'L', "L", "hide or show the lines of LORs", toggle_lors},
-    {'O', "O", "open a file", toggle_opener},
-    {INPUT_KEY_TAB, "Tab", "the next tool", next_tool},
-    {INPUT_KEY_PAGE_UP, "Page up", "the next transaxial slice", slice_up},
-    {INPUT_KEY_PAGE_DOWN, "Page down", "the one before", slice_down},
-    {'P', "P", "save what is seen as a PNG file", save_view},
-    {'S', "S", "save the session", save_session},
-    {'K', "K", "copy the numbers under the mouse", copy_values},
-    {'M', "M", "hide or show what has been said", toggle_messages},
-    {INPUT_KEY_ESCAPE, "Esc", "stop what is being computed", app_cancel},
+} key_list[] = {
+    {"? or F1", "this list"},
+    {"F", "fit the scanner into the window"},
+    {"X", "look along x"},
+    {"Y", "look along y"},
+    {"Z", "look along z, the scanner's axis"},
+    {"C", "hide or show the crystals"},
+    {"V", "hide or show the image as a volume"},
+    {"L", "hide or show the lines of LORs"},
+    {"O", "open a file"},
+    {"Tab", "the next tool"},
+    {"Page up", "the next transaxial slice"},
+    {"Page down", "the one before"},
+    {"P", "save what is seen as a PNG file"},
+    {"S", "save the session"},
+    {"K", "copy the numbers under the mouse"},
+    {"M", "hide or show what has been said"},
+    {"Esc", "stop what is being computed"},
 };
-enum { NUM_KEYS = sizeof(keys) / sizeof(keys[0]) };
 
-/* --- input outside of the panels --- */
-
-static void take_key(struct app *app, const struct input_event *event)
+static void press_key(struct app *app, int key)
 {
-    if (!event->is_down || ui_wants_keys(app->ui) || event->modifiers & INPUT_CONTROL) return;
-    for (int k = 0; k < NUM_KEYS; k++) {
-        if (keys[k].key == event->key) {
-            keys[k].run(app);
-            return;
-        }
+    switch (key) {
+    case '/':
+    case INPUT_KEY_F1: app->shows_help = !app->shows_help; break;
+    case 'F': app_fit(app); break;
+    case 'X':
+    case 'Y':
+    case 'Z': camera_along(&app->camera, key - 'X'); break;
+    case 'C': app->hides_scanner = !app->hides_scanner; break;
+    case 'V': app->has_volume = !app->has_volume; break;
+    case 'L': app->hides_lors = !app->hides_lors; break;
+    case 'O': app->shows_opener = !app->shows_opener; break;
+    case INPUT_KEY_TAB: next_tool(app); break;
+    case INPUT_KEY_PAGE_UP: move_slice(app, 1); break;
+    case INPUT_KEY_PAGE_DOWN: move_slice(app, -1); break;
+    case 'P': app->saves_view = true; break;
+    case 'S': save_session(app); break;
+    case 'K': copy_values(app); break;
+    case 'M': app->shows_messages = !app->shows_messages; break;
+    case INPUT_KEY_ESCAPE: app_cancel(app); break;
+    default: break;
     }
 }
 
-static void drag(struct app *app, const double to[2])
-{
-    const double right = (to[0] - app->mouse[0]) / app->scene_size[1];
-    const double down = (to[1] - app->mouse[1]) / app->scene_size[1];
-    app->has_moved = app->has_moved || fabs(right) + fabs(down) > 0.0;
-    if (app->held_button == INPUT_LEFT)
-        camera_orbit(&app->camera, right, down);
-    else if (app->held_button == INPUT_RIGHT || app->held_button == INPUT_MIDDLE)
-        camera_pan(&app->camera, right, down);
-}
+/* --- input outside of the panels --- */
 
 /* The first tool that takes the click has it. */
 static void click(struct app *app)
@@ -313,47 +247,39 @@ static void click(struct app *app)
         is_taken = app->tools[k]->click != NULL && app->tools[k]->click(app, &probe);
 }
 
-static void take_button(struct app *app, const struct input_event *event)
-{
-    if (event->is_down && !ui_wants_mouse(app->ui) && app->held_button < 0) {
-        app->held_button = event->button;
-        app->has_moved = false;
-    } else if (!event->is_down && event->button == app->held_button) {
-        app->held_button = -1;
-        if (!app->has_moved && event->button == INPUT_LEFT) click(app);
-    }
-}
-
 static void take_event(struct app *app, const struct input_event *event)
 {
     if (event->kind == INPUT_MOVE || event->kind == INPUT_BUTTON) {
-        if (app->held_button >= 0) drag(app, event->at);
+        if (app->held_button >= 0) {
+            const double right = (event->at[0] - app->mouse[0]) / app->scene_size[1];
+            const double down = (event->at[1] - app->mouse[1]) / app->scene_size[1];
+            app->has_moved = app->has_moved || fabs(right) + fabs(down) > 0.0;
+            if (app->held_button == INPUT_LEFT)
+                camera_orbit(&app->camera, right, down);
+            else if (app->held_button == INPUT_RIGHT || app->held_button == INPUT_MIDDLE)
+                camera_pan(&app->camera, right, down);
+        }
+
         app->mouse[0] = event->at[0];
         app->mouse[1] = event->at[1];
     }
-    if (event->kind == INPUT_BUTTON)
-        take_button(app, event);
-    else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
+    if (event->kind == INPUT_BUTTON) {
+        if (event->is_down && !ui_wants_mouse(app->ui) && app->held_button < 0) {
+            app->held_button = event->button;
+            app->has_moved = false;
+        } else if (!event->is_down && event->button == app->held_button) {
+            app->held_button = -1;
+            if (!app->has_moved && event->button == INPUT_LEFT) click(app);
+        }
+    } else if (event->kind == INPUT_SCROLL && !ui_wants_mouse(app->ui))
         camera_zoom(&app->camera, event->by[1]);
-    else if (event->kind == INPUT_KEY)
-        take_key(app, event);
+    else if (event->kind == INPUT_KEY && event->is_down && !ui_wants_keys(app->ui) &&
+             (event->modifiers & INPUT_CONTROL) == 0)
+        press_key(app, event->key);
     else if (event->kind == INPUT_DROP)
         app_drop(app, event->path);
     else if (event->kind == INPUT_CLOSE)
         app->wants_quit = true;
-}
-
-/* Takes events up to and with the next press or release of a button or key: panels see one of them in a frame. */
-static void take_input(struct app *app)
-{
-    struct input_event event;
-    while (window_next(app->window, &event)) {
-        ui_take(app->ui, &event);
-        take_event(app, &event);
-        if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
-            event.kind == INPUT_TEXT)
-            break; /* panels say in the next frame whether the mouse is on them */
-    }
 }
 
 /* --- panels --- */
@@ -419,32 +345,17 @@ static void show_help(struct app *app)
     const struct ui_place place = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
     if (ui_panel("Keys and mouse", &place, &app->shows_help)) {
         if (ui_table("keys", 2)) {
-            for (int k = 0; k < NUM_KEYS; k++) {
-                if (keys[k].name != NULL) {
-                    ui_cell();
-                    ui_text("%s", keys[k].name);
-                    ui_cell();
-                    ui_text("%s", keys[k].what);
-                }
+            for (size_t k = 0; k < sizeof(key_list) / sizeof(key_list[0]); k++) {
+                ui_cell();
+                ui_text("%s", key_list[k].name);
+                ui_cell();
+                ui_text("%s", key_list[k].what);
             }
             ui_table_end();
         }
         ui_line();
         ui_text("drag: turn; right or middle button: move; wheel: nearer");
         ui_text("click on a slice: that voxel; on a crystal: that crystal");
-    }
-    ui_panel_end();
-}
-
-static void show_messages(struct app *app)
-{
-    const struct ui_place place = {.at = {310.0, 560.0}, .size = {560.0, 190.0}};
-    if (ui_panel("Messages", &place, &app->shows_messages)) {
-        const int first = app->num_messages > APP_MESSAGES ? app->num_messages - APP_MESSAGES : 0;
-        for (int k = first; k < app->num_messages; k++) {
-            const struct app_message *message = &app->messages[k % APP_MESSAGES];
-            ui_toned(tone_of(message, UI_PLAIN), "%s", message->text);
-        }
     }
     ui_panel_end();
 }
@@ -493,7 +404,17 @@ static void show_panels(struct app *app)
     show_bar(app, hover, bar);
     opener_tool_panels(app);
     if (app->shows_help) show_help(app);
-    if (app->shows_messages) show_messages(app);
+    if (app->shows_messages) {
+        const struct ui_place place = {.at = {310.0, 560.0}, .size = {560.0, 190.0}};
+        if (ui_panel("Messages", &place, &app->shows_messages)) {
+            const int first = app->num_messages > APP_MESSAGES ? app->num_messages - APP_MESSAGES : 0;
+            for (int k = first; k < app->num_messages; k++) {
+                const struct app_message *message = &app->messages[k % APP_MESSAGES];
+                ui_toned(tone_of(message, UI_PLAIN), "%s", message->text);
+            }
+        }
+        ui_panel_end();
+    }
 }
 
 /* --- frames --- */
@@ -509,24 +430,6 @@ static lr_status ensure_target(struct app *app)
         &(struct gl_target_params){
             .label = "window", .width = size[0], .height = size[1], .colour_formats = {GL_RGBA8}, .depth = true});
     return app->target != NULL ? LR_OK : LR_FAILED;
-}
-
-static void measure_time(struct app *app)
-{
-    const double now = lr_clock_seconds(), seconds = now - app->now_s;
-    app->now_s = now;
-    app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
-    app->longest_frame_s = fmax(app->longest_frame_s, app->num_frames > 1 ? seconds : 0.0);
-    app->num_frames++;
-}
-
-/* Takes what has become ready. */
-static lr_status update_tools(struct app *app)
-{
-    for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
-    for (int k = 0; app->tools[k] != NULL; k++)
-        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
-    return LR_OK;
 }
 
 static lr_status draw_frame(struct app *app)
@@ -565,11 +468,29 @@ static lr_status draw_frame(struct app *app)
 static lr_status run_frame(struct app *app)
 {
     int size[2];
-    measure_time(app);
+    const double now = lr_clock_seconds(), seconds = now - app->now_s;
+    app->now_s = now;
+    app->frame_s = app->num_frames < 2 ? seconds : 0.9 * app->frame_s + 0.1 * seconds;
+    app->longest_frame_s = fmax(app->longest_frame_s, app->num_frames > 1 ? seconds : 0.0);
+    app->num_frames++;
+
     if (app->script != NULL) LR_TRY(script_run(app->script, app));
     leave_scene(app);
-    take_input(app);
-    LR_TRY(update_tools(app));
+    /* Takes events up to and with the next press or release of a button or key: panels see one of them in a frame. */
+    struct input_event event;
+    while (window_next(app->window, &event)) {
+        ui_take(app->ui, &event);
+        take_event(app, &event);
+        if (event.kind == INPUT_MOVE || event.kind == INPUT_BUTTON || event.kind == INPUT_KEY ||
+            event.kind == INPUT_TEXT)
+            break; /* panels say in the next frame whether the mouse is on them */
+    }
+
+    /* Takes what has become ready. */
+    for (int k = 0; k < app->num_runners; k++) (void)task_runner_poll(app->runners[k]);
+    for (int k = 0; app->tools[k] != NULL; k++)
+        if (app->tools[k]->update != NULL) LR_TRY(app->tools[k]->update(app));
+
     if (app->waits && !window_is_seen(app->window)) /* a picture that nobody sees */
         return LR_OK;
     window_size(app->window, size);

@@ -78,7 +78,8 @@ class Random(ViewTest):
         steps = [word for _ in range(count) for word in (self.step(dice), "frames 1")]
         # Files that cannot be read are part of it: the last wait forgets their errors.
         done = self.run_program(*self.arguments([
-            "open scanner ring.yaml", "wait", *steps, "recon stop", "key escape", "wait 600 anyway", "frames 3", "print frames"]))
+            "open scanner ring.yaml", "wait", *steps, "recon stop", "key escape", "wait 600 anyway",
+            "frames 3", "print frames"]))
         said = done.stderr
         self.assertEqual(done.returncode, 0, said)
         frames = [line for line in done.stdout.splitlines() if line.startswith("frames ")]

@@ -98,7 +98,7 @@ bool camera_project(const struct camera_view *view, const double point_mm[3], do
     return true;
 }
 
-/* --- lines of sight --- */
+/* --- rays --- */
 
 static int crystal_at(double place, int count, double pitch, double face)
 {
@@ -107,19 +107,19 @@ static int crystal_at(double place, int count, double pitch, double face)
     return cell >= 0.0 && cell < count && fabs(place - middle) <= 0.5 * face ? (int)cell : -1;
 }
 
-static bool meets(const lr_module *module, const struct pick_ray *ray, struct pick_hit *hit)
+static bool hits(const lr_module *module, const struct pick_ray *ray, struct pick_hit *hit)
 {
     double to_centre[3], on_face[3];
     double depth = 0.0, approach = 0.0, u = 0.0, v = 0.0;
     for (int k = 0; k < 3; k++) {
         to_centre[k] = module->centre_mm[k] - ray->from_mm[k];
         depth += to_centre[k] * module->normal[k];
-        approach += ray->way[k] * module->normal[k];
+        approach += ray->direction[k] * module->normal[k];
     }
     if (depth >= 0.0 || approach >= 0.0) return false;
     hit->share = depth / approach;
     for (int k = 0; k < 3; k++) {
-        hit->point_mm[k] = ray->from_mm[k] + hit->share * ray->way[k];
+        hit->point_mm[k] = ray->from_mm[k] + hit->share * ray->direction[k];
         on_face[k] = hit->point_mm[k] - module->centre_mm[k];
         u += on_face[k] * module->u[k];
         v += on_face[k] * module->v[k];
@@ -135,7 +135,7 @@ struct pick_hit pick_module(const lr_scanner *scanner, const struct pick_ray *ra
     struct pick_hit nearest = {.module = -1, .share = HUGE_VAL};
     for (int m = 0; scanner != NULL && m < scanner->num_modules; m++) {
         struct pick_hit hit = {.module = m};
-        if (meets(&scanner->modules[m], ray, &hit) && hit.share < nearest.share) nearest = hit;
+        if (hits(&scanner->modules[m], ray, &hit) && hit.share < nearest.share) nearest = hit;
     }
     return nearest;
 }
@@ -153,8 +153,8 @@ bool pick_voxel(const lr_grid *grid, const double point_mm[3], int voxel[3])
 bool pick_slice(const lr_grid *grid, const struct pick_ray *ray, int axis, double at_mm, double point_mm[3])
 {
     int voxel[3];
-    if (fabs(ray->way[axis]) < 1e-12) return false;
-    const double share = (at_mm - ray->from_mm[axis]) / ray->way[axis];
-    for (int k = 0; k < 3; k++) point_mm[k] = k == axis ? at_mm : ray->from_mm[k] + share * ray->way[k];
+    if (fabs(ray->direction[axis]) < 1e-12) return false;
+    const double share = (at_mm - ray->from_mm[axis]) / ray->direction[axis];
+    for (int k = 0; k < 3; k++) point_mm[k] = k == axis ? at_mm : ray->from_mm[k] + share * ray->direction[k];
     return share > 0.0 && pick_voxel(grid, point_mm, voxel);
 }

@@ -131,7 +131,7 @@ void draw_destroy(struct draw *draw)
 
 /* --- the scanner --- */
 
-/* As viewer/view_modules.glsl reads it. */
+/* The layout that viewer/view_modules.glsl reads. */
 struct module_words {
     float centre[4], u[4], v[4], normal[4], face[4];
 };
@@ -160,22 +160,20 @@ static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64
     return gl_buffer_create(draw->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
-static void load_scanner(struct draw *draw, const lr_scanner *scanner, struct module_words *modules)
-{
-    for (int m = 0; m < scanner->num_modules; m++)
-        modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
-    draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
-    draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
-    draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
-}
-
 lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
 {
     forget_scanner(draw);
     if (scanner == NULL) return LR_OK;
     const lr_log *log = gl_context_log(draw->ctx);
     struct module_words *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules to draw", log);
-    if (modules != NULL) load_scanner(draw, scanner, modules);
+    if (modules != NULL) {
+        for (int m = 0; m < scanner->num_modules; m++)
+            modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
+        draw->modules = make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+        draw->colours = make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
+        draw->values = make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
+    }
+
     free(modules);
     if (draw->modules == NULL || draw->colours == NULL || draw->values == NULL) {
         forget_scanner(draw);
@@ -411,15 +409,15 @@ lr_status draw_set_cursor(struct draw *draw, const double point_mm[3], double si
 
 /* --- drawing --- */
 
-/* As viewer/view.glsl reads it. */
+/* The layout that viewer/view.glsl reads. */
 struct view_uniforms {
     float clip_of_world[16], eye[4], low_mm[4], high_mm[4], overlay[4];
     int32_t shown[4];
     float steps[4];
 };
 
-/* Steps along a line of sight, in voxels, and what an image's largest value stops on the way of a
- * tenth of its size: as much as makes it solid. */
+/* Steps along a ray, in voxels; and attenuation over the image's size at its largest value, for an image that looks
+ * solid and for a density field that looks like haze. */
 static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
 
 static void set_grid(struct view_uniforms *uniforms, const lr_grid *grid)
@@ -507,24 +505,19 @@ static const struct gl_texture *or_nothing(const struct draw *draw, enum draw_im
     return draw->images[which] != NULL ? draw->images[which] : draw->nothing;
 }
 
-static struct gl_pass slice_pass(const struct draw *draw, const struct draw_slices *slices)
-{
-    return (struct gl_pass){
-        .label = "slice",
-        .program = draw->programs[DRAW_SLICE],
-        .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image), or_nothing(draw, DRAW_TUBE),
-                     draw->maps[LR_COLOURS_PERCEPTUAL]},
-        .primitive = GL_TRIANGLE_STRIP,
-        .vertices = 4,
-    };
-}
-
 static lr_status draw_slices(struct draw *draw, struct frame *frame, const struct draw_slices *slices)
 {
     for (int axis = 0; axis < 3; axis++) {
         if (slices->is_shown[axis] && draw->images[slices->image] != NULL) {
             frame->uniforms.shown[0] = axis;
-            struct gl_pass pass = slice_pass(draw, slices);
+            struct gl_pass pass = (struct gl_pass){
+                .label = "slice",
+                .program = draw->programs[DRAW_SLICE],
+                .textures = {draw->maps[slices->colours], or_nothing(draw, slices->image), or_nothing(draw, DRAW_TUBE),
+                             draw->maps[LR_COLOURS_PERCEPTUAL]},
+                .primitive = GL_TRIANGLE_STRIP,
+                .vertices = 4,
+            };
             pass.depth_test = true;
             LR_TRY(run_pass(draw, frame, &pass));
         }

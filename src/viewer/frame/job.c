@@ -41,12 +41,6 @@ static bool note_progress(void *user, const char *what, double done, double tota
     return goes_on;
 }
 
-/* Work that was asked to stop may have ended before it noticed: then it is done. */
-static enum job_state end_state(lr_status status)
-{
-    return status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
-}
-
 static void *run_job(void *user)
 {
     struct job *job = user;
@@ -56,7 +50,8 @@ static void *run_job(void *user)
     pthread_mutex_lock(&job->mutex);
     /* constructors give NULL, and say why in the log only */
     job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
-    job->report.state = end_state(status);
+    /* Work that was asked to stop may have ended before it noticed: then it is done. */
+    job->report.state = status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
     job->report.share = status == LR_OK ? 1 : job->report.share;
     job->has_ended = true;
     pthread_mutex_unlock(&job->mutex);

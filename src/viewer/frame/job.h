@@ -19,14 +19,14 @@ struct job_params {
     const char *what; /* "opening the scanner": shown until the work reports itself; copied */
 };
 
-/* What a job says of itself: a copy. */
+/* Progress and outcome of a job: a copy. */
 struct job_report {
     enum job_state state;
     lr_status status; /* what `run` returned, or why it failed where the log knows better */
     double share;     /* 0 .. 1 */
     char doing[128];
     char error[JOB_SENTENCE]; /* the last; "" = none */
-    int num_warnings;         /* all there were; kept are the first JOB_WARNINGS */
+    int num_warnings;         /* ever; the first JOB_WARNINGS are there */
     char warnings[JOB_WARNINGS][JOB_SENTENCE];
 };
 

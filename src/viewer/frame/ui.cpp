@@ -3,9 +3,9 @@
 //
 // Dear ImGui: its context, its input and its drawing; panels and widgets; pictures, curves and colour bars.
 //
-// Of the backends that come with Dear ImGui, imgui_impl_opengl3 draws, with a window and without.
+// The backend imgui_impl_opengl3 of Dear ImGui draws, with a window and without.
 // imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
-// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts alike.
+// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts.
 #include "viewer/frame/ui.h"
 
 #include "viewer/frame/ui_layout.h"
@@ -38,7 +38,7 @@ static inline ImU32 ui_packed(uint32_t rgba)
     return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
 }
 
-// What Dear ImGui's backend for OpenGL takes a texture to be: its name there.
+// The texture for Dear ImGui's backend for OpenGL: its OpenGL name.
 static inline ImTextureID ui_texture(const struct gl_texture *texture)
 {
     return reinterpret_cast<ImTextureID>(static_cast<uintptr_t>(texture->name));
@@ -547,7 +547,7 @@ void ui_label(const double at[2], uint32_t colour, const char *text)
 namespace
 {
 
-// Where values lie along an axis of the screen.
+// An axis of the screen: which values lie at which pixels.
 struct axis {
     double range[2]; // values
     float ends[2];   // pixels they lie at

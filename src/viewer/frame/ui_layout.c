@@ -9,36 +9,36 @@ enum { RIGHT = 0, LEFT, BELOW, ABOVE, NUM_SIDES };
 
 static const double gap = 8.0;
 
-/* Free pixels between what is kept and the screen's edge. */
-static double room_at(const struct place_box *kept, const double screen[2], int side)
+/* Free pixels between the part and the screen's edge. */
+static double room_at(const struct place_box *part, const double screen[2], int side)
 {
     const int axis = side / 2;
-    return (side % 2 == 0 ? screen[axis] - kept->to[axis] : kept->from[axis]) - gap;
+    return (side % 2 == 0 ? screen[axis] - part->to[axis] : part->from[axis]) - gap;
 }
 
-static void stand(const struct place_box *kept, const double size[2], const double screen[2], int side, double at[2])
+static void stand(const struct place_box *part, const double size[2], const double screen[2], int side, double at[2])
 {
     const int axis = side / 2, other = 1 - axis;
-    at[axis] = side % 2 == 0 ? kept->to[axis] + gap : kept->from[axis] - gap - size[axis];
-    const double middle = 0.5 * (kept->from[other] + kept->to[other]) - 0.5 * size[other];
+    at[axis] = side % 2 == 0 ? part->to[axis] + gap : part->from[axis] - gap - size[axis];
+    const double middle = 0.5 * (part->from[other] + part->to[other]) - 0.5 * size[other];
     at[other] = fmax(fmin(middle, screen[other] - size[other]), 0.0);
 }
 
-bool place_beside(const struct place_box *kept, const double size[2], const double screen[2], double at[2])
+bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2])
 {
     int widest = RIGHT;
     double most = -HUGE_VAL;
     for (int side = 0; side < NUM_SIDES; side++) {
         const int axis = side / 2;
-        const double spare = room_at(kept, screen, side) - size[axis];
+        const double spare = room_at(part, screen, side) - size[axis];
         if (spare >= 0.0 && size[1 - axis] <= screen[1 - axis]) {
-            stand(kept, size, screen, side, at);
+            stand(part, size, screen, side, at);
             return true;
         }
         widest = spare > most ? side : widest;
         most = fmax(most, spare);
     }
-    stand(kept, size, screen, widest, at);
+    stand(part, size, screen, widest, at);
     return false;
 }
 
@@ -57,15 +57,6 @@ static int count_steps(const double range[2], double step)
     return (int)(floor(range[1] / step + 1e-6) - ceil(range[0] / step - 1e-6)) + 1;
 }
 
-static int count_digits(double largest, double step)
-{
-    const double before_point = floor(log10(largest) + 1e-9) + 1.0;
-    double digits = before_point - floor(log10(step) + 1e-9);
-    if (before_point > 0.0 && before_point < 9.0) /* "20000", not "2e+04" */
-        digits = fmax(digits, before_point);
-    return (int)fmin(fmax(digits, 1.0), 15.0);
-}
-
 struct ticks ticks_make(const double range[2], int most, bool are_whole)
 {
     struct ticks ticks = {0};
@@ -77,7 +68,12 @@ struct ticks ticks_make(const double range[2], int most, bool are_whole)
     while (count_steps(range, step) > most) step = round_up(1.5 * step);
     const double first = ceil(range[0] / step - 1e-6);
     ticks.count = count_steps(range, step);
-    ticks.digits = count_digits(largest, step);
+    const double before_point = floor(log10(largest) + 1e-9) + 1.0;
+    double digits = before_point - floor(log10(step) + 1e-9);
+    if (before_point > 0.0 && before_point < 9.0) /* "20000", not "2e+04" */
+        digits = fmax(digits, before_point);
+    ticks.digits = (int)fmin(fmax(digits, 1.0), 15.0);
+
     for (int k = 0; k < ticks.count; k++) ticks.values[k] = (first + k) * step;
     return ticks;
 }

@@ -16,18 +16,18 @@ struct place_box {
     double from[2], to[2];
 };
 
-/* Puts a box of that size beside `kept`, to its right, left, below it or above it, with a gap
+/* Puts a box of that size beside `part`, to its right, left, below it or above it, with a gap
  * between, and sets `at` to its upper left corner. Returns whether all of the box is on the screen;
  * where it is not, the box stands on the side with the most room and the screen's edge cuts it. It
- * never covers a part of `kept`. */
-bool place_beside(const struct place_box *kept, const double size[2], const double screen[2], double at[2]);
+ * never covers any of `part`. */
+bool place_beside(const struct place_box *part, const double size[2], const double screen[2], double at[2]);
 
 enum { TICKS_MOST = 12, TICKS_TEXT = 32 };
 
 struct ticks {
     int count; /* 0 where low .. high is no range of finite numbers */
     double values[TICKS_MOST];
-    int digits; /* significant ones that tell neighbours apart */
+    int digits; /* significant digits that distinguish neighbours */
 };
 
 /* Multiples of 1, 2 or 5 times a power of ten from low to high, both included, at most `most` of

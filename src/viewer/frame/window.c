@@ -18,37 +18,80 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- both kinds of window --- */
-
 enum { WINDOW_EVENTS = 1024, WINDOW_CLIPBOARD = 4096 };
 
-struct window_fns {
-    void (*close)(struct window *window);
-    void (*poll)(struct window *window, double seconds); /* pushes what has come */
-    void (*resize)(struct window *window, const int size[2]);
-    void (*show)(struct window *window);
-    void (*copy)(struct window *window, const char *text);
-    const char *(*pasted)(struct window *window);
-};
-
-/* The first part of each kind's struct. */
 struct window {
-    const struct window_fns *fns;
+    GLFWwindow *handle; /* NULL: a surface that nobody sees, by EGL without a display; scripts alone give it input */
     const lr_log *log;
     struct gl_context *ctx;
     int size[2];
     double scale;
+    double at[2];                             /* the mouse on the screen's window */
     struct input_event events[WINDOW_EVENTS]; /* a ring */
     int first, count;
+    char clipboard[WINDOW_CLIPBOARD]; /* of a surface */
+    struct screen_watch watch;
 };
 
-void window_close(struct window *window)
+/* --- events --- */
+
+/* Adds an event; moves that follow each other become one. A full ring drops the event. */
+static void add_event(struct window *window, const struct input_event *event)
 {
-    if (window != NULL) {
-        window->fns->close(window);
-        free(window);
+    struct input_event *last = &window->events[(window->first + window->count + WINDOW_EVENTS - 1) % WINDOW_EVENTS];
+    if (window->count > 0 && event->kind == INPUT_MOVE && last->kind == INPUT_MOVE)
+        *last = *event;
+    else if (window->count < WINDOW_EVENTS)
+        window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
+}
+
+/* Adds what has come, and waits up to `seconds` for it. */
+static void poll_events(struct window *window, double seconds)
+{
+    const struct timespec length = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    if (window->handle == NULL && seconds > 0.0)
+        nanosleep(&length, NULL);
+    else if (window->handle != NULL && seconds > 0.0)
+        glfwWaitEventsTimeout(seconds);
+    else if (window->handle != NULL)
+        glfwPollEvents();
+}
+
+bool window_next(struct window *window, struct input_event *event)
+{
+    if (window->count == 0) poll_events(window, 0.0);
+    if (window->count == 0) return false;
+    *event = window->events[window->first];
+    window->first = (window->first + 1) % WINDOW_EVENTS;
+    window->count--;
+    return true;
+}
+
+void window_wait(struct window *window, double seconds)
+{
+    if (window->count == 0) poll_events(window, seconds);
+}
+
+void window_push(struct window *window, const struct input_event *event)
+{
+    const int size[2] = {(int)event->at[0], (int)event->at[1]};
+    if (event->kind != INPUT_SIZE) {
+        add_event(window, event);
+    } else if (window->handle != NULL) {
+        int units[2], wanted[2] = {size[0], size[1]};
+        glfwGetWindowSize(window->handle, &units[0], &units[1]);
+        for (int k = 0; k < 2; k++) /* dense screens have more pixels than units */
+            if (window->size[k] > 0 && units[k] > 0)
+                wanted[k] = (int)((double)size[k] * units[k] / window->size[k] + 0.5);
+        glfwSetWindowSize(window->handle, wanted[0], wanted[1]);
+    } else {
+        window->size[0] = size[0];
+        window->size[1] = size[1];
+        add_event(window, &(struct input_event){.kind = INPUT_SIZE});
     }
 }
+
+/* --- the surface --- */
 
 struct gl_context *window_context(struct window *window)
 {
@@ -66,75 +109,31 @@ double window_scale(const struct window *window)
     return window->scale;
 }
 
-/* Adds an event; moves that follow each other become one. A full ring drops the event. */
-static void window_add(struct window *window, const struct input_event *event)
-{
-    if (window->count > 0) {
-        struct input_event *last = &window->events[(window->first + window->count - 1) % WINDOW_EVENTS];
-        if (event->kind == INPUT_MOVE && last->kind == INPUT_MOVE) {
-            *last = *event;
-            return;
-        }
-    }
-    if (window->count < WINDOW_EVENTS) window->events[(window->first + window->count++) % WINDOW_EVENTS] = *event;
-}
-
-bool window_next(struct window *window, struct input_event *event)
-{
-    if (window->count == 0) window->fns->poll(window, 0.0);
-    if (window->count == 0) return false;
-    *event = window->events[window->first];
-    window->first = (window->first + 1) % WINDOW_EVENTS;
-    window->count--;
-    return true;
-}
-
-void window_wait(struct window *window, double seconds)
-{
-    if (window->count == 0) window->fns->poll(window, seconds);
-}
-
-void window_push(struct window *window, const struct input_event *event)
-{
-    if (event->kind == INPUT_SIZE)
-        window->fns->resize(window, (int[2]){(int)event->at[0], (int)event->at[1]});
-    else
-        window_add(window, event);
-}
-
 void window_show(struct window *window, const struct gl_target *target)
 {
-    if (window->fns->show != NULL) {
+    if (window->handle != NULL) {
         gl_target_show(target, 0);
-        window->fns->show(window);
+        glfwSwapBuffers(window->handle);
     }
 }
 
 bool window_is_seen(const struct window *window)
 {
-    return window->fns->show != NULL;
+    return window->handle != NULL;
 }
 
 void window_copy(struct window *window, const char *text)
 {
-    window->fns->copy(window, text);
+    if (window->handle != NULL)
+        glfwSetClipboardString(window->handle, text);
+    else
+        snprintf(window->clipboard, sizeof(window->clipboard), "%s", text);
 }
 
 const char *window_pasted(struct window *window)
 {
-    return window->fns->pasted(window);
-}
-
-/* --- the screen --- */
-
-/* No flush and no cleaning up: other threads hold whatever locks they hold. Outputs have their names
- * only when they are whole. */
-static void end_program(void)
-{
-    static const char sentence[] = "loraster: error: the screen that the window was on has gone "
-                                   "away: start the viewer again\n";
-    (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
-    _exit(1);
+    const char *text = window->handle != NULL ? glfwGetClipboardString(window->handle) : window->clipboard;
+    return text != NULL ? text : "";
 }
 
 static void *watch_screen(void *user)
@@ -143,7 +142,14 @@ static void *watch_screen(void *user)
     struct pollfd ends[2] = {{.fd = watch->screen}, {.fd = watch->ends[0]}};
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
     }
-    if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) end_program();
+    if (ends[1].revents == 0 && (ends[0].revents & (POLLHUP | POLLERR)) != 0) {
+        /* No flush and no cleaning up: other threads hold whatever locks they hold. Outputs have their names only when
+         * they are whole. */
+        static const char sentence[] = "loraster: error: the screen that the window was on has gone "
+                                       "away: start the viewer again\n";
+        (void)!write(STDERR_FILENO, sentence, sizeof(sentence) - 1);
+        _exit(1);
+    }
     return NULL;
 }
 
@@ -169,21 +175,7 @@ void screen_watch_stop(struct screen_watch *watch)
     }
 }
 
-/* --- a window on the screen, by GLFW --- */
-
-struct glfw_window {
-    struct window window;
-    GLFWwindow *handle;
-    double at[2];
-    struct screen_watch watch;
-};
-
-/* --- input --- */
-
-static struct glfw_window *window_of(GLFWwindow *handle)
-{
-    return glfwGetWindowUserPointer(handle);
-}
+/* --- GLFW's callbacks --- */
 
 static unsigned modifiers_of(int mods)
 {
@@ -217,50 +209,49 @@ static int key_of(int key)
     return key >= 32 && key < 128 ? key : 0;
 }
 
-/* GLFW tells of places in screen units; framebuffers of dense screens have more pixels. */
+/* GLFW gives places in screen units; framebuffers of dense screens have more pixels. */
 static void on_move(GLFWwindow *handle, double x, double y)
 {
-    struct glfw_window *window = window_of(handle);
+    struct window *window = glfwGetWindowUserPointer(handle);
     int units[2];
     glfwGetWindowSize(handle, &units[0], &units[1]);
-    window->at[0] = units[0] > 0 ? x * window->window.size[0] / units[0] : x;
-    window->at[1] = units[1] > 0 ? y * window->window.size[1] / units[1] : y;
-    window_add(&window->window, &(struct input_event){.kind = INPUT_MOVE, .at = {window->at[0], window->at[1]}});
+    window->at[0] = units[0] > 0 ? x * window->size[0] / units[0] : x;
+    window->at[1] = units[1] > 0 ? y * window->size[1] / units[1] : y;
+    add_event(window, &(struct input_event){.kind = INPUT_MOVE, .at = {window->at[0], window->at[1]}});
 }
 
 static void on_button(GLFWwindow *handle, int button, int action, int mods)
 {
-    struct glfw_window *window = window_of(handle);
+    struct window *window = glfwGetWindowUserPointer(handle);
     if (button < INPUT_NUM_BUTTONS) {
-        window_add(&window->window, &(struct input_event){.kind = INPUT_BUTTON,
-                                                          .at = {window->at[0], window->at[1]},
-                                                          .button = button,
-                                                          .is_down = action == GLFW_PRESS,
-                                                          .modifiers = modifiers_of(mods)});
+        add_event(window, &(struct input_event){.kind = INPUT_BUTTON,
+                                                .at = {window->at[0], window->at[1]},
+                                                .button = button,
+                                                .is_down = action == GLFW_PRESS,
+                                                .modifiers = modifiers_of(mods)});
     }
 }
 
 static void on_scroll(GLFWwindow *handle, double x, double y)
 {
-    struct glfw_window *window = window_of(handle);
-    window_add(&window->window,
-               &(struct input_event){.kind = INPUT_SCROLL, .at = {window->at[0], window->at[1]}, .by = {x, y}});
+    struct window *window = glfwGetWindowUserPointer(handle);
+    add_event(window, &(struct input_event){.kind = INPUT_SCROLL, .at = {window->at[0], window->at[1]}, .by = {x, y}});
 }
 
 static void on_key(GLFWwindow *handle, int key, int scancode, int action, int mods)
 {
     (void)scancode;
     if (key_of(key) != 0) {
-        window_add(&window_of(handle)->window, &(struct input_event){.kind = INPUT_KEY,
-                                                                     .key = key_of(key),
-                                                                     .is_down = action != GLFW_RELEASE,
-                                                                     .modifiers = modifiers_of(mods)});
+        add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_KEY,
+                                                                          .key = key_of(key),
+                                                                          .is_down = action != GLFW_RELEASE,
+                                                                          .modifiers = modifiers_of(mods)});
     }
 }
 
 static void on_text(GLFWwindow *handle, unsigned int code)
 {
-    window_add(&window_of(handle)->window, &(struct input_event){.kind = INPUT_TEXT, .code = code});
+    add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_TEXT, .code = code});
 }
 
 static void on_drop(GLFWwindow *handle, int count, const char **paths)
@@ -268,127 +259,38 @@ static void on_drop(GLFWwindow *handle, int count, const char **paths)
     for (int k = 0; k < count; k++) {
         struct input_event event = {.kind = INPUT_DROP};
         snprintf(event.path, sizeof(event.path), "%s", paths[k]);
-        window_add(&window_of(handle)->window, &event);
+        add_event(glfwGetWindowUserPointer(handle), &event);
     }
 }
 
 static void on_size(GLFWwindow *handle, int width, int height)
 {
-    struct window *window = &window_of(handle)->window;
+    struct window *window = glfwGetWindowUserPointer(handle);
     window->size[0] = width;
     window->size[1] = height;
-    window_add(window, &(struct input_event){.kind = INPUT_SIZE});
+    add_event(window, &(struct input_event){.kind = INPUT_SIZE});
 }
 
 static void on_scale(GLFWwindow *handle, float x, float y)
 {
+    struct window *window = glfwGetWindowUserPointer(handle);
     (void)y;
-    window_of(handle)->window.scale = (double)x;
-    window_add(&window_of(handle)->window, &(struct input_event){.kind = INPUT_SIZE});
+    window->scale = (double)x;
+    add_event(window, &(struct input_event){.kind = INPUT_SIZE});
 }
 
 static void on_close(GLFWwindow *handle)
 {
-    window_add(&window_of(handle)->window, &(struct input_event){.kind = INPUT_CLOSE});
+    add_event(glfwGetWindowUserPointer(handle), &(struct input_event){.kind = INPUT_CLOSE});
 }
 
-static void listen(struct glfw_window *window)
-{
-    GLFWwindow *handle = window->handle;
-    glfwSetWindowUserPointer(handle, window);
-    glfwSetCursorPosCallback(handle, on_move);
-    glfwSetMouseButtonCallback(handle, on_button);
-    glfwSetScrollCallback(handle, on_scroll);
-    glfwSetKeyCallback(handle, on_key);
-    glfwSetCharCallback(handle, on_text);
-    glfwSetDropCallback(handle, on_drop);
-    glfwSetFramebufferSizeCallback(handle, on_size);
-    glfwSetWindowContentScaleCallback(handle, on_scale);
-    glfwSetWindowCloseCallback(handle, on_close);
-}
-
-/* --- the window --- */
-
-static void glfw_close(struct window *window)
-{
-    struct glfw_window *own = (struct glfw_window *)window;
-    screen_watch_stop(&own->watch);
-    if (window->ctx != NULL) gl_context_release(window->ctx);
-    gl_context_destroy(window->ctx);
-    glfwDestroyWindow(own->handle);
-    glfwTerminate();
-}
-
-static void glfw_poll(struct window *window, double seconds)
-{
-    (void)window;
-    if (seconds > 0.0)
-        glfwWaitEventsTimeout(seconds);
-    else
-        glfwPollEvents();
-}
-
-static void glfw_resize(struct window *window, const int size[2])
-{
-    GLFWwindow *handle = ((struct glfw_window *)window)->handle;
-    int units[2], wanted[2] = {size[0], size[1]};
-    glfwGetWindowSize(handle, &units[0], &units[1]);
-    for (int k = 0; k < 2; k++) /* dense screens have more pixels than units */
-        if (window->size[k] > 0 && units[k] > 0) wanted[k] = (int)((double)size[k] * units[k] / window->size[k] + 0.5);
-    glfwSetWindowSize(handle, wanted[0], wanted[1]);
-}
-
-static void glfw_show(struct window *window)
-{
-    glfwSwapBuffers(((struct glfw_window *)window)->handle);
-}
-
-static void glfw_copy(struct window *window, const char *text)
-{
-    glfwSetClipboardString(((struct glfw_window *)window)->handle, text);
-}
-
-static const char *glfw_pasted(struct window *window)
-{
-    const char *text = glfwGetClipboardString(((struct glfw_window *)window)->handle);
-    return text != NULL ? text : "";
-}
-
-static const struct window_fns glfw_fns = {
-    .close = glfw_close,
-    .poll = glfw_poll,
-    .resize = glfw_resize,
-    .show = glfw_show,
-    .copy = glfw_copy,
-    .pasted = glfw_pasted,
-};
+/* --- opening and closing --- */
 
 static const char *last_error(void)
 {
     const char *text = NULL;
     glfwGetError(&text);
     return text != NULL ? text : "no reason is given";
-}
-
-/* By EGL like everything else here; where that does not do, as the system likes best. With word of
- * resets by the driver where it gives that. */
-static GLFWwindow *make_handle(const struct window_params *params)
-{
-    static const int ways[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};
-    GLFWwindow *handle = NULL;
-    for (int k = 0; k < 4 && handle == NULL; k++) {
-        glfwDefaultWindowHints();
-        glfwWindowHint(GLFW_CONTEXT_CREATION_API, ways[k / 2]);
-        glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS, k % 2 == 0 ? GLFW_LOSE_CONTEXT_ON_RESET : GLFW_NO_ROBUSTNESS);
-        glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 4);
-        glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 5);
-        glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
-        glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
-        glfwWindowHint(GLFW_DEPTH_BITS, 0);
-        glfwWindowHintString(GLFW_X11_CLASS_NAME, "loraster");
-        handle = glfwCreateWindow(params->size[0], params->size[1], params->title, NULL, NULL);
-    }
-    return handle;
 }
 
 /* The connection to an X server; -1 on other systems. GLFW has such a function only where it is made
@@ -407,10 +309,26 @@ static int find_connection(void)
     return connection;
 }
 
-static lr_status open_handle(struct glfw_window *window, const struct window_params *params)
+/* The context is made by EGL like everything else here, else as the system likes best; with reports of resets by the
+ * driver, else without. */
+static lr_status open_handle(struct window *window, const struct window_params *params)
 {
-    window->handle = make_handle(params);
-    if (window->handle == NULL) {
+    static const int apis[] = {GLFW_EGL_CONTEXT_API, GLFW_NATIVE_CONTEXT_API};
+    GLFWwindow *handle = NULL;
+    for (int k = 0; k < 4 && handle == NULL; k++) {
+        glfwDefaultWindowHints();
+        glfwWindowHint(GLFW_CONTEXT_CREATION_API, apis[k / 2]);
+        glfwWindowHint(GLFW_CONTEXT_ROBUSTNESS, k % 2 == 0 ? GLFW_LOSE_CONTEXT_ON_RESET : GLFW_NO_ROBUSTNESS);
+        glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 4);
+        glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 5);
+        glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+        glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+        glfwWindowHint(GLFW_DEPTH_BITS, 0);
+        glfwWindowHintString(GLFW_X11_CLASS_NAME, "loraster");
+        handle = glfwCreateWindow(params->size[0], params->size[1], params->title, NULL, NULL);
+    }
+    window->handle = handle;
+    if (handle == NULL) {
         return lr_error(params->log, LR_NO_DEVICE,
                         "no window with OpenGL 4.5 can be opened (%s): " GL_CONTEXT_REMEDY
                         "; loraster info lists what this machine offers. Where it lists a device "
@@ -418,17 +336,28 @@ static lr_status open_handle(struct glfw_window *window, const struct window_par
                         "--script FILE draws without a window",
                         last_error());
     }
+
     float scale[2];
-    glfwMakeContextCurrent(window->handle);
+    glfwMakeContextCurrent(handle);
     glfwSwapInterval(1);
-    glfwGetFramebufferSize(window->handle, &window->window.size[0], &window->window.size[1]);
-    glfwGetWindowContentScale(window->handle, &scale[0], &scale[1]);
-    window->window.scale = (double)scale[0];
-    window->window.ctx = gl_context_adopt(&(struct gl_context_params){.log = params->log});
-    if (window->window.ctx == NULL) return LR_NO_DEVICE;
-    listen(window);
+    glfwGetFramebufferSize(handle, &window->size[0], &window->size[1]);
+    glfwGetWindowContentScale(handle, &scale[0], &scale[1]);
+    window->scale = (double)scale[0];
+    window->ctx = gl_context_adopt(&(struct gl_context_params){.log = params->log});
+    if (window->ctx == NULL) return LR_NO_DEVICE;
+
+    glfwSetWindowUserPointer(handle, window);
+    glfwSetCursorPosCallback(handle, on_move);
+    glfwSetMouseButtonCallback(handle, on_button);
+    glfwSetScrollCallback(handle, on_scroll);
+    glfwSetKeyCallback(handle, on_key);
+    glfwSetCharCallback(handle, on_text);
+    glfwSetDropCallback(handle, on_drop);
+    glfwSetFramebufferSizeCallback(handle, on_size);
+    glfwSetWindowContentScaleCallback(handle, on_scale);
+    glfwSetWindowCloseCallback(handle, on_close);
     screen_watch_start(&window->watch, find_connection());
-    return gl_context_make_current(window->window.ctx);
+    return gl_context_make_current(window->ctx);
 }
 
 struct window *window_open(const struct window_params *params)
@@ -440,13 +369,12 @@ struct window *window_open(const struct window_params *params)
                  last_error());
         return NULL;
     }
-    struct glfw_window *window = lr_alloc(1, sizeof(*window), "a window", params->log);
+    struct window *window = lr_alloc(1, sizeof(*window), "a window", params->log);
     if (window == NULL) {
         glfwTerminate();
         return NULL;
     }
-    window->window.fns = &glfw_fns;
-    window->window.log = params->log;
+    window->log = params->log;
     if (open_handle(window, params) != LR_OK) {
         screen_watch_stop(&window->watch);
         if (window->handle != NULL) glfwDestroyWindow(window->handle);
@@ -454,61 +382,13 @@ struct window *window_open(const struct window_params *params)
         free(window);
         return NULL;
     }
-    return &window->window;
+    return window;
 }
-
-/* --- a surface that nobody sees: EGL without a display, and input from scripts only --- */
-
-struct unseen {
-    struct window window;
-    char clipboard[WINDOW_CLIPBOARD];
-};
-
-static void unseen_close(struct window *window)
-{
-    gl_context_release(window->ctx);
-    gl_context_destroy(window->ctx);
-}
-
-static void unseen_poll(struct window *window, double seconds)
-{
-    const struct timespec length = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    (void)window;
-    if (seconds > 0.0) nanosleep(&length, NULL);
-}
-
-static void unseen_resize(struct window *window, const int size[2])
-{
-    window->size[0] = size[0];
-    window->size[1] = size[1];
-    window_add(window, &(struct input_event){.kind = INPUT_SIZE});
-}
-
-static void unseen_copy(struct window *window, const char *text)
-{
-    struct unseen *unseen = (struct unseen *)window;
-    snprintf(unseen->clipboard, sizeof(unseen->clipboard), "%s", text);
-}
-
-static const char *unseen_pasted(struct window *window)
-{
-    return ((struct unseen *)window)->clipboard;
-}
-
-static const struct window_fns unseen_fns = {
-    .close = unseen_close,
-    .poll = unseen_poll,
-    .resize = unseen_resize,
-    .copy = unseen_copy,
-    .pasted = unseen_pasted,
-};
 
 struct window *window_open_unseen(const struct window_params *params)
 {
-    struct unseen *unseen = lr_alloc(1, sizeof(*unseen), "a surface to draw on", params->log);
-    if (unseen == NULL) return NULL;
-    struct window *window = &unseen->window;
-    window->fns = &unseen_fns;
+    struct window *window = lr_alloc(1, sizeof(*window), "a surface to draw on", params->log);
+    if (window == NULL) return NULL;
     window->log = params->log;
     window->size[0] = params->size[0];
     window->size[1] = params->size[1];
@@ -516,8 +396,21 @@ struct window *window_open_unseen(const struct window_params *params)
     window->ctx = gl_context_create(&(struct gl_context_params){.device = params->device, .log = params->log});
     if (window->ctx == NULL || gl_context_make_current(window->ctx) != LR_OK) {
         gl_context_destroy(window->ctx);
-        free(unseen);
+        free(window);
         return NULL;
     }
     return window;
+}
+
+void window_close(struct window *window)
+{
+    if (window == NULL) return;
+    screen_watch_stop(&window->watch);
+    if (window->ctx != NULL) gl_context_release(window->ctx);
+    gl_context_destroy(window->ctx);
+    if (window->handle != NULL) {
+        glfwDestroyWindow(window->handle);
+        glfwTerminate();
+    }
+    free(window);
 }

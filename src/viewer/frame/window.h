@@ -75,7 +75,7 @@ struct gl_target;
 struct window_params {
     int size[2]; /* wanted, in screen units */
     const char *title;
-    int device;        /* without a window: the Nth usable way to OpenGL */
+    int device;        /* without a window: the Nth usable device of OpenGL */
     const lr_log *log; /* outlives the window */
 };
 
@@ -120,12 +120,11 @@ struct screen_watch {
     bool is_running;
 };
 
-/* From here on the program ends with exit code 1 and a sentence when the other side of `screen`, a
- * socket, is closed. screen < 0, or no thread to be had: nothing is watched. Must not move in memory
- * until screen_watch_stop. */
+/* Ends the program with exit code 1 and a sentence once the other side of `screen`, a socket, is closed. screen < 0, or
+ * no thread to be had: nothing is watched. Must not move in memory until screen_watch_stop. */
 void screen_watch_start(struct screen_watch *watch, int screen);
 
-/* Before the caller closes the connection. May be called without a start, of zeroed memory. */
+/* The caller stops it before closing the connection. Zeroed memory is allowed without a start. */
 void screen_watch_stop(struct screen_watch *watch);
 
 #ifdef __cplusplus

@@ -74,7 +74,7 @@ const struct command *command_find(const struct viewer_tool *const *tools, const
 struct script *script_read(const char *path, const struct viewer_tool *const *tools, const lr_log *log);
 void script_destroy(struct script *script); /* NULL is allowed */
 
-/* Before a frame: does the steps that are due. A step that waits is asked again before the next frame. After the last
+/* Does the steps that are due before a frame. A step that waits is asked again before the next frame. After the last
  * one, and after a step that failed, the viewer ends. */
 lr_status script_run(struct script *script, struct app *app);
 

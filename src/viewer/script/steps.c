@@ -334,7 +334,7 @@ static lr_status run_expect(struct app *app, const struct command_words *words, 
     return LR_OK;
 }
 
-/* A person's turn: values are told of as they change. */
+/* Leaves the window to a person, and prints values whenever they change. */
 static lr_status run_stay(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
     *is_waiting = true;

@@ -27,40 +27,6 @@ static void destroy_tables(void *object)
     free(task);
 }
 
-/* Row of the voxel at an offset from the result's, or -1 beyond the grid. */
-static int64_t row_at(const lr_grid *grid, const int voxel[3], const int32_t offset[3])
-{
-    int64_t row = 0;
-    for (int k = 2; k >= 0; k--) {
-        const int at = voxel[k] + offset[k];
-        if (at < 0 || at >= grid->size[k]) return -1;
-        row = row * grid->size[k] + at;
-    }
-    return row;
-}
-
-static void fill_cloud(struct tables_task *task)
-{
-    struct direct_result *result = &task->result;
-    const int32_t(*offsets)[3] = lr_direct_tables_offsets(task->tables);
-    const double *values = lr_direct_tables_values(task->tables, result->kernel);
-    const int64_t count = lr_direct_tables_get_info(task->tables)->num_offsets;
-    for (int64_t k = 0; k < count; k++) {
-        const int64_t row = row_at(&task->grid, result->voxel, offsets[k]);
-        result->largest = fmax(result->largest, values[k]);
-        if (row >= 0) task->cloud->values[row] = (float)values[k];
-    }
-}
-
-static double radial_of(const struct tables_task *task)
-{
-    double axes[3][3], sum = 0.0;
-    lr_view_axes(&task->result.request.view, axes);
-    for (int k = 0; k < 3; k++)
-        sum += axes[1][k] * (task->grid.origin_mm[k] + task->result.voxel[k] * task->grid.voxel_mm[k]);
-    return sum;
-}
-
 static lr_status run_tables(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct tables_task *task = object;
@@ -73,11 +39,27 @@ static lr_status run_tables(void *object, const lr_log *log, const lr_progress *
     result->tables = task->tables;
     result->cloud = task->cloud;
     result->is_inside = pick_voxel(&task->grid, result->request.point_mm, result->voxel);
-    if (result->is_inside) {
-        const int *voxel = result->voxel;
-        result->kernel = lr_direct_tables_map(task->tables)[voxel[1] * task->grid.size[0] + voxel[0]];
-        result->radial_mm = radial_of(task);
-        fill_cloud(task);
+    if (!result->is_inside) return LR_OK;
+
+    const lr_grid *grid = &task->grid;
+    const int *voxel = result->voxel;
+    double axes[3][3];
+    result->kernel = lr_direct_tables_map(task->tables)[voxel[1] * grid->size[0] + voxel[0]];
+    lr_view_axes(&result->request.view, axes);
+    for (int k = 0; k < 3; k++) result->radial_mm += axes[1][k] * (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k]);
+
+    /* The kernel about the voxel, as far as the grid goes. */
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(task->tables);
+    const double *values = lr_direct_tables_values(task->tables, result->kernel);
+    const int64_t count = lr_direct_tables_get_info(task->tables)->num_offsets;
+    for (int64_t n = 0; n < count; n++) {
+        int64_t row = 0;
+        for (int k = 2; k >= 0; k--) {
+            const int at = voxel[k] + offsets[n][k];
+            row = row >= 0 && at >= 0 && at < grid->size[k] ? row * grid->size[k] + at : -1;
+        }
+        result->largest = fmax(result->largest, values[n]);
+        if (row >= 0) task->cloud->values[row] = (float)values[n];
     }
     return LR_OK;
 }

@@ -48,17 +48,6 @@ static lr_status create_operator(struct sensitivity_task *task, lr_operator_para
     return LR_OK;
 }
 
-static void summarise(struct sensitivity_task *task)
-{
-    const int64_t count = lr_grid_num_voxels(&task->image->grid);
-    double sum = 0;
-    for (int64_t v = 0; v < count; v++) {
-        sum += task->image->values[v];
-        task->result.largest = fmax(task->result.largest, task->image->values[v]);
-    }
-    task->result.mean = sum / (double)count;
-}
-
 static lr_status run_sensitivity(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct sensitivity_task *task = object;
@@ -73,7 +62,14 @@ static lr_status run_sensitivity(void *object, const lr_log *log, const lr_progr
     const lr_status status = lr_operator_sensitivity(op, NULL, &image);
     lr_operator_destroy(op);
     LR_TRY(status);
-    summarise(task);
+    const int64_t count = lr_grid_num_voxels(&task->image->grid);
+    double sum = 0;
+    for (int64_t v = 0; v < count; v++) {
+        sum += task->image->values[v];
+        task->result.largest = fmax(task->result.largest, task->image->values[v]);
+    }
+    task->result.mean = sum / (double)count;
+
     task->result.seconds = lr_clock_seconds() - start;
     return LR_OK;
 }
@@ -109,11 +105,6 @@ void pair_image_finish(struct pair_image *image)
     *image = (struct pair_image){0};
 }
 
-static int crystals_of(const lr_scanner *scanner, int module)
-{
-    return scanner->first_crystal[module + 1] - scanner->first_crystal[module];
-}
-
 /* The pair's index in the list of LORs, and an image of zeros for it. */
 static lr_status begin_image(const struct study_view *study, const int modules[2], int64_t *pair,
                              struct pair_image *image, const lr_log *log)
@@ -131,7 +122,7 @@ static lr_status begin_image(const struct study_view *study, const int modules[2
     if (*pair < 0) return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0], modules[1]);
     for (int k = 0; k < 2; k++) {
         image->modules[k] = study->lors->pairs[*pair][k];
-        image->size[1 - k] = crystals_of(scanner, image->modules[k]);
+        image->size[1 - k] = scanner->first_crystal[image->modules[k] + 1] - scanner->first_crystal[image->modules[k]];
     }
     image->values = lr_alloc((int64_t)image->size[0] * image->size[1], sizeof(*image->values), "a LOR image", log);
     return image->values != NULL ? LR_OK : LR_FAILED;

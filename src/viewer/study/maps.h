@@ -25,7 +25,7 @@ struct sensitivity_result {
     double seconds;
 };
 
-/* For task_runner_init. */
+/* The kind of its tasks, for task_runner_init. */
 extern const struct task_kind sensitivity_kind;
 
 /* Asks for another image; of several the newest wins. errors: LR_USAGE without a scanner. */
@@ -48,7 +48,7 @@ struct pair_image {
 
 void pair_image_finish(struct pair_image *image); /* zero is allowed */
 
-/* From data, or from a row of the matrix. modules: in either order. The image is overwritten;
+/* Makes the image from data, or from a row of the matrix. modules: in either order. The image is overwritten;
  * finish it. errors: LR_USAGE without a scanner, or for modules that have no LOR; LR_FAILED without
  * memory. */
 lr_status pair_image_of_data(const struct study_view *study, const int modules[2], const lr_lor_data *data,

@@ -15,107 +15,44 @@
 #include <string.h>
 #include <unistd.h>
 
-struct shared {
-    atomic_int holders;
-    void *object;
-    void (*destroy)(void *object);
-};
-
-struct shared *shared_create(void *object, void (*destroy)(void *object), const lr_log *log)
-{
-    struct shared *shared = object != NULL ? lr_alloc(1, sizeof(*shared), "what is shown", log) : NULL;
-    if (shared == NULL) {
-        if (object != NULL) destroy(object);
-        return NULL;
-    }
-    shared->object = object;
-    shared->destroy = destroy;
-    atomic_init(&shared->holders, 1);
-    return shared;
-}
-
-struct shared *shared_hold(struct shared *shared)
-{
-    if (shared != NULL) atomic_fetch_add(&shared->holders, 1);
-    return shared;
-}
-
-void shared_release(struct shared *shared)
-{
-    if (shared != NULL && atomic_fetch_sub(&shared->holders, 1) == 1) {
-        shared->destroy(shared->object);
-        free(shared);
-    }
-}
-
-void *shared_object(const struct shared *shared)
-{
-    return shared != NULL ? shared->object : NULL;
-}
-
 /* --- the grid where nothing says which --- */
 
 enum { ACROSS = 64, MOST_SLICES = 256 };
 
-/* Kept off the faces, on which an element is without bounds. */
+/* Share of the room between faces: an element has no bounds on a face. */
 static const double within = 0.98;
-
-static void find_middle(const lr_scanner *scanner, double middle_mm[3])
-{
-    middle_mm[0] = middle_mm[1] = middle_mm[2] = 0;
-    for (int m = 0; m < scanner->num_modules; m++)
-        vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
-}
-
-/* How far a module's face reaches along an axis of the frame, on both sides of its centre. */
-static double half_reach_mm(const lr_module *module, int axis)
-{
-    return 0.5 * (fabs(module->u[axis]) * module->crystals[0] * module->pitch_mm[0] +
-                  fabs(module->v[axis]) * module->crystals[1] * module->pitch_mm[1]);
-}
-
-static void find_box(const lr_scanner *scanner, double low_mm[3], double high_mm[3])
-{
-    for (int k = 0; k < 3; k++) {
-        low_mm[k] = HUGE_VAL;
-        high_mm[k] = -HUGE_VAL;
-        for (int m = 0; m < scanner->num_modules; m++) {
-            const lr_module *module = &scanner->modules[m];
-            const double half_mm = half_reach_mm(module, k);
-            low_mm[k] = fmin(low_mm[k], module->centre_mm[k] - half_mm);
-            high_mm[k] = fmax(high_mm[k], module->centre_mm[k] + half_mm);
-        }
-    }
-}
-
-/* Radius of a sphere about the middle that lies before all faces. */
-static double free_radius_mm(const lr_scanner *scanner, const double middle_mm[3])
-{
-    double radius_mm = HUGE_VAL;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        double to_middle[3];
-        vec_sub(middle_mm, scanner->modules[m].centre_mm, to_middle);
-        radius_mm = fmin(radius_mm, fabs(vec_dot(scanner->modules[m].normal, to_middle)));
-    }
-    return radius_mm;
-}
-
-/* Half the edge of the square in x and y. Corners may leave the field of view, but not without one
- * go into modules. */
-static double half_edge_mm(const lr_scanner *scanner, const double middle_mm[3])
-{
-    const double radius_mm = within * free_radius_mm(scanner, middle_mm);
-    const double view_mm = scanner->coincidence.field_of_view_mm;
-    return view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
-}
 
 lr_grid study_default_grid(const lr_scanner *scanner)
 {
     lr_grid grid = {.size = {1, 1, 1}};
-    double middle_mm[3], low_mm[3], high_mm[3], length_mm[3];
-    find_middle(scanner, middle_mm);
-    find_box(scanner, low_mm, high_mm);
-    const double half_mm = half_edge_mm(scanner, middle_mm);
+    double middle_mm[3] = {0}, low_mm[3], high_mm[3], length_mm[3];
+    for (int m = 0; m < scanner->num_modules; m++)
+        vec_add_scaled(middle_mm, 1.0 / scanner->num_modules, scanner->modules[m].centre_mm, middle_mm);
+
+    /* The box about all faces, and the radius of a sphere about the middle that lies before all of them. */
+    double radius_mm = HUGE_VAL;
+    for (int k = 0; k < 3; k++) {
+        low_mm[k] = HUGE_VAL;
+        high_mm[k] = -HUGE_VAL;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double to_middle[3];
+        vec_sub(middle_mm, module->centre_mm, to_middle);
+        radius_mm = fmin(radius_mm, fabs(vec_dot(module->normal, to_middle)));
+        for (int k = 0; k < 3; k++) {
+            const double half_mm = 0.5 * (fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                                          fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1]);
+            low_mm[k] = fmin(low_mm[k], module->centre_mm[k] - half_mm);
+            high_mm[k] = fmax(high_mm[k], module->centre_mm[k] + half_mm);
+        }
+    }
+
+    /* Half the edge of the square in x and y: corners may leave the field of view, but without one they stay out of
+     * the modules. */
+    radius_mm *= within;
+    const double view_mm = scanner->coincidence.field_of_view_mm;
+    const double half_mm = view_mm > 0 ? fmin(0.5 * view_mm, radius_mm) : radius_mm * sqrt(0.5);
     for (int k = 0; k < 3; k++) {
         if (k < 2) {
             low_mm[k] = fmax(low_mm[k], middle_mm[k] - half_mm);
@@ -134,36 +71,98 @@ lr_grid study_default_grid(const lr_scanner *scanner)
     return grid;
 }
 
-/* --- reading, on the thread of a job --- */
+/* --- what has been read --- */
 
-enum study_path { PATH_SCANNER = 0, PATH_IMAGE, PATH_MU, PATH_DATA, NUM_PATHS };
-
-/* The objects behind the parts; a diagnosis is an lr_diagnosis. */
-struct opened_scanner {
+/* Contents of one file, a part of the study; it never changes, and goes with its last holder. */
+struct opened {
+    atomic_int holders;
     char *path;
     lr_scanner *scanner;
     lr_lors *lors;
     lr_scanner_draft *draft;
-};
-struct opened_image {
-    char *path;
+    lr_diagnosis *diagnosis;
     lr_image *image;
-    float largest;  /* value */
-    int num_frames; /* of its file; the path then ends in the frame's number: "pet.nii:3" */
-};
-struct opened_data {
-    char *path;
+    float largest;  /* voxel */
+    int num_frames; /* of the image's file; the path then ends in the frame's number: "pet.nii:3" */
     lr_lor_data *prompts, *delayeds;
     bool are_events; /* the file is list mode */
 };
 
+/* A NIfTI file has no more frames; room for their numbers in its name, with colon and end. */
+enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
+
+/* An empty part with one holder. path: NULL = of no file. errors: NULL when memory is short. */
+static struct opened *create_opened(const char *path, const lr_log *log)
+{
+    struct opened *opened = lr_alloc(1, sizeof(*opened), "what is shown", log);
+    if (opened == NULL) return NULL;
+    atomic_init(&opened->holders, 1);
+    if (path == NULL) return opened;
+    opened->path = lr_alloc((int64_t)strlen(path) + FRAME_DIGITS, 1, "the name of a file", log);
+    if (opened->path == NULL) {
+        free(opened);
+        return NULL;
+    }
+    memcpy(opened->path, path, strlen(path) + 1);
+    return opened;
+}
+
+struct opened *opened_hold(struct opened *opened)
+{
+    if (opened != NULL) atomic_fetch_add(&opened->holders, 1);
+    return opened;
+}
+
+void opened_release(struct opened *opened)
+{
+    if (opened == NULL || atomic_fetch_sub(&opened->holders, 1) != 1) return;
+    lr_diagnosis_destroy(opened->diagnosis);
+    lr_scanner_draft_destroy(opened->draft);
+    lr_lors_destroy(opened->lors);
+    lr_scanner_destroy(opened->scanner);
+    lr_image_destroy(opened->image);
+    lr_lor_data_destroy(opened->prompts);
+    lr_lor_data_destroy(opened->delayeds);
+    free(opened->path);
+    free(opened);
+}
+
 struct study_content {
-    struct shared *parts[NUM_PARTS];
-    lr_grid grid;   /* size 0: none */
-    lr_grid chosen; /* by a wish; size 0: none */
+    struct opened *parts[NUM_PARTS]; /* held */
+    lr_grid grid;                    /* size 0: none */
+    lr_grid chosen;                  /* by a wish; size 0: none */
 };
 
-/* What is to be read and what has come of it. */
+static void release_content(struct study_content *content)
+{
+    for (int k = 0; k < NUM_PARTS; k++) opened_release(content->parts[k]);
+    *content = (struct study_content){0};
+}
+
+static void put_part(struct study_content *content, enum study_part part, struct opened *opened)
+{
+    opened_release(content->parts[part]);
+    content->parts[part] = opened;
+}
+
+/* The grid is the image's, else the one that was chosen, else the scanner's default. */
+static void settle_grid(struct study_content *content)
+{
+    const struct opened *image = content->parts[PART_IMAGE], *scanner = content->parts[PART_SCANNER];
+    content->grid = (lr_grid){0};
+    if (image != NULL)
+        content->grid = image->image->grid;
+    else if (content->chosen.size[0] > 0)
+        content->grid = content->chosen;
+    else if (scanner != NULL)
+        content->grid = study_default_grid(scanner->scanner);
+}
+
+/* --- reading, on the thread of a job --- */
+
+enum study_path { PATH_SCANNER = 0, PATH_IMAGE, PATH_MU, PATH_DATA, NUM_PATHS };
+
+/* A request to read files, and its outcome. */
 struct opening {
     char *paths[NUM_PATHS];       /* owned; NULL = leave */
     lr_grid grid;                 /* size 0 = leave */
@@ -172,153 +171,47 @@ struct opening {
     lr_diagnosis *why;
 };
 
-/* A NIfTI file has no more; and what their numbers add to its name, with colon and end. */
-enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
-
-/* --- parts --- */
-
-static void destroy_scanner(void *object)
-{
-    struct opened_scanner *opened = object;
-    lr_scanner_draft_destroy(opened->draft);
-    lr_lors_destroy(opened->lors);
-    lr_scanner_destroy(opened->scanner);
-    free(opened->path);
-    free(opened);
-}
-
-static void destroy_image(void *object)
-{
-    struct opened_image *opened = object;
-    lr_image_destroy(opened->image);
-    free(opened->path);
-    free(opened);
-}
-
-static void destroy_data(void *object)
-{
-    struct opened_data *opened = object;
-    lr_lor_data_destroy(opened->prompts);
-    lr_lor_data_destroy(opened->delayeds);
-    free(opened->path);
-    free(opened);
-}
-
-static void destroy_diagnosis(void *object)
-{
-    lr_diagnosis_destroy(object);
-}
-
-static struct study_content study_content_hold(const struct study_content *content)
-{
-    struct study_content copy = *content;
-    for (int k = 0; k < NUM_PARTS; k++) copy.parts[k] = shared_hold(content->parts[k]);
-    return copy;
-}
-
-static void study_content_release(struct study_content *content)
-{
-    for (int k = 0; k < NUM_PARTS; k++) shared_release(content->parts[k]);
-    *content = (struct study_content){0};
-}
-
-/* Puts an object in the place of a part. */
-static lr_status put(struct study_content *content, enum study_part part, struct shared *object)
-{
-    if (object == NULL) return LR_FAILED;
-    shared_release(content->parts[part]);
-    content->parts[part] = object;
-    return LR_OK;
-}
-
-static const lr_scanner *scanner_of(const struct study_content *content)
-{
-    const struct opened_scanner *opened = shared_object(content->parts[PART_SCANNER]);
-    return opened != NULL ? opened->scanner : NULL;
-}
-
-static void study_content_settle_grid(struct study_content *content)
-{
-    const struct opened_image *opened = shared_object(content->parts[PART_IMAGE]);
-    const lr_scanner *scanner = scanner_of(content);
-    content->grid = (lr_grid){0};
-    if (opened != NULL)
-        content->grid = opened->image->grid;
-    else if (content->chosen.size[0] > 0)
-        content->grid = content->chosen;
-    else if (scanner != NULL)
-        content->grid = study_default_grid(scanner);
-}
-
-static void opening_finish(struct opening *opening)
+static void finish_opening(struct opening *opening)
 {
     for (int k = 0; k < NUM_PATHS; k++) free(opening->paths[k]);
-    study_content_release(&opening->content);
+    release_content(&opening->content);
     lr_scanner_draft_destroy(opening->refused);
     lr_diagnosis_destroy(opening->why);
     *opening = (struct opening){0};
 }
 
-/* --- the scanner --- */
-
-/* A file that tells of a scanner which cannot be: what is wrong with it is worth more than that. */
-static void examine_refused(struct opening *opening, lr_scanner_draft *draft)
-{
-    const lr_grid *grid = opening->grid.size[0] > 0 ? &opening->grid : NULL;
-    opening->refused = draft;
-    opening->why = lr_scanner_examine(draft, grid, NULL);
-}
-
-/* Takes the draft over. */
-static lr_status take_scanner(struct opening *opening, struct opened_scanner *opened, const lr_log *log)
-{
-    struct opened_scanner *kept = lr_alloc(1, sizeof(*kept), "a scanner", log);
-    if (kept == NULL) return LR_FAILED;
-    *kept = *opened;
-    *opened = (struct opened_scanner){0};
-    struct study_content *content = &opening->content;
-    shared_release(content->parts[PART_DATA]); /* numbers LORs of the old one */
-    content->parts[PART_DATA] = NULL;
-    content->chosen = (lr_grid){0};
-    return put(content, PART_SCANNER, shared_create(kept, destroy_scanner, log));
-}
-
-static void opened_scanner_finish(struct opened_scanner *opened)
-{
-    lr_scanner_draft_destroy(opened->draft);
-    lr_lors_destroy(opened->lors);
-    lr_scanner_destroy(opened->scanner);
-    free(opened->path);
-}
-
 static lr_status read_scanner(struct opening *opening, const char *path, const lr_log *log)
 {
+    struct study_content *content = &opening->content;
     struct lr_watched_log reason;
     lr_log_watch(&reason, log);
-    struct opened_scanner opened = {.path = lr_copy_string(path, &reason.log)};
+    struct opened *opened = create_opened(path, &reason.log);
+    if (opened == NULL) return reason.status;
     const bool is_data = opening->paths[PATH_SCANNER] == NULL;
-    if (opened.path != NULL && is_data && lr_file_kind_of(path) == LR_FILE_DATA) {
-        opened.scanner = lr_scanner_read_hdf5(path, &reason.log);
-        opened.draft = opened.scanner != NULL ? lr_scanner_draft_create(opened.scanner, &reason.log) : NULL;
-    } else if (opened.path != NULL) {
-        opened.draft = lr_scanner_draft_read(path, &reason.log);
-        opened.scanner = opened.draft != NULL ? lr_scanner_read(path, &reason.log) : NULL;
+    if (is_data && lr_file_kind_of(path) == LR_FILE_DATA) {
+        opened->scanner = lr_scanner_read_hdf5(path, &reason.log);
+        opened->draft = opened->scanner != NULL ? lr_scanner_draft_create(opened->scanner, &reason.log) : NULL;
+    } else {
+        opened->draft = lr_scanner_draft_read(path, &reason.log);
+        opened->scanner = opened->draft != NULL ? lr_scanner_read(path, &reason.log) : NULL;
     }
-    opened.lors = opened.scanner != NULL ? lr_lors_create(opened.scanner, &reason.log) : NULL;
-    if (opened.lors != NULL) {
-        const lr_status status = take_scanner(opening, &opened, log);
-        opened_scanner_finish(&opened);
-        return status;
+    opened->lors = opened->scanner != NULL ? lr_lors_create(opened->scanner, &reason.log) : NULL;
+    if (opened->lors != NULL) {
+        put_part(content, PART_DATA, NULL); /* counts along the LORs of the old one */
+        put_part(content, PART_SCANNER, opened);
+        content->chosen = (lr_grid){0};
+        return LR_OK;
     }
-    if (opened.draft != NULL) {
-        examine_refused(opening, opened.draft);
-        opened.draft = NULL;
+
+    /* The file describes a scanner that cannot be: the doctor's findings are worth more than the first error. */
+    if (opened->draft != NULL) {
+        opening->refused = opened->draft;
+        opening->why = lr_scanner_examine(opened->draft, opening->grid.size[0] > 0 ? &opening->grid : NULL, NULL);
+        opened->draft = NULL;
     }
-    opened_scanner_finish(&opened);
+    opened_release(opened);
     return reason.status;
 }
-
-/* --- images --- */
 
 static float largest_of(const lr_image *image)
 {
@@ -338,7 +231,7 @@ static lr_mu_unit unit_of(const lr_image *image)
 }
 
 /* Brings a mu-map to 1/mm, and says so where it was in another unit. */
-static lr_status settle_unit(const struct opened_image *opened, const lr_log *log)
+static lr_status settle_unit(const struct opened *opened, const lr_log *log)
 {
     const lr_mu_map_params params = {.unit = unit_of(opened->image), .name = opened->path, .log = log};
     const float before = largest_of(opened->image);
@@ -364,25 +257,20 @@ static int split_path(const char *path, char *file)
     return (int)frame;
 }
 
-/* Fills in path, image and frames; frees nothing. */
-static lr_status take_image(struct opened_image *opened, const char *path, const lr_grid *grid, const lr_log *log)
+/* Fills in path, image and frames. */
+static lr_status take_image(struct opened *opened, const lr_grid *grid, const lr_log *log)
 {
-    const size_t room = strlen(path) + FRAME_DIGITS;
+    const size_t room = strlen(opened->path) + FRAME_DIGITS;
     char *file = lr_alloc((int64_t)room, 1, "the name of an image", log);
-    opened->path = lr_alloc((int64_t)room, 1, "the name of an image", log);
-    if (file == NULL || opened->path == NULL) {
-        free(file);
-        return LR_FAILED;
-    }
-    int frame = split_path(path, file);
+    if (file == NULL) return LR_FAILED;
+    int frame = split_path(opened->path, file);
     opened->num_frames = lr_image_num_frames(file);
     frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
     if (frame > 0) {
         snprintf(opened->path, room, "%s:%d", file, frame);
         opened->image = lr_image_read_frame(file, frame, log);
     } else {
-        snprintf(opened->path, room, "%s", path);
-        opened->image = lr_image_read_on(path, grid->size[0] > 0 ? grid : NULL, log);
+        opened->image = lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, log);
     }
     free(file);
     return opened->image != NULL ? LR_OK : LR_BAD_INPUT;
@@ -392,64 +280,47 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
 {
     struct lr_watched_log reason;
     lr_log_watch(&reason, log);
-    const lr_grid *grid = &opening->content.grid;
-    struct opened_image *opened = lr_alloc(1, sizeof(*opened), "an image", &reason.log);
+    struct opened *opened = create_opened(opening->paths[which], &reason.log);
     if (opened == NULL) return reason.status;
-    if (take_image(opened, opening->paths[which], grid, &reason.log) != LR_OK) {
-        destroy_image(opened);
-        return reason.status;
-    }
-    if (which == PATH_MU && settle_unit(opened, &reason.log) != LR_OK) {
-        destroy_image(opened);
+    lr_status status = take_image(opened, &opening->content.grid, &reason.log);
+    if (status == LR_OK && which == PATH_MU) status = settle_unit(opened, &reason.log);
+    if (status != LR_OK) {
+        opened_release(opened);
         return reason.status;
     }
     opened->largest = largest_of(opened->image);
-    return put(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE, shared_create(opened, destroy_image, log));
-}
-
-/* --- data --- */
-
-static lr_status bin_events(const struct opened_scanner *scanner, struct opened_data *opened, const lr_log *log)
-{
-    const lr_events_source source = {.path = opened->path, .log = log};
-    lr_prompts_delayeds found;
-    LR_TRY(lr_events_bin(&source, scanner->lors, &found, NULL));
-    opened->are_events = true;
-    opened->prompts = found.prompts;
-    opened->delayeds = found.delayeds;
+    put_part(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE, opened);
     return LR_OK;
-}
-
-static lr_status fill_data(const struct opened_scanner *scanner, struct opened_data *opened,
-                           struct lr_watched_log *reason)
-{
-    const enum lr_file_kind kind = lr_file_kind_of(opened->path);
-    if (kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD) return bin_events(scanner, opened, &reason->log);
-    opened->prompts = lr_lor_data_read(opened->path, scanner->lors, &reason->log);
-    return opened->prompts != NULL ? LR_OK : reason->status;
 }
 
 static lr_status read_data(struct opening *opening, const lr_log *log)
 {
+    const char *path = opening->paths[PATH_DATA];
+    const struct opened *scanner = opening->content.parts[PART_SCANNER];
     struct lr_watched_log reason;
     lr_log_watch(&reason, log);
-    const struct opened_scanner *scanner = shared_object(opening->content.parts[PART_SCANNER]);
-    if (scanner == NULL) {
-        return lr_error(log, LR_USAGE, "%s counts along the LORs of a scanner: open that first",
-                        opening->paths[PATH_DATA]);
+    if (scanner == NULL) return lr_error(log, LR_USAGE, "%s counts along the LORs of a scanner: open that first", path);
+    struct opened *opened = create_opened(path, &reason.log);
+    if (opened == NULL) return reason.status;
+    const enum lr_file_kind kind = lr_file_kind_of(path);
+    lr_status status = LR_OK;
+    if (kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD) {
+        const lr_events_source source = {.path = path, .log = &reason.log};
+        lr_prompts_delayeds found = {0};
+        status = lr_events_bin(&source, scanner->lors, &found, NULL);
+        opened->are_events = true;
+        opened->prompts = status == LR_OK ? found.prompts : NULL;
+        opened->delayeds = status == LR_OK ? found.delayeds : NULL;
+    } else {
+        opened->prompts = lr_lor_data_read(path, scanner->lors, &reason.log);
+        status = opened->prompts != NULL ? LR_OK : reason.status;
     }
-    struct opened_data *opened = lr_alloc(1, sizeof(*opened), "data", &reason.log);
-    if (opened == NULL) return LR_FAILED;
-    opened->path = lr_copy_string(opening->paths[PATH_DATA], &reason.log);
-    const lr_status status = opened->path != NULL ? fill_data(scanner, opened, &reason) : reason.status;
-    if (status != LR_OK) {
-        destroy_data(opened);
-        return status;
-    }
-    return put(&opening->content, PART_DATA, shared_create(opened, destroy_data, log));
+    if (status != LR_OK)
+        opened_release(opened);
+    else
+        put_part(&opening->content, PART_DATA, opened);
+    return status;
 }
-
-/* --- all of it --- */
 
 /* The file whose scanner is to be read; NULL = none. */
 static const char *scanner_path(const struct opening *opening)
@@ -460,15 +331,6 @@ static const char *scanner_path(const struct opening *opening)
     const bool is_header = lr_path_ends(data, ".hs");
     const enum lr_file_kind kind = lr_file_kind_of(data);
     return kind == LR_FILE_PETSIRD || (kind == LR_FILE_DATA && !is_header) ? data : NULL;
-}
-
-static lr_status examine(struct opening *opening, const lr_log *log)
-{
-    struct study_content *content = &opening->content;
-    const struct opened_scanner *scanner = shared_object(content->parts[PART_SCANNER]);
-    if (scanner == NULL) return LR_OK;
-    lr_diagnosis *diagnosis = lr_scanner_examine(scanner->draft, &content->grid, log);
-    return put(content, PART_DIAGNOSIS, shared_create(diagnosis, destroy_diagnosis, log));
 }
 
 static lr_status read_if_wished(struct opening *opening, enum study_path which, const lr_log *log,
@@ -482,23 +344,35 @@ static lr_status read_if_wished(struct opening *opening, enum study_path which, 
     LR_TRY(which == PATH_SCANNER ? read_scanner(opening, path, log)
            : which == PATH_DATA  ? read_data(opening, log)
                                  : read_image(opening, which, log));
-    study_content_settle_grid(&opening->content);
+    settle_grid(&opening->content);
     return LR_OK;
 }
 
-static lr_status opening_run(void *user, const lr_log *log, const lr_progress *progress)
+/* Reads it all into the opening's content. user: the opening. For job_params. */
+static lr_status run_opening(void *user, const lr_log *log, const lr_progress *progress)
 {
     struct opening *opening = user;
+    struct study_content *content = &opening->content;
     LR_TRY(read_if_wished(opening, PATH_SCANNER, log, progress));
     if (opening->grid.size[0] > 0) {
         LR_TRY(lr_grid_check(&opening->grid, log));
-        opening->content.chosen = opening->grid;
-        study_content_settle_grid(&opening->content);
+        content->chosen = opening->grid;
+        settle_grid(content);
     }
     for (enum study_path which = PATH_IMAGE; which < NUM_PATHS; which++)
         LR_TRY(read_if_wished(opening, which, log, progress));
     LR_TRY(lr_progress_report(progress, "examining the scanner", NUM_PATHS, NUM_PATHS + 1));
-    LR_TRY(examine(opening, log));
+    const struct opened *scanner = content->parts[PART_SCANNER];
+    if (scanner != NULL) {
+        struct opened *opened = create_opened(NULL, log);
+        if (opened == NULL) return LR_FAILED;
+        opened->diagnosis = lr_scanner_examine(scanner->draft, &content->grid, log);
+        if (opened->diagnosis == NULL) {
+            opened_release(opened);
+            return LR_FAILED;
+        }
+        put_part(content, PART_DIAGNOSIS, opened);
+    }
     return lr_progress_report(progress, "opened", 1, 1);
 }
 
@@ -539,9 +413,9 @@ void study_destroy(struct study *study)
 {
     if (study == NULL) return;
     job_finish(&study->job);
-    opening_finish(&study->opening);
-    opening_finish(&study->next);
-    study_content_release(&study->content);
+    finish_opening(&study->opening);
+    finish_opening(&study->next);
+    release_content(&study->content);
     forget_refused(study);
     free(study);
 }
@@ -557,8 +431,20 @@ static lr_status fail(struct study *study, lr_status status, const char *sentenc
     return status;
 }
 
-/* Adds a wish to what is to be opened next. */
-static lr_status add_wish(struct study *study, const struct study_wish *wish)
+static lr_status start_next(struct study *study)
+{
+    finish_opening(&study->opening);
+    study->opening = study->next;
+    study->next = (struct opening){0};
+    study->has_next = false;
+    study->opening.content = study->content;
+    for (int k = 0; k < NUM_PARTS; k++) (void)opened_hold(study->content.parts[k]);
+    study->is_taken = false;
+    const struct job_params params = {run_opening, &study->opening, "opening"};
+    return job_start(&study->job, &params);
+}
+
+lr_status study_open(struct study *study, const struct study_wish *wish)
 {
     const char *const texts[NUM_PATHS] = {wish->scanner, wish->image, wish->mu, wish->data};
     for (int k = 0; k < NUM_PATHS; k++) {
@@ -571,34 +457,12 @@ static lr_status add_wish(struct study *study, const struct study_wish *wish)
     }
     if (wish->grid != NULL) study->next.grid = *wish->grid;
     study->has_next = true;
-    return LR_OK;
-}
 
-static lr_status start_next(struct study *study)
-{
-    opening_finish(&study->opening);
-    study->opening = study->next;
-    study->next = (struct opening){0};
-    study->has_next = false;
-    study->opening.content = study_content_hold(&study->content);
-    study->is_taken = false;
-    const struct job_params params = {opening_run, &study->opening, "opening"};
-    return job_start(&study->job, &params);
-}
-
-/* Whether what is being opened would be replaced by what is to be opened next. */
-static bool is_superseded(const struct study *study)
-{
-    bool all = true;
-    for (int k = 0; k < NUM_PATHS; k++) all = all && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
-    return all;
-}
-
-lr_status study_open(struct study *study, const struct study_wish *wish)
-{
-    LR_TRY(add_wish(study, wish));
-    if (job_poll(&study->job) == JOB_RUNNING) {
-        if (is_superseded(study)) job_cancel(&study->job);
+    if (job_poll(&study->job) == JOB_RUNNING) { /* it ends where all that it opens would be replaced */
+        bool is_superseded = true;
+        for (int k = 0; k < NUM_PATHS; k++)
+            is_superseded = is_superseded && (study->opening.paths[k] == NULL || study->next.paths[k] != NULL);
+        if (is_superseded) job_cancel(&study->job);
         return LR_OK;
     }
     return study->is_taken ? start_next(study) : LR_OK; /* else after the next poll */
@@ -631,7 +495,7 @@ static void take_opened(struct study *study, enum job_state state)
 {
     forget_refused(study);
     if (state == JOB_DONE) {
-        study_content_release(&study->content);
+        release_content(&study->content);
         study->content = study->opening.content;
         study->opening.content = (struct study_content){0};
         study->serial++;
@@ -641,7 +505,7 @@ static void take_opened(struct study *study, enum job_state state)
         study->opening.refused = NULL;
         study->opening.why = NULL;
     }
-    opening_finish(&study->opening);
+    finish_opening(&study->opening);
     study->is_taken = true;
     study->endings++;
 }
@@ -680,12 +544,12 @@ bool study_is_busy(const struct study *study)
 
 void study_cancel(struct study *study)
 {
-    opening_finish(&study->next);
+    finish_opening(&study->next);
     study->has_next = false;
     job_cancel(&study->job);
 }
 
-/* What an opening changes, where it succeeds. */
+/* Puts paths in place that an opening changes, where it succeeds. */
 static void await(const struct opening *opening, const char *paths[NUM_PATHS])
 {
     if (opening->paths[PATH_SCANNER] != NULL) paths[PATH_DATA] = NULL; /* counted by the old scanner */
@@ -705,55 +569,47 @@ struct study_wish study_awaited(const struct study *study)
 
 /* --- looking --- */
 
-/* The plain fields of what is held. */
-static void fill_view(struct study_view *view)
-{
-    const struct opened_scanner *scanner = shared_object(view->held[PART_SCANNER]);
-    const struct opened_image *image = shared_object(view->held[PART_IMAGE]);
-    const struct opened_image *mu = shared_object(view->held[PART_MU]);
-    const struct opened_data *data = shared_object(view->held[PART_DATA]);
-    view->diagnosis = shared_object(view->held[PART_DIAGNOSIS]);
-    if (scanner != NULL) {
-        view->scanner = scanner->scanner;
-        view->lors = scanner->lors;
-        view->scanner_path = scanner->path;
-    }
-    if (image != NULL) {
-        view->image = image->image;
-        view->image_largest = (double)image->largest;
-        view->image_path = image->path;
-        view->num_frames = image->num_frames;
-    }
-    if (mu != NULL) {
-        view->mu = mu->image;
-        view->mu_largest = (double)mu->largest;
-        view->mu_path = mu->path;
-    }
-    if (data != NULL) {
-        view->data = data->prompts;
-        view->delayeds = data->delayeds;
-        view->data_are_events = data->are_events;
-        view->data_path = data->path;
-    }
-}
-
 struct study_view study_take(const struct study *study)
 {
     struct study_view view = {.serial = study->serial, .grid = study->content.grid};
-    for (int k = 0; k < NUM_PARTS; k++) view.held[k] = shared_hold(study->content.parts[k]);
-    fill_view(&view);
+    for (int k = 0; k < NUM_PARTS; k++) view.held[k] = opened_hold(study->content.parts[k]);
+    const struct opened *scanner = view.held[PART_SCANNER], *diagnosis = view.held[PART_DIAGNOSIS];
+    const struct opened *image = view.held[PART_IMAGE], *mu = view.held[PART_MU], *data = view.held[PART_DATA];
+    if (diagnosis != NULL) view.diagnosis = diagnosis->diagnosis;
+    if (scanner != NULL) {
+        view.scanner = scanner->scanner;
+        view.lors = scanner->lors;
+        view.scanner_path = scanner->path;
+    }
+    if (image != NULL) {
+        view.image = image->image;
+        view.image_largest = (double)image->largest;
+        view.image_path = image->path;
+        view.num_frames = image->num_frames;
+    }
+    if (mu != NULL) {
+        view.mu = mu->image;
+        view.mu_largest = (double)mu->largest;
+        view.mu_path = mu->path;
+    }
+    if (data != NULL) {
+        view.data = data->prompts;
+        view.delayeds = data->delayeds;
+        view.data_are_events = data->are_events;
+        view.data_path = data->path;
+    }
     return view;
 }
 
 struct study_view study_view_hold(const struct study_view *view)
 {
-    for (int k = 0; k < NUM_PARTS; k++) (void)shared_hold(view->held[k]);
+    for (int k = 0; k < NUM_PARTS; k++) (void)opened_hold(view->held[k]);
     return *view;
 }
 
 void study_view_release(struct study_view *view)
 {
-    for (int k = 0; k < NUM_PARTS; k++) shared_release(view->held[k]);
+    for (int k = 0; k < NUM_PARTS; k++) opened_release(view->held[k]);
     *view = (struct study_view){0};
 }
 

@@ -22,7 +22,7 @@ void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2], int64_t *lor,
                      const lr_log *log);
 
-/* What elements are of. */
+/* The source of the elements. */
 enum tube_kernel {
     TUBE_LOR = 0, /* the LOR: probabilities of the family correspondence */
     TUBE_TUBE,    /* an event of list mode, by its kernels, with time of flight where it is asked for */

@@ -41,17 +41,17 @@ struct voxel_row {
     double sum;
 };
 
-/* What one primary module sees. Arrays have size[1] rows, axial, of size[0] numbers; NaN stands
+/* The window of one primary module. Arrays have size[1] rows, axial, of size[0] numbers; NaN stands
  * where there is no LOR. */
 struct voxel_window {
     int module;
     int size[2]; /* R nu, R nv */
-    const lr_pixel *pixels;
-    const int64_t *lors;     /* of each pixel; -1 = none */
-    const float *weight;     /* of the pixel's line; 0 = none */
-    const float *sampled;    /* element of its LOR */
-    const float *exact;      /* the same; NULL in sampled mode */
-    const float *difference; /* sampled - exact; NULL in sampled mode */
+    lr_pixel *pixels;
+    int64_t *lors;     /* of each pixel; -1 = none */
+    float *weight;     /* of the pixel's line; 0 = none */
+    float *sampled;    /* element of its LOR */
+    float *exact;      /* the same; NULL in sampled mode */
+    float *difference; /* sampled - exact; NULL in sampled mode */
 };
 
 struct voxel_result {
@@ -89,7 +89,7 @@ void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the
 lr_status voxel_ask(struct voxel *voxel, const struct study_view *study, const struct voxel_request *request,
                     const lr_log *log);
 
-/* As task_runner_poll and task_runner_wait. Windows and the point's rows come first, the voxel's rows follow:
+/* The same as task_runner_poll and task_runner_wait. Windows and the point's rows come first, the voxel's rows follow:
  * JOB_RUNNING until both are there. */
 enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
 enum job_state voxel_wait(struct voxel *voxel, struct job_report *report);
@@ -107,10 +107,10 @@ const struct study_view *voxel_study(const struct voxel *voxel);
  * and of backend compute one that samples. Backend cpu has a new one for each row. */
 int voxel_num_operators(const struct voxel *voxel);
 
-/* What stands under a pixel of a window. Elements that were not computed are NaN. */
+/* Numbers of a pixel of a window. Elements that were not computed are NaN. */
 struct voxel_pixel {
     int module, p, q;
-    int other, r, s;       /* the secondary module and its crystal; -1: the line meets none */
+    int other, r, s;       /* the secondary module and its crystal; -1: the line hits none */
     int64_t lor;           /* -1: none, or out of coincidence */
     double weight;         /* of this line: its solid angle / 2 pi, times survival */
     double solid_angle_sr; /* of this line's part of the face, from the point */

@@ -127,17 +127,6 @@ static lr_status paint_map(struct app *app, const lr_direct_tables *tables)
     return status;
 }
 
-/* The chosen voxel, without the lines that another tool drew. */
-static void show_scene(struct app *app, const struct direct_result *result)
-{
-    if (app->tool == &direct_tool) {
-        (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
-        (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
-        (void)draw_set_crystal_values(app->draw, NULL, 0.0);
-        (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
-    }
-}
-
 static void take_tables(struct app *app)
 {
     struct direct_state *tool = own(app);
@@ -145,7 +134,14 @@ static void take_tables(struct app *app)
     const bool is_first = !tool->has_tables;
     tool->has_tables = true;
     paint_map(app, result->tables);
-    show_scene(app, result);
+    /* The chosen voxel, without the lines that another tool drew. */
+    if (app->tool == &direct_tool) {
+        (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
+        (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
+        (void)draw_set_crystal_values(app->draw, NULL, 0.0);
+        (void)draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
+    }
+
     app->ranges[DRAW_KERNEL][1] = fmax(result->largest, 1e-30);
     app_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
     if (is_first || app->slices.image == DRAW_KERNEL) app_show_image(app, DRAW_KERNEL);

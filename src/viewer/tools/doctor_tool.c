@@ -33,17 +33,6 @@ static void close_doctor(struct app *app)
     forget(own(app));
 }
 
-/* Files may leave normals out; modules look at the axis then. */
-static void complete_normal(lr_module *module)
-{
-    double *n = module->normal, *c = module->centre_mm;
-    if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
-        const double away = hypot(c[0], c[1]);
-        n[0] = away > 0.0 ? -c[0] / away : 1.0;
-        n[1] = away > 0.0 ? -c[1] / away : 0.0;
-    }
-}
-
 /* A scanner to be drawn only: nothing in it is checked. */
 static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
 {
@@ -56,7 +45,15 @@ static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
     refused->num_modules = count;
     for (int m = 0; m < count; m++) {
         refused->modules[m] = draft->params.modules[m];
-        complete_normal(&refused->modules[m]);
+        /* Files may leave normals out; modules look at the axis then. */
+        lr_module *module = &refused->modules[m];
+        double *n = module->normal, *c = module->centre_mm;
+        if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
+            const double away = hypot(c[0], c[1]);
+            n[0] = away > 0.0 ? -c[0] / away : 1.0;
+            n[1] = away > 0.0 ? -c[1] / away : 0.0;
+        }
+
         const int *crystals = refused->modules[m].crystals;
         if ((int64_t)refused->first_crystal[m] + (int64_t)crystals[0] * crystals[1] > 1 << 24) {
             refused->num_modules = m;
@@ -68,7 +65,7 @@ static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
     return refused->num_modules > 0 ? draw_set_scanner(app->draw, refused) : LR_OK;
 }
 
-/* Of the chosen finding, or of all suspicions. */
+/* Colours the modules of the chosen finding, or of all suspicions. */
 static lr_status colour_modules(struct app *app)
 {
     const struct doctor_state *tool = own(app);

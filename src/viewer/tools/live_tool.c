@@ -20,7 +20,7 @@ static const char *const algorithm_names[] = {"osem", "ramla", NULL};
 static const char *const family_names[] = {"correspondence", "direct", "listmode", NULL};
 static const char *const element_names[] = {"tube", "line", "exact", NULL};
 
-/* What a picture of slices shows, so that it is painted again when that changes. */
+/* State of a picture of slices, which is painted again when that changes. */
 struct guesses_look {
     int64_t serials; /* of all guesses together, */
     int64_t image;   /* and of the composed image */
@@ -75,7 +75,8 @@ enum { COLUMNS = 3, GAP = 6 };
 
 static const double width_units = 376.0;
 
-/* For the next start. errors: LR_BAD_INPUT, with a sentence, for more guesses than can be, or no iteration. */
+/* Sets guesses for the next start. errors: LR_BAD_INPUT, with a sentence, for more guesses than can be, or no
+ * iteration. */
 static lr_status choose_number(struct app *app, int guesses, int local_iterations)
 {
     if (guesses < 0 || guesses > LIVE_MOST_GUESSES || local_iterations < 1) {
@@ -94,54 +95,6 @@ static void forget_guesses(struct guesses *tool)
     struct gl_texture *texture = tool->texture;
     free(tool->images);
     *tool = (struct guesses){.texture = texture};
-}
-
-static void start_guesses(struct app *app)
-{
-    struct guesses *tool = &own(app)->guesses;
-    const int guesses = own(app)->request.guesses;
-    forget_guesses(tool);
-    tool->asked = guesses > 1 ? guesses : 0;
-}
-
-static void close_guesses(struct app *app)
-{
-    struct guesses *tool = &own(app)->guesses;
-    forget_guesses(tool);
-    gl_texture_destroy(tool->texture);
-    tool->texture = NULL;
-}
-
-static lr_status make_room(struct app *app)
-{
-    struct guesses *tool = &own(app)->guesses;
-    tool->grid = live_grid(own(app)->live);
-    const int64_t num_voxels = lr_grid_num_voxels(&tool->grid);
-    tool->images = lr_alloc(tool->asked * num_voxels, sizeof(*tool->images), "guesses", &app->log);
-    tool->count = tool->images != NULL ? tool->asked : 0;
-    tool->asked = tool->count;
-    return tool->images != NULL ? LR_OK : LR_FAILED;
-}
-
-static void take_rounds(struct app *app)
-{
-    struct guesses *tool = &own(app)->guesses;
-    struct live_round next;
-    while (live_copy_rounds(own(app)->live, tool->rounds, &next, 1) > tool->rounds) {
-        const int n = tool->rounds++;
-        tool->last = next;
-        if (n >= GUESSES_HISTORY) continue;
-        for (int k = 0; k < next.count; k++) tool->residuals[k][n] = (float)next.residuals[k];
-        tool->composed[n] = (float)next.residual;
-        tool->clipped[n] = (float)next.clipped_residual;
-        tool->condition[n] = (float)log10(next.condition);
-    }
-}
-
-static int find_slice(const struct app *app, const lr_grid *grid)
-{
-    const double place = floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
-    return (int)fmin(fmax(place, 0.0), grid->size[2] - 1.0);
 }
 
 /* Pixels of a slice on the screen, and of what stands above it. */
@@ -224,91 +177,82 @@ static void paint_tile(const struct app *app, const struct tiles *tiles, const s
     }
 }
 
-static lr_status upload_tiles(struct app *app, const lr_picture *picture)
-{
-    struct guesses *tool = &own(app)->guesses;
-    const int64_t count = (int64_t)picture->size[0] * picture->size[1];
-    uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
-    if (texels == NULL) return LR_FAILED;
-    for (int64_t n = 0; n < count; n++) {
-        memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
-        texels[4 * n + 3] = 255;
-    }
-    const struct gl_texture *old = tool->texture;
-    if (old == NULL || old->size[0] != picture->size[0] || old->size[1] != picture->size[1]) {
-        gl_texture_destroy(tool->texture);
-        tool->texture = gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "guesses",
-                                                                                .format = GL_RGBA8,
-                                                                                .width = picture->size[0],
-                                                                                .height = picture->size[1]});
-    }
-    const lr_status status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
-    free(texels);
-    return status;
-}
-
 static lr_status paint_tiles(struct app *app, const struct tiles *tiles, const struct guesses_look *look)
 {
+    struct guesses *tool = &own(app)->guesses;
+    const int64_t count = (int64_t)tiles->all[0] * tiles->all[1];
     lr_picture *picture = lr_picture_create(tiles->all, &app->log);
-    if (picture == NULL) return LR_FAILED;
-    lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
-    for (int k = 0; k < tiles->count; k++) paint_tile(app, tiles, look, k, picture);
-    const lr_status status = upload_tiles(app, picture);
+    uint8_t *texels = lr_alloc(count, 4, "slices of guesses", &app->log);
+    lr_status status = picture != NULL && texels != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        lr_picture_fill(picture, (int[]){0, 0}, picture->size, (lr_colour){22, 23, 28});
+        for (int k = 0; k < tiles->count; k++) paint_tile(app, tiles, look, k, picture);
+        for (int64_t n = 0; n < count; n++) {
+            memcpy(&texels[4 * n], &picture->rgb[3 * n], 3);
+            texels[4 * n + 3] = 255;
+        }
+        const struct gl_texture *old = tool->texture;
+        if (old == NULL || old->size[0] != tiles->all[0] || old->size[1] != tiles->all[1]) {
+            gl_texture_destroy(tool->texture);
+            tool->texture = gl_texture_create(
+                app->ctx, &(struct gl_texture_params){
+                              .label = "guesses", .format = GL_RGBA8, .width = tiles->all[0], .height = tiles->all[1]});
+        }
+        status = tool->texture != NULL ? gl_texture_upload(tool->texture, texels) : LR_FAILED;
+    }
+    free(texels);
     lr_picture_destroy(picture);
     return status;
 }
 
-static struct guesses_look find_look(const struct app *app, const struct tiles *tiles)
-{
-    const struct guesses *tool = &own(app)->guesses;
-    const double *range = app->ranges[DRAW_LIVE];
-    struct guesses_look look = {.image = own(app)->serial + tool->rounds,
-                                .slice = find_slice(app, &tool->grid),
-                                .size = {tiles->all[0], tiles->all[1]},
-                                .range = {range[0], fmax(range[1], range[0] + 1e-30)},
-                                .colours = (int)app->slices.colours};
-    for (int k = 0; k < tool->count; k++) look.serials += tool->serials[k];
-    return look;
-}
-
-static bool same_look(const struct guesses_look *a, const struct guesses_look *b)
-{
-    return a->serials == b->serials && a->image == b->image && a->slice == b->slice && a->size[0] == b->size[0] &&
-           a->size[1] == b->size[1] && a->range[0] == b->range[0] && a->range[1] == b->range[1] &&
-           a->colours == b->colours;
-}
-
 static lr_status update_guesses(struct app *app)
 {
-    struct guesses *tool = &own(app)->guesses;
+    struct live_tool_state *live = own(app);
+    struct guesses *tool = &live->guesses;
     if (tool->asked == 0) return LR_OK;
-    if (tool->count == 0) LR_TRY(make_room(app));
-    take_rounds(app);
-    const int64_t num_voxels = lr_grid_num_voxels(&tool->grid);
-    for (int k = 0; k < tool->count; k++)
-        (void)live_copy_guess(own(app)->live, k, &tool->serials[k], tool->images + k * num_voxels);
+    if (tool->count == 0) {
+        tool->grid = live_grid(live->live);
+        tool->images =
+            lr_alloc(tool->asked * lr_grid_num_voxels(&tool->grid), sizeof(*tool->images), "guesses", &app->log);
+        tool->count = tool->asked = tool->images != NULL ? tool->asked : 0;
+        if (tool->images == NULL) return LR_FAILED;
+    }
+    struct live_round next;
+    while (live_copy_rounds(live->live, tool->rounds, &next, 1) > tool->rounds) {
+        const int n = tool->rounds++;
+        tool->last = next;
+        if (n >= GUESSES_HISTORY) continue;
+        for (int k = 0; k < next.count; k++) tool->residuals[k][n] = (float)next.residuals[k];
+        tool->composed[n] = (float)next.residual;
+        tool->clipped[n] = (float)next.clipped_residual;
+        tool->condition[n] = (float)log10(next.condition);
+    }
+
+    /* The picture of slices is painted again when something in it has changed. */
+    const lr_grid *grid = &tool->grid;
     const struct tiles tiles = lay_out(app);
-    const struct guesses_look look = find_look(app, &tiles);
-    if (app->tool != &live_tool || look.serials == 0 || same_look(&look, &tool->painted)) return LR_OK;
+    const double *range = app->ranges[DRAW_LIVE];
+    const double place = floor((app->slices.at_mm[2] - grid->origin_mm[2]) / grid->voxel_mm[2] + 0.5);
+    struct guesses_look look = {.image = live->serial + tool->rounds,
+                                .slice = (int)fmin(fmax(place, 0.0), grid->size[2] - 1.0),
+                                .size = {tiles.all[0], tiles.all[1]},
+                                .range = {range[0], fmax(range[1], range[0] + 1e-30)},
+                                .colours = (int)app->slices.colours};
+    for (int k = 0; k < tool->count; k++) {
+        (void)live_copy_guess(live->live, k, &tool->serials[k], tool->images + k * lr_grid_num_voxels(grid));
+        look.serials += tool->serials[k];
+    }
+    const struct guesses_look *painted = &tool->painted;
+    if (app->tool != &live_tool || look.serials == 0 ||
+        (look.serials == painted->serials && look.image == painted->image && look.slice == painted->slice &&
+         look.size[0] == painted->size[0] && look.size[1] == painted->size[1] && look.range[0] == painted->range[0] &&
+         look.range[1] == painted->range[1] && look.colours == painted->colours))
+        return LR_OK;
     tool->painted = look;
     return paint_tiles(app, &tiles, &look);
 }
 
-static void choose_guesses(struct app *app)
-{
-    static const int most[2] = {0, LIVE_MOST_GUESSES}, local[2] = {1, 50};
-    struct live_request *request = &own(app)->request;
-    if (request->family != LIVE_CORRESPONDENCE) return;
-    ui_slide("guesses", &request->guesses, most);
-    ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
-            "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
-    if (request->guesses > 1) {
-        ui_slide("iterations alone", &request->local_iterations, local);
-        ui_hint("of each guess before they are composed");
-    }
-}
-
-/* What is under the mouse on the picture of slices. */
+/* Tooltip of the voxel under the mouse on the picture of slices. */
 static void tell_voxel(const struct app *app, const struct tiles *tiles, const double at[2])
 {
     const struct guesses *tool = &own(app)->guesses;
@@ -350,17 +294,6 @@ static void show_slices(struct app *app)
     const struct ui_bar bar =
         scene_bar((lr_colour_map)tool->painted.colours, tool->painted.range, "all of them (emissions per voxel)");
     ui_bar(&bar);
-}
-
-static void show_weights(const struct guesses *tool)
-{
-    const struct live_round *last = &tool->last;
-    const struct ui_bars bars = {.values = last->weights,
-                                 .count = last->count,
-                                 .height = 130.0,
-                                 .title = "weights \u03b1 of the guesses (their sum is 1)",
-                                 .x_label = "guess"};
-    ui_bars("##weights", &bars);
 }
 
 static void show_residuals(struct app *app)
@@ -417,7 +350,13 @@ static void show_guesses(struct app *app)
     if (tool->count == 0) return;
     if (tool->rounds > 0) {
         show_round(tool);
-        show_weights(tool);
+        const struct live_round *last = &tool->last;
+        const struct ui_bars bars = {.values = last->weights,
+                                     .count = last->count,
+                                     .height = 130.0,
+                                     .title = "weights \u03b1 of the guesses (their sum is 1)",
+                                     .x_label = "guess"};
+        ui_bars("##weights", &bars);
     }
     show_slices(app);
     if (tool->rounds > 0) show_residuals(app);
@@ -442,11 +381,13 @@ static lr_status open_live(struct app *app)
 
 static void close_live(struct app *app)
 {
-    live_destroy(own(app)->live);
-    close_guesses(app);
+    struct live_tool_state *tool = own(app);
+    live_destroy(tool->live);
+    forget_guesses(&tool->guesses);
+    gl_texture_destroy(tool->guesses.texture);
     if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) draw_set_image(app->draw, DRAW_LIVE, NULL);
-    handover_destroy(own(app)->handover);
-    lr_image_destroy(own(app)->image);
+    handover_destroy(tool->handover);
+    lr_image_destroy(tool->image);
 }
 
 static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -456,29 +397,10 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
     if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
-/* Histo-images, where the family goes by them. */
+/* The histo-images that are open, in the family direct; NULL = none. */
 static const lr_histo_images *find_histo(const struct app *app)
 {
     return own(app)->request.family == LIVE_DIRECT ? direct_tool_histo(app) : NULL;
-}
-
-/* What the next start asks for, from what is open. */
-static void settle_request(struct app *app)
-{
-    struct live_request *request = &own(app)->request;
-    request->simulates = false;
-    request->histo = find_histo(app);
-    request->kernel = *direct_tool_kernel(app);
-    const bool is_measured = live_is_measured(&app->open, request);
-    request->simulates = !is_measured;
-    request->reference = is_measured && own(app)->compares ? app->open.image : NULL;
-}
-
-static struct handover *make_handover(struct app *app)
-{
-    const lr_grid grid = live_grid_for(&app->open, &own(app)->request);
-    const bool is_wanted = own(app)->on_device && grid.size[0] > 0;
-    return is_wanted ? handover_create(app->ctx, &grid) : NULL;
 }
 
 static void start(struct app *app)
@@ -487,9 +409,19 @@ static void start(struct app *app)
     const lr_log log = {.write = keep_sentence, .user = tool};
     tool->error[0] = '\0';
     tool->num_iterations = 0;
-    settle_request(app);
+    struct live_request *request = &tool->request;
+    request->simulates = false;
+    request->histo = find_histo(app);
+    request->kernel = *direct_tool_kernel(app);
+    const bool is_measured = live_is_measured(&app->open, request);
+    request->simulates = !is_measured;
+    request->reference = is_measured && tool->compares ? app->open.image : NULL;
+
     struct handover *before = tool->handover;
-    tool->handover = make_handover(app);
+    const lr_grid grid = live_grid_for(&app->open, request);
+    const bool is_wanted = tool->on_device && grid.size[0] > 0;
+    tool->handover = is_wanted ? handover_create(app->ctx, &grid) : NULL;
+
     tool->request.handover = tool->handover;
     if (live_start(tool->live, &app->open, &tool->request, &log) != LR_OK) {
         handover_destroy(tool->handover);
@@ -497,14 +429,16 @@ static void start(struct app *app)
         return;
     }
     snprintf(tool->scanner, sizeof(tool->scanner), "%s", app->open.scanner != NULL ? app->open.scanner->name : "");
-    start_guesses(app);
+    forget_guesses(&tool->guesses);
+    tool->guesses.asked = tool->request.guesses > 1 ? tool->request.guesses : 0;
     if (before != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
         handover_destroy(before);
     }
 }
 
-/* For the next start. errors: LR_BAD_INPUT, with a sentence: the first must be above 0, the second 0 or more. */
+/* Sets the relaxation for the next start. errors: LR_BAD_INPUT, with a sentence: the first must be above 0, the
+ * second 0 or more. */
 static lr_status relax(struct app *app, double relaxation, double fall)
 {
     if (!(relaxation >= 0.0) || !(fall >= 0.0)) {
@@ -535,19 +469,6 @@ static void show_image(struct app *app, double largest, bool is_first)
     if (is_first || app->slices.image == DRAW_LIVE) app_show_image(app, DRAW_LIVE);
 }
 
-static void take_from_device(struct app *app)
-{
-    struct handover *handover = own(app)->handover;
-    lr_grid grid;
-    double largest;
-    if (handover_take(handover)) {
-        const bool is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
-        struct gl_texture *texture = handover_shown(handover, &grid, &largest);
-        draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
-        show_image(app, largest, is_first);
-    }
-}
-
 static lr_status take_from_host(struct app *app)
 {
     struct live_tool_state *tool = own(app);
@@ -567,8 +488,19 @@ static lr_status take_from_host(struct app *app)
     return LR_OK;
 }
 
-static void take_history(struct live_tool_state *tool)
+static lr_status update(struct app *app)
 {
+    struct live_tool_state *tool = own(app);
+    struct job_report report;
+    const enum live_state before = tool->state;
+    tool->state = live_poll(tool->live, &report);
+    if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
+        snprintf(tool->error, sizeof(tool->error), "%s", report.error);
+    /* The units of list mode's elements, but for exact ones, are not emissions. */
+    const struct live_request *request = &tool->request;
+    const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
+    app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
+
     struct live_iteration next;
     while (live_copy_history(tool->live, tool->num_iterations, &next, 1) > tool->num_iterations) {
         if (tool->num_iterations < LIVE_HISTORY) {
@@ -578,30 +510,17 @@ static void take_history(struct live_tool_state *tool)
         tool->last = next;
         tool->num_iterations++;
     }
-}
 
-/* The units of list mode's elements, but for exact ones, are not emissions. */
-static void settle_unit(struct app *app)
-{
-    const struct live_request *request = &own(app)->request;
-    const bool has_own_scale = request->family == LIVE_LISTMODE && request->elements != LR_LISTMODE_EXACT;
-    app->units[DRAW_LIVE] = has_own_scale ? "of its own scale" : NULL;
-}
-
-static lr_status update(struct app *app)
-{
-    struct live_tool_state *tool = own(app);
-    struct job_report report;
-    const enum live_state before = tool->state;
-    tool->state = live_poll(tool->live, &report);
-    if (tool->state == LIVE_FAILED && before != LIVE_FAILED)
-        snprintf(tool->error, sizeof(tool->error), "%s", report.error);
-    settle_unit(app);
-    take_history(tool);
     live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     if (tool->is_on_device) {
-        take_from_device(app);
+        if (!handover_take(tool->handover)) return LR_OK;
+        lr_grid grid;
+        double largest;
+        const bool is_first = draw_get_image(app->draw, DRAW_LIVE) == NULL;
+        struct gl_texture *texture = handover_shown(tool->handover, &grid, &largest);
+        draw_lend_image(app->draw, DRAW_LIVE, texture, &grid, largest);
+        show_image(app, largest, is_first);
         return LR_OK;
     }
     LR_TRY(take_from_host(app));
@@ -609,24 +528,6 @@ static lr_status update(struct app *app)
 }
 
 /* --- its panel --- */
-
-static void choose_relaxation(struct app *app)
-{
-    const struct live_request *request = &own(app)->request;
-    double values[2] = {request->relaxation, request->relaxation_fall};
-    if (ui_reals("relaxation, fall", values, 2)) (void)relax(app, values[0], values[1]);
-    ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
-            "positive; L = 0 is 10 / (9 + subsets)");
-}
-
-static void choose_elements(struct live_request *request)
-{
-    static const char *const names[] = {"tubes of response", "thin lines", "exact"};
-    int kernel = (int)request->elements;
-    if (ui_choose("elements", &kernel, names, 3)) request->elements = (lr_listmode_kernel)kernel;
-    ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
-            "long");
-}
 
 static void choose_family(struct app *app)
 {
@@ -636,7 +537,13 @@ static void choose_family(struct app *app)
     if (ui_choose("family", &family, names, 3)) request->family = (enum live_family)family;
     ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
             "one, with their times of flight");
-    if (request->family == LIVE_LISTMODE) choose_elements(request);
+    if (request->family == LIVE_LISTMODE) {
+        static const char *const elements[] = {"tubes of response", "thin lines", "exact"};
+        int kernel = (int)request->elements;
+        if (ui_choose("elements", &kernel, elements, 3)) request->elements = (lr_listmode_kernel)kernel;
+        ui_hint("of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
+                "long");
+    }
     if (request->family != LIVE_DIRECT || find_histo(app) != NULL) return;
     static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
     int views[2] = {request->views.azimuths, request->views.tilts};
@@ -651,42 +558,29 @@ static void choose_algorithm(struct app *app)
     struct live_request *request = &own(app)->request;
     int algorithm = (int)request->algorithm;
     static const int subsets[2] = {1, 32};
-    static const int iterations[2] = {0, 200}, samples[2] = {0, 64};
+    static const int iterations[2] = {0, 200}, samples[2] = {0, 64}, guesses[2] = {0, LIVE_MOST_GUESSES};
+    static const int local[2] = {1, 50};
     if (ui_choose("algorithm", &algorithm, names, 2)) request->algorithm = (lr_recon_algorithm)algorithm;
-    if (request->algorithm == LR_ALGORITHM_RAMLA) choose_relaxation(app);
+    if (request->algorithm == LR_ALGORITHM_RAMLA) {
+        double values[2] = {request->relaxation, request->relaxation_fall};
+        if (ui_reals("relaxation, fall", values, 2)) (void)relax(app, values[0], values[1]);
+        ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
+                "positive; L = 0 is 10 / (9 + subsets)");
+    }
     ui_slide("subsets", &request->subsets, subsets);
     ui_hint("OSEM with one subset is ML-EM");
     ui_slide("iterations", &request->iterations, iterations);
     ui_hint("0: until stopped");
-    if (request->family == LIVE_CORRESPONDENCE) {
-        ui_slide("N", &request->samples, samples);
-        ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
-                "pitch");
-    }
-    choose_guesses(app);
-}
-
-static void choose_place(struct live_tool_state *tool)
-{
-    ui_check("image stays on the device", &tool->on_device);
-    ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
-            "that "
-            "is; else the backend that auto takes computes, and the image passes through the host");
-}
-
-static void tell_place(const struct live_tool_state *tool)
-{
-    const lr_traffic *traffic = &tool->last.traffic;
-    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
-        tool->why[0] == '\0') {
-        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
-    } else if (tool->num_iterations > 0) {
-        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
-                 (long long)traffic->to_device, (long long)traffic->to_host, tool->last.number);
-        ui_toned(UI_DIM, "%s",
-                 tool->is_on_device     ? "the image is on the device"
-                 : tool->why[0] != '\0' ? tool->why
-                                        : "the image passes through the host");
+    if (request->family != LIVE_CORRESPONDENCE) return;
+    ui_slide("N", &request->samples, samples);
+    ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
+            "pitch");
+    ui_slide("guesses", &request->guesses, guesses);
+    ui_hint("each is made of its own share of the LORs, as by the ranks of a cluster; then they are "
+            "composed: x = sum of \u03b1 x[g], with the least residual over all LORs. 0: none");
+    if (request->guesses > 1) {
+        ui_slide("iterations alone", &request->local_iterations, local);
+        ui_hint("of each guess before they are composed");
     }
 }
 
@@ -747,25 +641,22 @@ static void show_buttons(struct app *app)
     if (ui_button("stop##live", runs || is_paused)) live_stop(tool->live);
 }
 
-/* Where a curve of log-likelihoods begins: the first image is all the same, and may be so unlikely that nothing is
- * seen of what follows; 1 then, else 0. */
-static int find_first(const float *likelihood, int count)
-{
-    enum { FEW = 5 };
-    static const double most = 20.0;
-    float highest = -HUGE_VALF;
-    for (int k = 1; k < count; k++) highest = fmaxf(highest, likelihood[k]);
-    const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
-    return rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
-}
-
 static void show_curves(struct app *app)
 {
     const struct live_tool_state *tool = own(app);
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
     if (count == 0) return;
     const struct live_iteration *last = &tool->last;
-    const int first = find_first(tool->likelihood, count);
+    /* The curve begins with the second iteration where the first image, which is uniform, is so unlikely that it would
+     * hide the rest. */
+    const float *likelihood = tool->likelihood;
+    enum { FEW = 5 };
+    static const double most = 20.0;
+    float highest = -HUGE_VALF;
+    for (int k = 1; k < count; k++) highest = fmaxf(highest, likelihood[k]);
+    const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
+    const int first = rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
+
     struct ui_curve curve = {.values = tool->likelihood + first,
                              .count = count - first,
                              .x = {1.0 + first, count},
@@ -786,14 +677,6 @@ static void show_curves(struct app *app)
     ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
 }
 
-static void tell_scanner(const struct app *app)
-{
-    const char *shown = own(app)->scanner;
-    const char *open = app->open.scanner != NULL ? app->open.scanner->name : "";
-    if (own(app)->state != LIVE_IDLE && shown[0] != '\0' && strncmp(shown, open, 127) != 0)
-        ui_toned(UI_WARNING, "all below is of %s, which is not open any more", shown);
-}
-
 static void show_panel(struct app *app)
 {
     static const char *const states[] = {"ready", "preparing", "running", "paused", "done", "failed"};
@@ -801,7 +684,11 @@ static void show_panel(struct app *app)
     struct live_tool_state *tool = own(app);
     choose_family(app);
     choose_algorithm(app);
-    choose_place(tool);
+    ui_check("image stays on the device", &tool->on_device);
+    ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
+            "that "
+            "is; else the backend that auto takes computes, and the image passes through the host");
+
     choose_data(app);
     show_buttons(app);
     live_poll(tool->live, &report);
@@ -810,10 +697,26 @@ static void show_panel(struct app *app)
     else
         ui_toned(UI_DIM, "%s", states[tool->state]);
     if (tool->error[0] != '\0') ui_toned(UI_BAD, "%s", tool->error);
-    tell_scanner(app);
+    const char *shown = tool->scanner;
+    const char *open = app->open.scanner != NULL ? app->open.scanner->name : "";
+    if (tool->state != LIVE_IDLE && shown[0] != '\0' && strncmp(shown, open, 127) != 0)
+        ui_toned(UI_WARNING, "all below is of %s, which is not open any more", shown);
+
     show_guesses(app);
     show_curves(app);
-    tell_place(tool);
+    const lr_traffic *traffic = &tool->last.traffic;
+    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 && !tool->is_on_device &&
+        tool->why[0] == '\0') {
+        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
+    } else if (tool->num_iterations > 0) {
+        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d", tool->backend,
+                 (long long)traffic->to_device, (long long)traffic->to_host, tool->last.number);
+        ui_toned(UI_DIM, "%s",
+                 tool->is_on_device     ? "the image is on the device"
+                 : tool->why[0] != '\0' ? tool->why
+                                        : "the image passes through the host");
+    }
+
     if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true))
         app_show_image(app, DRAW_LIVE);
 }

@@ -81,7 +81,7 @@ static lr_status paint_pair(struct app *app)
     return status;
 }
 
-/* Whether the voxel's row has the pair's LORs. */
+/* True if the voxel's row has the pair's LORs, or there is no such pair. */
 static bool has_pair(const struct app *app, const struct voxel_result *result)
 {
     const int *modules = own(app)->modules;
@@ -89,7 +89,7 @@ static bool has_pair(const struct app *app, const struct voxel_result *result)
     const int most = lors->scanner->num_modules;
     if (!result->is_part || modules[0] < 0 || modules[1] < 0 || modules[0] >= most || modules[1] >= most ||
         modules[0] == modules[1])
-        return true; /* what is wrong with the numbers is told elsewhere */
+        return true; /* begin_image says what is wrong with the numbers */
     const int64_t pair = lr_lors_pair(lors, modules[0], modules[1]);
     bool is_there = pair < 0;
     for (int64_t k = 0; k < result->num_pairs; k++) is_there = is_there || result->pairs[k] == pair;
@@ -205,27 +205,24 @@ static void show_pair(struct app *app)
     }
 }
 
-static void show_highest(struct app *app)
-{
-    const struct maps_state *tool = own(app);
-    for (int k = 0; k < tool->num_highest; k++) {
-        char label[96];
-        const lr_lor lor = lr_lors_describe(app->open.lors, tool->highest[k].lor);
-        snprintf(label, sizeof(label), "%g in LOR %lld (modules %d and %d)##%d", tool->highest[k].value,
-                 (long long)tool->highest[k].lor, lor.module_i, lor.module_j, k);
-        if (ui_item(label, false)) {
-            lor_tool_choose(app, tool->highest[k].lor);
-            break;
-        }
-    }
-}
-
 static void show_panel(struct app *app)
 {
     show_sensitivity(app);
     ui_line();
     show_pair(app);
-    if (own(app)->num_highest > 0 && ui_section("LORs with the most counts", false)) show_highest(app);
+    if (own(app)->num_highest > 0 && ui_section("LORs with the most counts", false)) {
+        const struct maps_state *tool = own(app);
+        for (int k = 0; k < tool->num_highest; k++) {
+            char label[96];
+            const lr_lor lor = lr_lors_describe(app->open.lors, tool->highest[k].lor);
+            snprintf(label, sizeof(label), "%g in LOR %lld (modules %d and %d)##%d", tool->highest[k].value,
+                     (long long)tool->highest[k].lor, lor.module_i, lor.module_j, k);
+            if (ui_item(label, false)) {
+                lor_tool_choose(app, tool->highest[k].lor);
+                break;
+            }
+        }
+    }
 }
 
 /* --- scripts --- */

@@ -94,7 +94,7 @@ static int take_entries(struct opener *opener, char (*names)[LR_FILE_NAME], int 
     return kept;
 }
 
-/* Without "." and "..", as a person knows it. */
+/* The absolute path, without "." and "..". */
 static bool find_whole(const char *folder, char whole[OPENER_PATH])
 {
     char *found = realpath(folder, NULL);
@@ -141,28 +141,7 @@ static void press_entry(struct opener *opener, int entry)
     }
 }
 
-/* Whether the path is the entry's. */
-static bool is_chosen(const struct opener *opener, int entry)
-{
-    char path[OPENER_PATH];
-    return join(opener->folder, opener->entries[entry].name, path) && strcmp(path, opener->path) == 0;
-}
-
 /* --- opening --- */
-
-static void begin(struct app *app, const char *path)
-{
-    const struct study_wish wishes[OPENER_NUM_KINDS] = {
-        [OPENER_SCANNER] = {.scanner = path},
-        [OPENER_IMAGE] = {.image = path},
-        [OPENER_MU] = {.mu = path},
-        [OPENER_DATA] = {.data = path},
-    };
-    if (app->opener_kind == OPENER_ANY)
-        app_drop(app, path);
-    else
-        (void)study_open(app->study, &wishes[app->opener_kind]);
-}
 
 /* Goes into the path's folder, or begins to open its file and closes the dialog. */
 static void follow_path(struct app *app)
@@ -180,7 +159,16 @@ static void follow_path(struct app *app)
     } else {
         opener->error[0] = '\0';
         app->shows_opener = false;
-        begin(app, path);
+        const struct study_wish wishes[OPENER_NUM_KINDS] = {
+            [OPENER_SCANNER] = {.scanner = path},
+            [OPENER_IMAGE] = {.image = path},
+            [OPENER_MU] = {.mu = path},
+            [OPENER_DATA] = {.data = path},
+        };
+        if (app->opener_kind == OPENER_ANY)
+            app_drop(app, path);
+        else
+            (void)study_open(app->study, &wishes[app->opener_kind]);
     }
 }
 
@@ -188,7 +176,7 @@ static void follow_path(struct app *app)
 
 static const double dialog_size[2] = {520.0, 430.0}, list_height = 270.0;
 
-/* Which entry was pressed; -1: none. is_double: the one that is chosen was pressed twice. */
+/* Returns the entry that was pressed; -1: none. is_double: the one that is chosen was pressed twice. */
 static int show_entries(const struct opener *opener, bool *is_double)
 {
     int pressed = -1;
@@ -197,28 +185,15 @@ static int show_entries(const struct opener *opener, bool *is_double)
         const struct opener_entry *entry = &opener->entries[k];
         char label[OPENER_NAME + 32];
         snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
-        const bool is_marked = is_chosen(opener, k);
+        /* Marks the entry whose path is typed or chosen. */
+        char path[OPENER_PATH];
+        const bool is_marked = join(opener->folder, opener->entries[k].name, path) && strcmp(path, opener->path) == 0;
+
         if (ui_item(label, is_marked)) pressed = k;
         *is_double = *is_double || (is_marked && ui_is_double_click());
     }
     ui_list_end();
     return pressed;
-}
-
-static void show_dialog(struct app *app)
-{
-    struct opener *opener = &own(app)->opener;
-    bool is_double = false;
-    ui_toned(UI_DIM, "%s", opener->folder);
-    const int pressed = show_entries(opener, &is_double);
-    press_entry(opener, pressed);
-    bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
-    ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
-    goes = ui_button("open##file", opener->path[0] != '\0') || goes;
-    ui_beside();
-    if (ui_button("cancel##file", true)) app->shows_opener = false;
-    if (goes) follow_path(app);
-    if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
 }
 
 static void show_opener(struct app *app)
@@ -229,26 +204,25 @@ static void show_opener(struct app *app)
         .at = {0.5 * (screen[0] - dialog_size[0]), 0.5 * (screen[1] - dialog_size[1]) - 40.0},
         .size = {dialog_size[0], dialog_size[1]}};
     if (own(app)->opener.folder[0] == '\0') list_folder(&own(app)->opener, ".");
-    if (ui_panel("Open a file", &place, &app->shows_opener)) show_dialog(app);
+    if (ui_panel("Open a file", &place, &app->shows_opener)) {
+        struct opener *opener = &own(app)->opener;
+        bool is_double = false;
+        ui_toned(UI_DIM, "%s", opener->folder);
+        const int pressed = show_entries(opener, &is_double);
+        press_entry(opener, pressed);
+        bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
+        ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
+        goes = ui_button("open##file", opener->path[0] != '\0') || goes;
+        ui_beside();
+        if (ui_button("cancel##file", true)) app->shows_opener = false;
+        if (goes) follow_path(app);
+        if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
+    }
+
     ui_panel_end();
 }
 
 /* --- the start screen --- */
-
-static void measure(const lr_scanner *scanner, struct start_row *row)
-{
-    double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-        nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
-        low = fmin(low, module->centre_mm[2] - half);
-        high = fmax(high, module->centre_mm[2] + half);
-    }
-    row->diameter_mm = 2.0 * nearest;
-    row->length_mm = high - low;
-}
 
 /* Reads the presets, some milliseconds for all of them. Those that cannot be read are left out. */
 static void read_presets(struct start *tool)
@@ -265,7 +239,17 @@ static void read_presets(struct start *tool)
                                       .num_crystals = scanner->num_crystals,
                                       .tof_ps = scanner->tof_resolution_ps};
             snprintf(row->name, sizeof(row->name), "%s", scanner->name);
-            measure(scanner, row);
+            double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
+            for (int m = 0; m < scanner->num_modules; m++) {
+                const lr_module *module = &scanner->modules[m];
+                const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                           module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+                nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
+                low = fmin(low, module->centre_mm[2] - half);
+                high = fmax(high, module->centre_mm[2] + half);
+            }
+            row->diameter_mm = 2.0 * nearest;
+            row->length_mm = high - low;
         }
         lr_scanner_destroy(scanner);
     }
@@ -311,15 +295,6 @@ static void show_presets(struct app *app)
     ui_table_end();
 }
 
-static void show_other(struct app *app)
-{
-    ui_space(8.0);
-    if (ui_button("open a file...##start", true)) app->shows_opener = true;
-    ui_beside();
-    ui_text("or drop one on this window, or press O");
-    ui_toned(UI_DIM, "Scanners as YAML or of other programs, images, LOR data, list mode, sessions.");
-}
-
 static void show_start(struct app *app)
 {
     const double scale = window_scale(app->window);
@@ -340,7 +315,11 @@ static void show_start(struct app *app)
     if (!own(app)->start.is_read) read_presets(&own(app)->start);
     if (ui_panel("Choose a scanner", &place, NULL)) {
         show_presets(app);
-        show_other(app);
+        ui_space(8.0);
+        if (ui_button("open a file...##start", true)) app->shows_opener = true;
+        ui_beside();
+        ui_text("or drop one on this window, or press O");
+        ui_toned(UI_DIM, "Scanners as YAML or of other programs, images, LOR data, list mode, sessions.");
     }
     ui_panel_end();
 }

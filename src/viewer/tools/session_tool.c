@@ -34,16 +34,6 @@ static void write_camera(const struct app *app, struct lr_view_session *session)
     session->up[2] = 1.0;
 }
 
-static void write_range(const struct app *app, struct lr_view_session *session)
-{
-    if (app->slices.image <= DRAW_MU && app->slices.low < app->slices.high) {
-        struct lr_session_range *range = &session->ranges[session->num_ranges++];
-        snprintf(range->name, sizeof(range->name), "image");
-        range->low = app->slices.low;
-        range->high = app->slices.high;
-    }
-}
-
 /* Names of those that come back with the files. */
 static const char *const image_names[] = {[DRAW_IMAGE] = "image", [DRAW_MU] = "mu"};
 enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
@@ -76,7 +66,13 @@ lr_status session_tool_write(struct app *app, const char *path)
     write_camera(app, &session);
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->write_session != NULL) app->tools[k]->write_session(app, &session);
-    write_range(app, &session);
+    if (app->slices.image <= DRAW_MU && app->slices.low < app->slices.high) {
+        struct lr_session_range *range = &session.ranges[session.num_ranges++];
+        snprintf(range->name, sizeof(range->name), "image");
+        range->low = app->slices.low;
+        range->high = app->slices.high;
+    }
+
     write_shown(app, &session);
     window_size(app->window, session.window);
     LR_TRY(lr_view_session_write(path, &session, &app->log));
@@ -92,13 +88,6 @@ static void forget(struct app *app)
     own(app)->is_read = false;
 }
 
-static void read_window(struct app *app, const struct lr_view_session *session)
-{
-    const int *size = session->window;
-    if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS)
-        window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
-}
-
 /* Begins to open what the session names; the rest is taken up when that is there. */
 static lr_status read_file(struct app *app, const char *path)
 {
@@ -107,7 +96,10 @@ static lr_status read_file(struct app *app, const char *path)
     forget(app);
     own(app)->session = session;
     own(app)->is_read = true;
-    read_window(app, &session);
+    const int *size = session.window;
+    if (size[0] > 0 && size[0] <= MOST_PIXELS && size[1] <= MOST_PIXELS)
+        window_push(app->window, &(struct input_event){.kind = INPUT_SIZE, .at = {(double)size[0], (double)size[1]}});
+
     const struct study_wish wish = {.scanner = session.scanner,
                                     .image = session.image,
                                     .mu = session.mu,

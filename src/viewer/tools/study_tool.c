@@ -129,7 +129,7 @@ static void show_frames(struct app *app)
 
 /* --- what has been opened --- */
 
-/* In pieces, one a frame: the study holds it meanwhile. */
+/* Begins to show an image, in pieces, one a frame; the study holds it meanwhile. */
 static void begin_image(struct app *app, enum draw_image which, const lr_image *image, double largest)
 {
     app->ranges[which][1] = image != NULL ? fmax(largest, 1e-30) : 0.0;
@@ -141,7 +141,7 @@ static void begin_image(struct app *app, enum draw_image which, const lr_image *
     }
 }
 
-/* What was computed of the scanner that was open before. */
+/* Forgets what was computed for the scanner that was open before. */
 static lr_status forget_scanner(struct app *app)
 {
     static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY};
@@ -201,7 +201,7 @@ static lr_status update(struct app *app)
     const bool is_new = now.serial != app->open.serial;
     study_view_release(&now);
     if (is_new) LR_TRY(take_opened(app));
-    /* What was open may be gone with what was to be opened: the doctor's findings of a refused file. */
+    /* Tools also learn of openings that failed: findings of a refused file may be gone. */
     for (int k = 0; app->tools[k] != NULL && (has_ended || is_new); k++)
         if (app->tools[k]->take_study != NULL) LR_TRY(app->tools[k]->take_study(app, is_new));
     (void)draw_advance(app->draw);
@@ -209,17 +209,6 @@ static lr_status update(struct app *app)
 }
 
 /* --- what is open --- */
-
-static void show_opening(struct app *app)
-{
-    const struct job_report *report = &app->opening;
-    if (report->state == JOB_RUNNING) {
-        ui_progress(report->share, report->doing);
-        if (ui_button("stop##opening", true)) study_cancel(app->study);
-    } else if (report->state == JOB_FAILED) {
-        ui_toned(UI_BAD, "%s", report->error);
-    }
-}
 
 static void show_scanner(struct app *app)
 {
@@ -259,15 +248,6 @@ static void choose_scanner(struct app *app)
     if (ui_choose("##preset", &chosen, names, count) && presets[chosen] != NULL)
         study_open(app->study, &(struct study_wish){.scanner = names[chosen]});
     ui_hint("scanners that LORaster knows");
-}
-
-static void show_grid(const struct app *app)
-{
-    const lr_grid *grid = &app->open.grid;
-    if (grid->size[0] > 0) {
-        ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0], grid->size[1], grid->size[2],
-                 grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
-    }
 }
 
 /* --- what is shown --- */
@@ -322,9 +302,21 @@ void study_tool_panel(struct app *app)
     choose_scanner(app);
     ui_beside();
     if (ui_button("open...", true)) app->shows_opener = true;
-    show_opening(app);
+    const struct job_report *report = &app->opening;
+    if (report->state == JOB_RUNNING) {
+        ui_progress(report->share, report->doing);
+        if (ui_button("stop##opening", true)) study_cancel(app->study);
+    } else if (report->state == JOB_FAILED) {
+        ui_toned(UI_BAD, "%s", report->error);
+    }
+
     show_scanner(app);
-    show_grid(app);
+    const lr_grid *grid = &app->open.grid;
+    if (grid->size[0] > 0) {
+        ui_toned(UI_PLAIN, "grid %d x %d x %d of %.4g x %.4g x %.4g mm", grid->size[0], grid->size[1], grid->size[2],
+                 grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2]);
+    }
+
     if (ui_section("Scene", true)) show_view(app);
     if (draw_get_image(app->draw, app->slices.image) != NULL && ui_section("Slices", true)) show_slices(app);
     ui_space(6.0);

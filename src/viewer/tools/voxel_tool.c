@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a person wants, and what has come of it. */
 struct voxel_state {
     struct voxel *voxel;
     struct voxel_request request; /* what a person wants; ask after changes */
@@ -67,15 +66,6 @@ static void ask(struct app *app)
     if (tool->is_asked) tool->report.state = JOB_RUNNING;
 }
 
-static void ask_whole(struct app *app)
-{
-    struct voxel_request *request = &own(app)->request;
-    const bool always = request->wants_whole;
-    request->wants_whole = true;
-    ask(app);
-    request->wants_whole = always;
-}
-
 static lr_status take_study(struct app *app, bool is_new)
 {
     struct voxel_state *tool = own(app);
@@ -129,13 +119,6 @@ static void crystal_place(const lr_scanner *scanner, const int crystal[3], float
         place[k] = (float)(module->centre_mm[k] + along[0] * module->u[k] + along[1] * module->v[k]);
 }
 
-static uint32_t line_colour(double share)
-{
-    const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.35 + 0.65 * share);
-    const uint32_t alpha = (uint32_t)(40.0 + 150.0 * share);
-    return (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | alpha;
-}
-
 /* Every n-th of the LORs, strongest first, so that all parts of the row are there. */
 static lr_status show_lines(struct app *app, const struct voxel_row *row)
 {
@@ -149,14 +132,16 @@ static lr_status show_lines(struct app *app, const struct voxel_row *row)
         const double share = row->probability[at] / row->probability[row->order[0]];
         crystal_place(lors->scanner, (int[3]){lor.module_i, lor.p, lor.q}, lines[k].from);
         crystal_place(lors->scanner, (int[3]){lor.module_j, lor.r, lor.s}, lines[k].to);
-        lines[k].colour = line_colour(share);
+        const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, 0.35 + 0.65 * share);
+        const uint32_t alpha = (uint32_t)(40.0 + 150.0 * share);
+        lines[k].colour = (uint32_t)colour.r << 24 | (uint32_t)colour.g << 16 | (uint32_t)colour.b << 8 | alpha;
     }
     const lr_status status = draw_set_lines(app->draw, DRAW_LORS, lines, (int)most);
     free(lines);
     return status;
 }
 
-/* What the row gives to the LORs of each crystal, as a share of the most. */
+/* Colours each crystal by its LORs' share of the row, relative to the largest. */
 static lr_status show_crystals(struct app *app, const struct voxel_row *row)
 {
     const lr_lors *lors = voxel_study(own(app)->voxel)->lors;
@@ -182,15 +167,6 @@ static const struct voxel_row *best_row(const struct voxel_result *result)
     return result->has_exact ? &result->point_exact : &result->point_sampled;
 }
 
-static lr_status show_scene(struct app *app, const struct voxel_result *result)
-{
-    const struct voxel_row *row = best_row(result);
-    LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
-    LR_TRY(show_lines(app, row));
-    LR_TRY(show_crystals(app, row));
-    return draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
-}
-
 /* --- pictures --- */
 
 static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
@@ -205,22 +181,6 @@ static lr_status draw_sheets(struct app *app, const struct voxel_result *result)
     tool->shown_kind = tool->kind;
     tool->shown_side_by_side = tool->is_side_by_side;
     return LR_OK;
-}
-
-/* The first module may be primary for none of the point's LORs: the strongest one's is shown then. */
-static void seek_primary(struct app *app, const struct voxel_result *result)
-{
-    struct voxel_state *tool = own(app);
-    const struct voxel_window *window = &result->windows[0];
-    const struct voxel_row *row = best_row(result);
-    const lr_lors *lors = voxel_study(tool->voxel)->lors;
-    bool is_empty = !result->request.all_primaries && row->count > 0 && lors == app->open.lors;
-    for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++) is_empty = window->lors[k] < 0;
-    if (is_empty && tool->seeks_primary) {
-        tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
-        ask(app);
-    }
-    tool->seeks_primary = false;
 }
 
 /* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why where
@@ -243,17 +203,6 @@ static struct voxel_gap find_gap(const struct app *app, int module)
     return (struct voxel_gap){.better = -1};
 }
 
-static void say_stand_in(struct app *app, const struct voxel_result *result)
-{
-    struct voxel_state *tool = own(app);
-    char text[1400];
-    if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
-        describe_backends(result, text, sizeof(text));
-        app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
-    }
-    snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
-}
-
 static lr_status update(struct app *app)
 {
     struct voxel_state *tool = own(app);
@@ -265,13 +214,35 @@ static lr_status update(struct app *app)
     const struct voxel_result *result = voxel_result(tool->voxel, &serial);
     if (result == NULL) return LR_OK;
     if (serial != tool->serial) {
+        const lr_lors *lors = voxel_study(tool->voxel)->lors;
+        const struct voxel_row *row = best_row(result);
+        const struct voxel_window *window = &result->windows[0];
+        const bool is_one = !result->request.all_primaries;
+        char text[1400];
         tool->serial = serial;
-        say_stand_in(app, result);
-        seek_primary(app, result);
-        tool->gap =
-            result->request.all_primaries ? (struct voxel_gap){.better = -1} : find_gap(app, result->windows[0].module);
-        if (voxel_study(tool->voxel)->scanner == app->open.scanner && app->tool == &voxel_tool)
-            LR_TRY(show_scene(app, result));
+        if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
+            describe_backends(result, text, sizeof(text));
+            app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
+        }
+        snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
+
+        /* The first module may be primary for none of the point's LORs: the strongest one's is shown then. */
+        bool is_empty = is_one && row->count > 0 && lors == app->open.lors;
+        for (int64_t k = 0; k < (int64_t)window->size[0] * window->size[1] && is_empty; k++)
+            is_empty = window->lors[k] < 0;
+        if (is_empty && tool->seeks_primary) {
+            tool->request.primary = lr_lors_primary(lors, row->lor[row->order[0]], result->request.point_mm);
+            ask(app);
+        }
+        tool->seeks_primary = false;
+
+        tool->gap = is_one ? find_gap(app, window->module) : (struct voxel_gap){.better = -1};
+        if (lors->scanner == app->open.scanner && app->tool == &voxel_tool) {
+            LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
+            LR_TRY(show_lines(app, row));
+            LR_TRY(show_crystals(app, row));
+            LR_TRY(draw_set_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm));
+        }
         return draw_sheets(app, result);
     }
     return tool->kind != tool->shown_kind || tool->is_side_by_side != tool->shown_side_by_side
@@ -282,21 +253,6 @@ static lr_status update(struct app *app)
 static const double picture_width = 376.0, most_height = 300.0;
 
 /* --- controls --- */
-
-static bool choose_point(struct app *app)
-{
-    struct voxel_request *request = &own(app)->request;
-    bool changed = ui_reals("point (mm)", request->point_mm, 3);
-    ui_hint("x, y, z in the scanner's frame; or click on a slice");
-    changed = ui_check("all modules", &request->all_primaries) || changed;
-    if (!request->all_primaries && app->open.scanner != NULL) {
-        const int range[2] = {0, app->open.scanner->num_modules - 1};
-        ui_beside();
-        changed = ui_slide("##primary", &request->primary, range) || changed;
-        ui_hint("the primary module: its window is shown");
-    }
-    return changed;
-}
 
 static bool choose_lines(struct app *app)
 {
@@ -335,60 +291,24 @@ static bool choose_backend(struct app *app)
     return changed;
 }
 
-static void choose_kind(struct app *app)
-{
-    int kind = own(app)->is_side_by_side ? SHEET_NUM_KINDS : (int)own(app)->kind;
-    static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
-                                        "exact elements",           "sampled - exact",     "the three side by side"};
-    if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
-        own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
-        own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
-    }
-}
-
 /* --- the picture --- */
-
-/* What is under a place of a sheet; `part` is the pixel's own, in the coordinates of `at`. */
-struct voxel_touch {
-    struct voxel_pixel pixel;
-    struct ui_part part;
-};
-
-static bool find_touch(struct app *app, int sheet, const double at[2], struct voxel_touch *touch)
-{
-    struct voxel_state *tool = own(app);
-    const struct sheet *shown = &tool->sheets[sheet];
-    const struct voxel_result *result = voxel_tool_result(app);
-    int window, place[2];
-    if (result == NULL || !sheet_pixel(shown, at, &window, place) || place[0] >= result->windows[window].size[0] ||
-        place[1] >= result->windows[window].size[1])
-        return false;
-    sheet_corners(shown, window, (double[2]){place[0], place[1]}, touch->part.from);
-    sheet_corners(shown, window, (double[2]){place[0] + 1.0, place[1] + 1.0}, touch->part.to);
-    return voxel_at(tool->voxel, result->windows[window].module, place, &touch->pixel) == LR_OK;
-}
-
-static void describe_nothing(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
-{
-    const struct voxel_result *result = voxel_tool_result(app);
-    const struct voxel_gap gap = result->request.all_primaries ? find_gap(app, pixel->module)
-                                                               : (struct voxel_gap){0}; /* told above the picture */
-    if (gap.why[0] != '\0') {
-        ui_tooltip(part, "%s", gap.why);
-    } else {
-        ui_tooltip(part,
-                   "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
-                   "drawn by backend %s",
-                   pixel->module, pixel->p, pixel->q, result->drawn_by);
-    }
-}
 
 static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
 {
     const struct voxel_result *result = voxel_tool_result(app);
     char voxel[128] = "of the voxel: not there yet";
     if (pixel->lor < 0) {
-        describe_nothing(app, pixel, part);
+        /* The gap of a single window stands above its picture. */
+        const struct voxel_gap gap =
+            result->request.all_primaries ? find_gap(app, pixel->module) : (struct voxel_gap){0};
+        if (gap.why[0] != '\0') {
+            ui_tooltip(part, "%s", gap.why);
+        } else {
+            ui_tooltip(part,
+                       "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
+                       "drawn by backend %s",
+                       pixel->module, pixel->p, pixel->q, result->drawn_by);
+        }
         return;
     }
     if (!isnan(pixel->voxel_sampled)) {
@@ -406,53 +326,46 @@ static void describe_pixel(const struct app *app, const struct voxel_pixel *pixe
                result->exact_by != NULL ? result->exact_by : "");
 }
 
-static void show_grid(const struct sheet *sheet, int rays, double pixels_per_texel)
-{
-    if (sheet->num_windows != 1 || rays * pixels_per_texel < 5.0) return;
-    for (int axis = 0; axis < 2; axis++) {
-        for (int k = 0; k <= sheet->tile[axis]; k += rays) {
-            double from[2] = {0.0, 0.0}, to[2], a[2], b[2];
-            to[0] = sheet->tile[0];
-            to[1] = sheet->tile[1];
-            from[axis] = to[axis] = k;
-            sheet_corners(sheet, 0, from, a);
-            sheet_corners(sheet, 0, to, b);
-            ui_mark_line(a, b, 0xffffff50);
-        }
-    }
-}
-
 static void show_sheet(struct app *app, int k, double width)
 {
     struct voxel_state *tool = own(app);
     const struct sheet *sheet = &tool->sheets[k];
+    const struct voxel_result *result = voxel_tool_result(app);
+    const int rays = result->request.rays;
     const double scale = fmin(width / sheet->size[0], most_height / sheet->size[1]);
     const struct ui_image image = {.texture = sheet->texture, .size = {scale * sheet->size[0], scale * sheet->size[1]}};
     char label[32];
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
-    show_grid(sheet, voxel_tool_result(app)->request.rays, scale);
-    struct voxel_touch found;
-    if (touch.is_over && find_touch(app, k, touch.at, &found)) {
-        tool->has_touch = true;
-        tool->touched = found.pixel;
-        describe_pixel(app, &found.pixel, &found.part);
-        if (touch.is_pressed && found.pixel.lor >= 0) lor_tool_choose(app, found.pixel.lor);
+
+    /* Lines between the crystals of a single window, where they do not hide it. */
+    for (int axis = 0; axis < 2 && sheet->num_windows == 1 && rays * scale >= 5.0; axis++) {
+        for (int n = 0; n <= sheet->tile[axis]; n += rays) {
+            double from[2] = {0.0, 0.0}, to[2] = {sheet->tile[0], sheet->tile[1]}, a[2], b[2];
+            from[axis] = to[axis] = n;
+            sheet_corners(sheet, 0, from, a);
+            sheet_corners(sheet, 0, to, b);
+            ui_mark_line(a, b, 0xffffff50);
+        }
     }
+
+    /* The pixel under the mouse, whose corners are in the coordinates of the touch. */
+    int w, place[2];
+    struct voxel_pixel pixel;
+    struct ui_part part;
+    if (!touch.is_over || !sheet_pixel(sheet, touch.at, &w, place) || place[0] >= result->windows[w].size[0] ||
+        place[1] >= result->windows[w].size[1])
+        return;
+    sheet_corners(sheet, w, (double[2]){place[0], place[1]}, part.from);
+    sheet_corners(sheet, w, (double[2]){place[0] + 1.0, place[1] + 1.0}, part.to);
+    if (voxel_at(tool->voxel, result->windows[w].module, place, &pixel) != LR_OK) return;
+    tool->has_touch = true;
+    tool->touched = pixel;
+    describe_pixel(app, &pixel, &part);
+    if (touch.is_pressed && pixel.lor >= 0) lor_tool_choose(app, pixel.lor);
 }
 
-/* "sampled by raster" */
-static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, char *text, size_t size)
-{
-    const char *exact = result->exact_by != NULL ? result->exact_by : "none";
-    const char *first = kind == SHEET_EXACT                                 ? exact
-                        : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
-                                                                            : result->drawn_by;
-    const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
-    snprintf(text, size, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "", has_two ? exact : "");
-}
-
-/* What the false colours of a window say. */
+/* Legend of the false colours of a window. */
 static void show_crystal_legend(const struct app *app, const struct voxel_window *window)
 {
     const lr_scanner *scanner = voxel_study(own(app)->voxel)->scanner;
@@ -491,14 +404,6 @@ static void show_legend(const struct app *app, int k)
     ui_bar(&bar);
 }
 
-/* The window of that module alone. */
-static void show_module(struct app *app, int module)
-{
-    own(app)->request.primary = module;
-    own(app)->request.all_primaries = false;
-    ask(app);
-}
-
 /* --- its panel --- */
 
 static void show_gap(struct app *app)
@@ -508,8 +413,12 @@ static void show_gap(struct app *app)
     if (gap->why[0] == '\0') return;
     ui_toned(UI_WARNING, "%s", gap->why);
     snprintf(label, sizeof(label), "show module %d##better", gap->better);
-    if (gap->better >= 0 && gap->better != own(app)->request.primary && ui_button(label, true))
-        show_module(app, gap->better);
+    if (gap->better >= 0 && gap->better != own(app)->request.primary && ui_button(label, true)) {
+        /* The window of that module alone. */
+        own(app)->request.primary = gap->better;
+        own(app)->request.all_primaries = false;
+        ask(app);
+    }
 }
 
 static void show_sheets(struct app *app)
@@ -519,7 +428,16 @@ static void show_sheets(struct app *app)
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
         if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) {
-            name_sheet(voxel_tool_result(app), tool->sheet_kinds[k], name, sizeof(name));
+            /* "sampled by raster" */
+            const struct voxel_result *result = voxel_tool_result(app);
+            const enum sheet_kind kind = tool->sheet_kinds[k];
+            const char *exact = result->exact_by != NULL ? result->exact_by : "none";
+            const char *first = kind == SHEET_EXACT                                 ? exact
+                                : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
+                                                                                    : result->drawn_by;
+            const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
+            snprintf(name, sizeof(name), "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "",
+                     has_two ? exact : "");
             ui_toned(UI_DIM, "%s", name);
         }
         show_sheet(app, k, picture_width);
@@ -536,7 +454,7 @@ static void show_row(const char *what, const struct voxel_row *sampled, const st
     if (exact->count > 0) ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
 }
 
-/* Where not all LORs of the voxel were computed. */
+/* A sentence and a button where not all LORs of the voxel were computed. */
 static void show_part(struct app *app, const struct voxel_result *result)
 {
     if (!result->has_means || !result->is_part) return;
@@ -549,21 +467,23 @@ static void show_part(struct app *app, const struct voxel_result *result)
     } else {
         ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g", all);
     }
-    if (ui_button("all LORs of the voxel", own(app)->report.state != JOB_RUNNING)) ask_whole(app);
-}
-
-static void show_backend(const struct voxel_result *result)
-{
-    char text[1400];
-    describe_backends(result, text, sizeof(text));
-    ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
+    if (ui_button("all LORs of the voxel", own(app)->report.state != JOB_RUNNING)) {
+        struct voxel_request *request = &own(app)->request;
+        const bool always = request->wants_whole;
+        request->wants_whole = true;
+        ask(app);
+        request->wants_whole = always;
+    }
 }
 
 static void show_result(struct app *app, const struct voxel_result *result)
 {
     show_gap(app);
     show_sheets(app);
-    show_backend(result);
+    char text[1400];
+    describe_backends(result, text, sizeof(text));
+    ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
+
     if (ui_table("rows", 3)) {
         ui_field("", "sampled");
         ui_cell();
@@ -582,10 +502,27 @@ static void show_result(struct app *app, const struct voxel_result *result)
 static void show_panel(struct app *app)
 {
     const struct job_report *report = &own(app)->report;
-    bool changed = choose_point(app);
+    struct voxel_request *request = &own(app)->request;
+    bool changed = ui_reals("point (mm)", request->point_mm, 3);
+    ui_hint("x, y, z in the scanner's frame; or click on a slice");
+    changed = ui_check("all modules", &request->all_primaries) || changed;
+    if (!request->all_primaries && app->open.scanner != NULL) {
+        const int range[2] = {0, app->open.scanner->num_modules - 1};
+        ui_beside();
+        changed = ui_slide("##primary", &request->primary, range) || changed;
+        ui_hint("the primary module: its window is shown");
+    }
+
     changed = choose_lines(app) || changed;
     changed = choose_backend(app) || changed;
-    choose_kind(app);
+    int kind = own(app)->is_side_by_side ? SHEET_NUM_KINDS : (int)own(app)->kind;
+    static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
+                                        "exact elements",           "sampled - exact",     "the three side by side"};
+    if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
+        own(app)->is_side_by_side = kind == SHEET_NUM_KINDS;
+        own(app)->kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : own(app)->kind;
+    }
+
     if (changed) ask(app);
     const struct voxel_result *result = voxel_tool_result(app);
     if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
