@@ -52,14 +52,6 @@ struct probe scene_probe(const struct app *app)
 
 /* --- values --- */
 
-static bool has_tube(const struct app *app)
-{
-    const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
-    const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
-    return app->slices.overlay_high > 0.0 && app->slices.image != DRAW_TUBE && shown != NULL && tube != NULL &&
-           memcmp(shown->size, tube->size, sizeof(shown->size)) == 0;
-}
-
 void scene_update_probe(struct app *app)
 {
     struct probe *probe = &app->probe;
@@ -67,7 +59,11 @@ void scene_update_probe(struct app *app)
     if (app->held_button < 0 && !ui_wants_mouse(app->ui)) *probe = scene_probe(app);
     if (probe->axis >= 0) {
         probe->value = draw_get_voxel(app->draw, app->slices.image, probe->voxel);
-        probe->tube = has_tube(app) ? draw_get_voxel(app->draw, DRAW_TUBE, probe->voxel) : NAN;
+        const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
+        const lr_grid *tube = draw_get_grid(app->draw, DRAW_TUBE);
+        if (app->slices.overlay_high > 0.0 && app->slices.image != DRAW_TUBE && shown != NULL && tube != NULL &&
+            memcmp(shown->size, tube->size, sizeof(shown->size)) == 0)
+            probe->tube = draw_get_voxel(app->draw, DRAW_TUBE, probe->voxel);
     }
 }
 

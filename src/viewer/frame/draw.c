@@ -420,15 +420,6 @@ struct view_uniforms {
  * solid and for a density field that looks like haze. */
 static const double voxels_per_step = 0.75, solid = 30.0, haze = 3.0;
 
-static void set_grid(struct view_uniforms *uniforms, const lr_grid *grid)
-{
-    for (int k = 0; k < 3; k++) {
-        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
-        uniforms->low_mm[k] = (float)low;
-        uniforms->high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
-    }
-}
-
 static struct view_uniforms make_uniforms(const struct draw *draw, const struct draw_params *params)
 {
     const struct draw_slices *slices = &params->slices;
@@ -437,7 +428,12 @@ static struct view_uniforms make_uniforms(const struct draw *draw, const struct 
         memcpy(uniforms.clip_of_world, params->view->clip_of_world, sizeof(uniforms.clip_of_world));
         memcpy(uniforms.eye, params->view->eye_mm, sizeof(params->view->eye_mm));
     }
-    set_grid(&uniforms, &draw->grids[slices->image]);
+    const lr_grid *grid = &draw->grids[slices->image];
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        uniforms.low_mm[k] = (float)low;
+        uniforms.high_mm[k] = (float)(low + grid->size[k] * grid->voxel_mm[k]);
+    }
     uniforms.low_mm[3] = (float)slices->low;
     uniforms.high_mm[3] = (float)slices->high;
     uniforms.overlay[0] =

@@ -61,58 +61,6 @@ namespace
 const char *const letters_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const float letters_height = 14.0f;
 
-void choose_style(float scale)
-{
-    ImGui::StyleColorsDark();
-    ImGuiStyle &style = ImGui::GetStyle();
-    style.WindowRounding = 4.0f;
-    style.FrameRounding = 3.0f;
-    style.WindowBorderSize = 1.0f;
-    style.Colors[ImGuiCol_WindowBg] = ImVec4(0.09f, 0.10f, 0.12f, 0.94f);
-    style.Colors[ImGuiCol_TitleBgActive] = ImVec4(0.13f, 0.25f, 0.38f, 1.0f);
-    style.ScaleAllSizes(scale);
-}
-
-void choose_letters(float scale)
-{
-    ImFontAtlas *fonts = ImGui::GetIO().Fonts;
-    FILE *file = fopen(letters_path, "rb");
-    if (file != nullptr) {
-        fclose(file);
-        // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
-        static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
-        fonts->AddFontFromFileTTF(letters_path, letters_height * scale, nullptr, ranges);
-        return;
-    }
-    ImFontConfig config;
-    config.SizePixels = 13.0f * scale;
-    fonts->AddFontDefault(&config);
-}
-
-void set_keys(ImGuiIO &io)
-{
-    io.KeyMap[ImGuiKey_Tab] = INPUT_KEY_TAB;
-    io.KeyMap[ImGuiKey_LeftArrow] = INPUT_KEY_LEFT;
-    io.KeyMap[ImGuiKey_RightArrow] = INPUT_KEY_RIGHT;
-    io.KeyMap[ImGuiKey_UpArrow] = INPUT_KEY_UP;
-    io.KeyMap[ImGuiKey_DownArrow] = INPUT_KEY_DOWN;
-    io.KeyMap[ImGuiKey_PageUp] = INPUT_KEY_PAGE_UP;
-    io.KeyMap[ImGuiKey_PageDown] = INPUT_KEY_PAGE_DOWN;
-    io.KeyMap[ImGuiKey_Home] = INPUT_KEY_HOME;
-    io.KeyMap[ImGuiKey_End] = INPUT_KEY_END;
-    io.KeyMap[ImGuiKey_Delete] = INPUT_KEY_DELETE;
-    io.KeyMap[ImGuiKey_Backspace] = INPUT_KEY_BACKSPACE;
-    io.KeyMap[ImGuiKey_Enter] = INPUT_KEY_ENTER;
-    io.KeyMap[ImGuiKey_Escape] = INPUT_KEY_ESCAPE;
-    io.KeyMap[ImGuiKey_Space] = ' ';
-    const struct {
-        ImGuiKey key;
-        char letter;
-    } letters[] = {{ImGuiKey_A, 'A'}, {ImGuiKey_C, 'C'}, {ImGuiKey_V, 'V'},
-                   {ImGuiKey_X, 'X'}, {ImGuiKey_Y, 'Y'}, {ImGuiKey_Z, 'Z'}};
-    for (const auto &each : letters) io.KeyMap[each.key] = each.letter;
-}
-
 const char *get_clipboard(void *user)
 {
     return window_pasted(static_cast<struct window *>(user));
@@ -123,18 +71,57 @@ void set_clipboard(void *user, const char *text)
     window_copy(static_cast<struct window *>(user), text);
 }
 
-void prepare(struct ui *ui, const struct ui_params *params)
+void choose_style()
 {
-    ImGuiIO &io = ImGui::GetIO();
-    ui_scale = (float)window_scale(params->window);
-    choose_style(ui_scale);
-    choose_letters(ui_scale);
-    set_keys(io);
-    io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
-    io.LogFilename = nullptr;
-    io.GetClipboardTextFn = get_clipboard;
-    io.SetClipboardTextFn = set_clipboard;
-    io.ClipboardUserData = params->window;
+    ImGui::StyleColorsDark();
+    ImGuiStyle &style = ImGui::GetStyle();
+    style.WindowRounding = 4.0f;
+    style.FrameRounding = 3.0f;
+    style.WindowBorderSize = 1.0f;
+    style.Colors[ImGuiCol_WindowBg] = ImVec4(0.09f, 0.10f, 0.12f, 0.94f);
+    style.Colors[ImGuiCol_TitleBgActive] = ImVec4(0.13f, 0.25f, 0.38f, 1.0f);
+    style.ScaleAllSizes(ui_scale);
+
+    ImFontAtlas *fonts = ImGui::GetIO().Fonts;
+    FILE *file = fopen(letters_path, "rb");
+    if (file != nullptr) {
+        fclose(file);
+        // Latin, Greek, general punctuation, superscripts, arrows and mathematical signs.
+        static const ImWchar ranges[] = {0x20, 0xFF, 0x370, 0x3FF, 0x2000, 0x20CF, 0x2190, 0x21FF, 0x2200, 0x22FF, 0};
+        fonts->AddFontFromFileTTF(letters_path, letters_height * ui_scale, nullptr, ranges);
+    } else {
+        ImFontConfig config;
+        config.SizePixels = 13.0f * ui_scale;
+        fonts->AddFontDefault(&config);
+    }
+}
+
+void set_keys(ImGuiIO &io)
+{
+    static const struct {
+        ImGuiKey key;
+        int own;
+    } keys[] = {{ImGuiKey_Tab, INPUT_KEY_TAB},
+                {ImGuiKey_LeftArrow, INPUT_KEY_LEFT},
+                {ImGuiKey_RightArrow, INPUT_KEY_RIGHT},
+                {ImGuiKey_UpArrow, INPUT_KEY_UP},
+                {ImGuiKey_DownArrow, INPUT_KEY_DOWN},
+                {ImGuiKey_PageUp, INPUT_KEY_PAGE_UP},
+                {ImGuiKey_PageDown, INPUT_KEY_PAGE_DOWN},
+                {ImGuiKey_Home, INPUT_KEY_HOME},
+                {ImGuiKey_End, INPUT_KEY_END},
+                {ImGuiKey_Delete, INPUT_KEY_DELETE},
+                {ImGuiKey_Backspace, INPUT_KEY_BACKSPACE},
+                {ImGuiKey_Enter, INPUT_KEY_ENTER},
+                {ImGuiKey_Escape, INPUT_KEY_ESCAPE},
+                {ImGuiKey_Space, ' '},
+                {ImGuiKey_A, 'A'},
+                {ImGuiKey_C, 'C'},
+                {ImGuiKey_V, 'V'},
+                {ImGuiKey_X, 'X'},
+                {ImGuiKey_Y, 'Y'},
+                {ImGuiKey_Z, 'Z'}};
+    for (const auto &each : keys) io.KeyMap[each.key] = each.own;
 }
 
 } // namespace
@@ -146,7 +133,15 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     ui->window = params->window;
     snprintf(ui->layout_path, sizeof(ui->layout_path), "%s", params->layout_path != nullptr ? params->layout_path : "");
     ImGui::CreateContext();
-    prepare(ui, params);
+    ImGuiIO &io = ImGui::GetIO();
+    ui_scale = (float)window_scale(params->window);
+    choose_style();
+    set_keys(io);
+    io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
+    io.LogFilename = nullptr;
+    io.GetClipboardTextFn = get_clipboard;
+    io.SetClipboardTextFn = set_clipboard;
+    io.ClipboardUserData = params->window;
     if (!ImGui_ImplOpenGL3_Init("#version 450")) {
         lr_log_write(log, LR_LOG_ERROR, LR_NO_DEVICE,
                      "libGL.so.1 cannot be loaded, by which panels are drawn: install libgl1");
@@ -756,10 +751,14 @@ ImU32 own_colour(const struct ui_curve *curve)
     return curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
 }
 
-// Names at the right of the title, from the right to the left.
-void draw_legend(ImDrawList *list, const struct plot *plot)
+void draw_series(ImDrawList *list, const struct plot *plot)
 {
     const struct ui_curve *curve = plot->curve;
+    for (int k = 0; k < curve->num_beside; k++)
+        draw_values(list, plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
+    draw_values(list, plot, curve->values, own_colour(curve));
+
+    // Names at the right of the title, from the right to the left.
     float right = plot->corners[1].x - 4.0f * ui_scale;
     const float left = plot->corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
     for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
@@ -771,25 +770,6 @@ void draw_legend(ImDrawList *list, const struct plot *plot)
             right -= 10.0f * ui_scale;
         }
     }
-}
-
-void draw_series(ImDrawList *list, const struct plot *plot)
-{
-    const struct ui_curve *curve = plot->curve;
-    for (int k = 0; k < curve->num_beside; k++)
-        draw_values(list, plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
-    draw_values(list, plot, curve->values, own_colour(curve));
-    draw_legend(list, plot);
-}
-
-// The value nearest to the mouse along x.
-int find_touched(const struct plot *plot)
-{
-    const float *x = plot->x.ends;
-    const float share = (ImGui::GetIO().MousePos.x - x[0]) / fmaxf(x[1] - x[0], 1.0f);
-    const int last = plot->curve->count - 1;
-    const int k = (int)floorf(share * (float)last + 0.5f);
-    return k < 0 ? 0 : k > last ? last : k;
 }
 
 void tell_touched(ImDrawList *list, const struct plot *plot, int k)
@@ -834,7 +814,11 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
     draw_series(list, &plot);
     struct ui_reading reading = {-1, 0.0, 0.0};
     if (ImGui::IsItemHovered()) {
-        const int k = find_touched(&plot);
+        // The value nearest to the mouse along x.
+        const float *x = plot.x.ends;
+        const float share = (ImGui::GetIO().MousePos.x - x[0]) / fmaxf(x[1] - x[0], 1.0f);
+        const int last = curve->count - 1, nearest = (int)floorf(share * (float)last + 0.5f);
+        const int k = nearest < 0 ? 0 : nearest > last ? last : nearest;
         reading = {k, place_of(curve, k), (double)curve->values[k]};
         tell_touched(list, &plot, k);
     }
@@ -914,17 +898,6 @@ void draw_one_bar(ImDrawList *list, const struct bar_chart *chart, int k)
         list->AddText(ImVec2(middle - 0.5f * write_width(text), bottom + 1.0f * ui_scale), dim_colour(), text);
 }
 
-void tell_bar(const struct bar_chart *chart, int k)
-{
-    char text[256];
-    const float x = chart->left + chart->step * (float)k;
-    snprintf(text, sizeof(text), "%s %d\n%s: %.9g", chart->bars->x_label, k + 1, chart->bars->title,
-             chart->bars->values[k]);
-    const struct ui_tip tip = {{chart->corners[0], chart->corners[1]},
-                               {ImVec2(x, chart->corners[0].y), ImVec2(x + chart->step, chart->corners[1].y)}};
-    ui_show_tip(&tip, text);
-}
-
 } // namespace
 
 int ui_bars(const char *label, const struct ui_bars *bars)
@@ -942,6 +915,11 @@ int ui_bars(const char *label, const struct ui_bars *bars)
     list->PopClipRect();
     const int touched = (int)floorf((ImGui::GetIO().MousePos.x - chart.left) / chart.step);
     if (!ImGui::IsItemHovered() || touched < 0 || touched >= bars->count) return -1;
-    tell_bar(&chart, touched);
+    char text[256];
+    const float x = chart.left + chart.step * (float)touched;
+    snprintf(text, sizeof(text), "%s %d\n%s: %.9g", bars->x_label, touched + 1, bars->title, bars->values[touched]);
+    const struct ui_tip tip = {{chart.corners[0], chart.corners[1]},
+                               {ImVec2(x, chart.corners[0].y), ImVec2(x + chart.step, chart.corners[1].y)}};
+    ui_show_tip(&tip, text);
     return touched;
 }

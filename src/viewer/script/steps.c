@@ -168,57 +168,6 @@ static lr_status run_size(struct app *app, const struct command_words *words, in
 
 /* --- mouse and keys --- */
 
-/* Events of a step one at a time, with a frame between. */
-static lr_status push_in_turn(struct app *app, const struct input_event *events, int count, int call)
-{
-    if (call < count) window_push(app->window, &events[call]);
-    return LR_OK;
-}
-
-static lr_status run_click(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    double at[2];
-    LR_TRY(command_reals(&app->log, words, at));
-    const struct input_event events[] = {
-        {.kind = INPUT_MOVE, .at = {at[0], at[1]}},
-        {.kind = INPUT_BUTTON, .at = {at[0], at[1]}, .is_down = true},
-        {.kind = INPUT_BUTTON, .at = {at[0], at[1]}},
-    };
-    *is_waiting = call < 4;
-    return push_in_turn(app, events, 3, call);
-}
-
-static lr_status run_move(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    struct input_event event = {.kind = INPUT_MOVE};
-    LR_TRY(command_reals(&app->log, words, event.at));
-    *is_waiting = call < 2;
-    return push_in_turn(app, &event, 1, call);
-}
-
-static lr_status run_drag(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    double at[4];
-    LR_TRY(command_reals(&app->log, words, at));
-    const struct input_event events[] = {
-        {.kind = INPUT_MOVE, .at = {at[0], at[1]}},
-        {.kind = INPUT_BUTTON, .at = {at[0], at[1]}, .is_down = true},
-        {.kind = INPUT_MOVE, .at = {0.5 * (at[0] + at[2]), 0.5 * (at[1] + at[3])}},
-        {.kind = INPUT_MOVE, .at = {at[2], at[3]}},
-        {.kind = INPUT_BUTTON, .at = {at[2], at[3]}},
-    };
-    *is_waiting = call < 6;
-    return push_in_turn(app, events, 5, call);
-}
-
-static lr_status run_scroll(struct app *app, const struct command_words *words, int call, bool *is_waiting)
-{
-    struct input_event event = {.kind = INPUT_SCROLL, .at = {app->mouse[0], app->mouse[1]}};
-    LR_TRY(command_real(&app->log, words, 1, &event.by[1]));
-    *is_waiting = call < 2;
-    return push_in_turn(app, &event, 1, call);
-}
-
 static int key_of(const char *name)
 {
     static const struct {
@@ -237,14 +186,42 @@ static int key_of(const char *name)
     return name[1] == '\0' && letter >= 32 ? letter : 0;
 }
 
-static lr_status run_key(struct app *app, const struct command_words *words, int call, bool *is_waiting)
+/* Steps of the mouse and of a key: their events one at a time, with a frame between. */
+static lr_status run_input(struct app *app, const struct command_words *words, int call, bool *is_waiting)
 {
-    const int key = key_of(words->words[1]);
-    if (key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
-    const struct input_event events[] = {{.kind = INPUT_KEY, .key = key, .is_down = true},
-                                         {.kind = INPUT_KEY, .key = key}};
-    *is_waiting = call < 3;
-    return push_in_turn(app, events, 2, call);
+    const char *name = words->words[0];
+    const bool is_key = strcmp(name, "key") == 0, is_drag = strcmp(name, "drag") == 0;
+    double at[4] = {0};
+    int count = 0;
+    if (!is_key) LR_TRY(command_reals(&app->log, words, at));
+    const struct input_event there = {.at = {at[0], at[1]}};
+    struct input_event events[5] = {there, there, there, there, there};
+    if (is_key) {
+        events[0].key = events[1].key = key_of(words->words[1]);
+        if (events[0].key == 0) return lr_error(&app->log, LR_BAD_INPUT, "there is no key %s", words->words[1]);
+        events[0].is_down = true;
+        events[0].kind = events[1].kind = INPUT_KEY;
+        count = 2;
+    } else if (strcmp(name, "scroll") == 0) {
+        events[count++] =
+            (struct input_event){.kind = INPUT_SCROLL, .at = {app->mouse[0], app->mouse[1]}, .by = {0.0, at[0]}};
+    } else {
+        events[count++].kind = INPUT_MOVE;
+    }
+    if (is_drag || strcmp(name, "click") == 0) {
+        events[count].is_down = true;
+        events[count++].kind = INPUT_BUTTON;
+        for (int k = 1; k <= 2 && is_drag; k++) { /* to the middle, then to the end */
+            events[count] = (struct input_event){.kind = INPUT_MOVE};
+            for (int a = 0; a < 2; a++) events[count].at[a] = k == 1 ? 0.5 * (at[a] + at[2 + a]) : at[2 + a];
+            count++;
+        }
+        if (is_drag) memcpy(events[count].at, &at[2], sizeof(events[count].at));
+        events[count++].kind = INPUT_BUTTON;
+    }
+    if (call < count) window_push(app->window, &events[call]);
+    *is_waiting = call <= count;
+    return LR_OK;
 }
 
 static lr_status run_type(struct app *app, const struct command_words *words, int call, bool *is_waiting)
@@ -423,11 +400,11 @@ static const struct command commands[] = {
      2, 2, .act = act_set},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"size", "WIDTH HEIGHT", 2, 2, .run = run_size},
-    {"click", "X Y", 2, 2, .run = run_click},
-    {"move", "X Y", 2, 2, .run = run_move},
-    {"drag", "X Y TO_X TO_Y", 4, 4, .run = run_drag},
-    {"scroll", "LINES", 1, 1, .run = run_scroll},
-    {"key", "NAME", 1, 1, .run = run_key},
+    {"click", "X Y", 2, 2, .run = run_input},
+    {"move", "X Y", 2, 2, .run = run_input},
+    {"drag", "X Y TO_X TO_Y", 4, 4, .run = run_input},
+    {"scroll", "LINES", 1, 1, .run = run_input},
+    {"key", "NAME", 1, 1, .run = run_input},
     {"type", "TEXT", 1, 1, .run = run_type},
     {"screenshot", "FILE.png", 1, 1, .run = run_screenshot},
     {"print", "VALUE", 1, 1, .run = run_print},

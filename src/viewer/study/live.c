@@ -269,10 +269,13 @@ static lr_status check(const struct study_view *study, const struct live_request
     return LR_OK;
 }
 
-static lr_status prepare_work(struct live *live, const struct study_view *study, const struct live_request *request,
-                              const lr_log *log)
+lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
+                     const lr_log *log)
 {
     struct live_work *work = &live->work;
+    if (job_poll(&live->job) == JOB_RUNNING)
+        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
+    LR_TRY(check(study, request, log));
     live_work_finish(work);
     if (request->reference != NULL) {
         const lr_image *image = request->reference;
@@ -293,16 +296,11 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
     work->guessed = after_guess;
     work->composed = after_composition;
     work->user = live;
-    return LR_OK;
-}
 
-/* Forgets the last reconstruction. The mutex is not needed, since nothing runs. */
-static lr_status forget_last(struct live *live, const struct study_view *study, const struct live_request *request,
-                             const lr_log *log)
-{
+    /* Forgets the last reconstruction. The mutex is not needed, since nothing runs. */
     free(live->image);
     free(live->guesses);
-    live->grid = live_grid_for(study, request);
+    live->grid = work->study.grid;
     const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
     const int guesses = request->guesses > 1 ? request->guesses : 0;
     live->image = lr_alloc(num_voxels, sizeof(*live->image), "an image", log);
@@ -314,17 +312,7 @@ static lr_status forget_last(struct live *live, const struct study_view *study, 
     live->wants_stop = live->is_waiting = live->is_iterating = live->has_ended = false;
     live->wants_pause = request->begins_paused;
     live->steps = 0;
-    return live->image != NULL && (guesses == 0 || live->guesses != NULL) ? LR_OK : LR_FAILED;
-}
-
-lr_status live_start(struct live *live, const struct study_view *study, const struct live_request *request,
-                     const lr_log *log)
-{
-    if (job_poll(&live->job) == JOB_RUNNING)
-        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
-    LR_TRY(check(study, request, log));
-    LR_TRY(prepare_work(live, study, request, log));
-    LR_TRY(forget_last(live, study, request, log));
+    if (live->image == NULL || (guesses > 0 && live->guesses == NULL)) return LR_FAILED;
     const struct job_params params = {run, live, "preparing the reconstruction"};
     return job_start(&live->job, &params);
 }
@@ -371,8 +359,10 @@ void live_stop(struct live *live)
 
 /* --- looking --- */
 
-static enum live_state find_state(struct live *live, enum job_state job)
+enum live_state live_poll(struct live *live, struct job_report *report)
 {
+    const enum job_state job = job_poll(&live->job);
+    if (report != NULL) job_get_report(&live->job, report);
     pthread_mutex_lock(&live->mutex);
     const enum live_state running = !live->is_iterating ? LIVE_PREPARING
                                     : live->is_waiting  ? LIVE_PAUSED
@@ -383,13 +373,6 @@ static enum live_state find_state(struct live *live, enum job_state job)
     case JOB_RUNNING: return running;
     default: return job == JOB_FAILED ? LIVE_FAILED : LIVE_DONE;
     }
-}
-
-enum live_state live_poll(struct live *live, struct job_report *report)
-{
-    const enum job_state job = job_poll(&live->job);
-    if (report != NULL) job_get_report(&live->job, report);
-    return find_state(live, job);
 }
 
 enum live_state live_wait(struct live *live, struct job_report *report)

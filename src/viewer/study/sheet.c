@@ -92,24 +92,20 @@ static void find_corner(const struct sheet *sheet, int window, int corner[2])
     corner[1] = sheet->size[1] - (row + 1) * (sheet->tile[1] + GAP) + GAP;
 }
 
-static lr_status ensure_texture(struct sheet *sheet, struct gl_context *ctx)
-{
-    const struct gl_texture *old = sheet->texture;
-    if (old != NULL && old->size[0] == sheet->size[0] && old->size[1] == sheet->size[1]) return LR_OK;
-    gl_texture_destroy(sheet->texture);
-    sheet->texture = gl_texture_create(
-        ctx, &(struct gl_texture_params){
-                 .label = "windows", .format = GL_RGBA8, .width = sheet->size[0], .height = sheet->size[1]});
-    return sheet->texture != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status sheet_draw(struct sheet *sheet, struct gl_context *ctx, const struct voxel_result *result,
                      const lr_scanner *scanner, enum sheet_kind kind)
 {
     const struct painter painter = {result, scanner, kind, highest(result, kind)};
     arrange(sheet, result);
     sheet->high = painter.high;
-    lr_status status = ensure_texture(sheet, ctx);
+    const struct gl_texture *old = sheet->texture;
+    if (old == NULL || old->size[0] != sheet->size[0] || old->size[1] != sheet->size[1]) {
+        gl_texture_destroy(sheet->texture);
+        sheet->texture = gl_texture_create(
+            ctx, &(struct gl_texture_params){
+                     .label = "windows", .format = GL_RGBA8, .width = sheet->size[0], .height = sheet->size[1]});
+    }
+    lr_status status = sheet->texture != NULL ? LR_OK : LR_FAILED;
     uint8_t *texels = lr_alloc((int64_t)sheet->size[0] * sheet->size[1], 4, "windows to show", gl_context_log(ctx));
     if (status == LR_OK && texels != NULL) {
         for (int w = 0; w < sheet->num_windows; w++) {

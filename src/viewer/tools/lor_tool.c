@@ -45,30 +45,26 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
     if (level == LR_LOG_ERROR) snprintf(tool->error, sizeof(tool->error), "%s", sentence);
 }
 
-/* The line between the crystals, also while the tube is not there yet. */
-static lr_status show_line(struct app *app)
-{
-    const struct tube_request request = own(app)->request;
-    double ends[2][3];
-    struct draw_line line = {.colour = lor_colour};
-    tube_ends(app->open.scanner, request.crystals, ends);
-    for (int k = 0; k < 3; k++) {
-        line.from[k] = (float)ends[0][k];
-        line.to[k] = (float)ends[1][k];
-    }
-    LR_TRY(draw_set_crystal_values(app->draw, NULL, 0.0));
-    LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
-    LR_TRY(draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0));
-    return draw_set_lines(app->draw, DRAW_LOR, &line, 1);
-}
-
 static void ask(struct app *app)
 {
     struct lor_state *tool = own(app);
     const lr_log log = {.write = keep_sentence, .user = tool};
     tool->error[0] = '\0';
     tool->is_asked = tube_ask(&tool->tubes, &app->open, &tool->request, &log) == LR_OK;
-    if (tool->is_asked) show_line(app);
+    if (!tool->is_asked) return;
+
+    /* The line between the crystals is there before the tube, and nothing of other tools. */
+    struct draw_line line = {.colour = lor_colour};
+    double ends[2][3];
+    tube_ends(app->open.scanner, tool->request.crystals, ends);
+    for (int k = 0; k < 3; k++) {
+        line.from[k] = (float)ends[0][k];
+        line.to[k] = (float)ends[1][k];
+    }
+    if (draw_set_crystal_values(app->draw, NULL, 0.0) == LR_OK &&
+        draw_set_lines(app->draw, DRAW_LORS, NULL, 0) == LR_OK &&
+        draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0) == LR_OK)
+        (void)draw_set_lines(app->draw, DRAW_LOR, &line, 1);
 }
 
 void lor_tool_choose(struct app *app, int64_t number)
@@ -82,13 +78,6 @@ void lor_tool_choose(struct app *app, int64_t number)
     ask(app);
 }
 
-/* Unit of an event's elements: chords, their shares of the Gaussian of time of flight, or solid angles. */
-static const char *event_unit(const struct tube_request *request)
-{
-    if (request->kernel == TUBE_EXACT) return request->has_tof ? "detections per emission and mm" : NULL;
-    return request->has_tof ? "share of the line" : "mm";
-}
-
 static lr_status update(struct app *app)
 {
     struct lor_state *tool = own(app);
@@ -99,7 +88,13 @@ static lr_status update(struct app *app)
     if (!task_runner_take(&tool->tubes)) return LR_OK;
     const struct tube_result *result = tube_result(&tool->tubes);
     app_put_image(app, DRAW_TUBE, result->image);
-    app->units[DRAW_TUBE] = result->request.kernel != TUBE_LOR ? event_unit(&result->request) : NULL;
+    /* Elements of an event: solid angles, chords, or their shares of the Gaussian of time of flight. */
+    const enum tube_kernel kernel = result->request.kernel;
+    const bool has_tof = result->request.has_tof;
+    app->units[DRAW_TUBE] = kernel == TUBE_LOR     ? NULL
+                            : kernel == TUBE_EXACT ? (has_tof ? "detections per emission and mm" : NULL)
+                            : has_tof              ? "share of the line"
+                                                   : "mm";
     app->ranges[DRAW_TUBE][1] = fmax(result->largest, 1e-30);
     app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
     if (app->open.image == NULL) app_show_image(app, DRAW_TUBE);
@@ -138,33 +133,6 @@ static bool choose_tof(struct app *app)
     return changed || moved;
 }
 
-static bool choose_kernel(struct app *app)
-{
-    static const char *const names[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
-    struct tube_request *request = &own(app)->request;
-    int kernel = (int)request->kernel;
-    bool changed = ui_choose("elements of", &kernel, names, TUBE_NUM_KERNELS);
-    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
-            "time of flight");
-    request->kernel = (enum tube_kernel)kernel;
-    return request->kernel != TUBE_LOR ? choose_tof(app) || changed : changed;
-}
-
-static void show_numbers(const struct tube_result *result)
-{
-    if (!ui_table("tube", 2)) return;
-    ui_field("LOR", "%lld", (long long)result->lor);
-    ui_field("length", "%.3f mm", result->length_mm);
-    ui_field("voxels", "%lld", (long long)result->num_voxels);
-    ui_field("sum of elements", "%.7g", result->sum);
-    ui_field("largest", "%.7g", result->largest);
-    if (result->sigma_mm > 0.0)
-        ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
-    else
-        ui_field("time of flight", "none");
-    ui_table_end();
-}
-
 static void show_profile(struct app *app, const struct tube_profile *profile)
 {
     const bool is_lor = own(app)->request.kernel == TUBE_LOR;
@@ -188,6 +156,7 @@ static void show_profile(struct app *app, const struct tube_profile *profile)
 
 static void show_panel(struct app *app)
 {
+    static const char *const kernels[] = {"the LOR", "an event: tube", "an event: thin line", "an event: exact"};
     const struct job_report *report = &own(app)->tubes.report;
     if (app->open.scanner == NULL) {
         ui_toned(UI_DIM, "open a scanner first");
@@ -196,13 +165,29 @@ static void show_panel(struct app *app)
     ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
     bool changed = choose_crystal(app, 0);
     changed = choose_crystal(app, 1) || changed;
-    changed = choose_kernel(app) || changed;
+    int kernel = (int)own(app)->request.kernel;
+    changed = ui_choose("elements of", &kernel, kernels, TUBE_NUM_KERNELS) || changed;
+    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
+            "time of flight");
+    own(app)->request.kernel = (enum tube_kernel)kernel;
+    if (kernel != TUBE_LOR) changed = choose_tof(app) || changed;
     if (changed) ask(app);
     if (own(app)->error[0] != '\0') ui_toned(UI_BAD, "%s", own(app)->error);
     if (report->state == JOB_RUNNING) ui_progress(report->share, report->doing);
     const struct tube_result *result = tube_result(&own(app)->tubes);
     if (result == NULL || own(app)->error[0] != '\0') return;
-    show_numbers(result);
+    if (ui_table("tube", 2)) {
+        ui_field("LOR", "%lld", (long long)result->lor);
+        ui_field("length", "%.3f mm", result->length_mm);
+        ui_field("voxels", "%lld", (long long)result->num_voxels);
+        ui_field("sum of elements", "%.7g", result->sum);
+        ui_field("largest", "%.7g", result->largest);
+        if (result->sigma_mm > 0.0)
+            ui_field("time of flight", "sigma %.2f mm", result->sigma_mm);
+        else
+            ui_field("time of flight", "none");
+        ui_table_end();
+    }
     show_profile(app, &result->profile);
     if (ui_button("show it alone", true)) app_show_image(app, DRAW_TUBE);
     ui_beside();

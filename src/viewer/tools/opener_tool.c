@@ -79,44 +79,28 @@ static int compare_entries(const void *one, const void *other)
     return a->is_folder != b->is_folder ? (int)b->is_folder - (int)a->is_folder : strcmp(a->name, b->name);
 }
 
-static int take_entries(struct opener *opener, char (*names)[LR_FILE_NAME], int count)
-{
-    int kept = 0;
-    for (int k = 0; k < count; k++) {
-        char path[OPENER_PATH];
-        if ((names[k][0] != '.' || strcmp(names[k], "..") == 0) && join(opener->folder, names[k], path)) {
-            struct opener_entry *entry = &opener->entries[kept++];
-            memcpy(entry->name, names[k], OPENER_NAME);
-            entry->is_folder = is_folder(path);
-        }
-    }
-    qsort(opener->entries, (size_t)kept, sizeof(*opener->entries), compare_entries);
-    return kept;
-}
-
-/* The absolute path, without "." and "..". */
-static bool find_whole(const char *folder, char whole[OPENER_PATH])
-{
-    char *found = realpath(folder, NULL);
-    const bool fits = found != NULL && strlen(found) < OPENER_PATH;
-    if (fits) snprintf(whole, OPENER_PATH, "%s", found);
-    free(found);
-    return fits;
-}
-
-/* ".." included; where it cannot be read, `error` says so and the old list stays. */
+/* Lists a folder with "..". Where it cannot be read, `error` says so and the old list stays. */
 static void list_folder(struct opener *opener, const char *folder)
 {
-    char whole[OPENER_PATH];
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);
     if (opener->entries == NULL) opener->entries = malloc((size_t)OPENER_MOST * sizeof(*opener->entries));
     const bool has_memory = names != NULL && opener->entries != NULL;
-    const int count = has_memory && find_whole(folder, whole) ? lr_file_names(whole, names, OPENER_MOST) : 0;
+    char *whole = realpath(folder, NULL);
+    const bool fits = has_memory && whole != NULL && strlen(whole) < OPENER_PATH;
+    const int count = fits ? lr_file_names(whole, names, OPENER_MOST) : 0;
     opener->error[0] = '\0';
     if (count > 0) { /* every folder that can be read holds itself */
-        memcpy(opener->folder, whole, sizeof(whole));
+        snprintf(opener->folder, sizeof(opener->folder), "%s", whole);
         opener->path[0] = '\0';
-        opener->count = take_entries(opener, names, count);
+        opener->count = 0;
+        for (int k = 0; k < count; k++) {
+            char path[OPENER_PATH];
+            if ((names[k][0] == '.' && strcmp(names[k], "..") != 0) || !join(opener->folder, names[k], path)) continue;
+            struct opener_entry *entry = &opener->entries[opener->count++];
+            memcpy(entry->name, names[k], OPENER_NAME);
+            entry->is_folder = is_folder(path);
+        }
+        qsort(opener->entries, (size_t)opener->count, sizeof(*opener->entries), compare_entries);
     } else {
         snprintf(opener->error, sizeof(opener->error),
                  "%s cannot be read: choose another folder, or ask its owner for access", folder);
@@ -125,20 +109,8 @@ static void list_folder(struct opener *opener, const char *folder)
         snprintf(opener->error, sizeof(opener->error),
                  "the folder holds more than is listed here: type the file's path");
     }
+    free(whole);
     free(names);
-}
-
-/* A folder is listed, a file's path is taken. */
-static void press_entry(struct opener *opener, int entry)
-{
-    char path[OPENER_PATH];
-    if (entry < 0 || entry >= opener->count || !join(opener->folder, opener->entries[entry].name, path)) return;
-    if (opener->entries[entry].is_folder) {
-        list_folder(opener, path);
-    } else {
-        memcpy(opener->path, path, sizeof(path));
-        opener->error[0] = '\0';
-    }
 }
 
 /* --- opening --- */
@@ -185,10 +157,8 @@ static int show_entries(const struct opener *opener, bool *is_double)
         const struct opener_entry *entry = &opener->entries[k];
         char label[OPENER_NAME + 32];
         snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
-        /* Marks the entry whose path is typed or chosen. */
-        char path[OPENER_PATH];
+        char path[OPENER_PATH]; /* the entry whose path is typed or chosen is marked */
         const bool is_marked = join(opener->folder, opener->entries[k].name, path) && strcmp(path, opener->path) == 0;
-
         if (ui_item(label, is_marked)) pressed = k;
         *is_double = *is_double || (is_marked && ui_is_double_click());
     }
@@ -209,7 +179,15 @@ static void show_opener(struct app *app)
         bool is_double = false;
         ui_toned(UI_DIM, "%s", opener->folder);
         const int pressed = show_entries(opener, &is_double);
-        press_entry(opener, pressed);
+        char path[OPENER_PATH]; /* a folder is listed, a file's path is taken */
+        if (pressed >= 0 && pressed < opener->count && join(opener->folder, opener->entries[pressed].name, path)) {
+            if (opener->entries[pressed].is_folder) {
+                list_folder(opener, path);
+            } else {
+                memcpy(opener->path, path, sizeof(path));
+                opener->error[0] = '\0';
+            }
+        }
         bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
         ui_choose("opened as", &app->opener_kind, kind_names, OPENER_NUM_KINDS);
         goes = ui_button("open##file", opener->path[0] != '\0') || goes;
@@ -218,7 +196,6 @@ static void show_opener(struct app *app)
         if (goes) follow_path(app);
         if (opener->error[0] != '\0') ui_toned(UI_BAD, "%s", opener->error);
     }
-
     ui_panel_end();
 }
 
@@ -257,7 +234,7 @@ static void read_presets(struct start *tool)
 
 static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
 
-/* While neither a scanner nor an image is open. */
+/* True while neither a scanner nor an image is open. */
 static bool shows_start(const struct app *app)
 {
     bool has_image = false;

@@ -23,35 +23,9 @@ static struct session_state *own(const struct app *app)
 
 /* --- writing --- */
 
-static void write_camera(const struct app *app, struct lr_view_session *session)
-{
-    session->has_camera = true;
-    session->view_angle_deg = 30.0;
-    for (int k = 0; k < 3; k++) {
-        session->target_mm[k] = app->camera.at_mm[k];
-        session->eye_mm[k] = (double)app->seen.eye_mm[k];
-    }
-    session->up[2] = 1.0;
-}
-
-/* Names of those that come back with the files. */
+/* Names of the images that are opened again with the files. */
 static const char *const image_names[] = {[DRAW_IMAGE] = "image", [DRAW_MU] = "mu"};
 enum { NUM_NAMES = sizeof(image_names) / sizeof(image_names[0]) };
-
-static void write_shown(const struct app *app, struct lr_view_session *session)
-{
-    const struct draw_slices *slices = &app->slices;
-    session->has_shown = true;
-    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL)
-        snprintf(session->shown_image, sizeof(session->shown_image), "%s", image_names[slices->image]);
-    for (int k = 0; k < 3; k++) {
-        session->slices[k] = slices->is_shown[k];
-        session->slices_mm[k] = slices->at_mm[k];
-    }
-    session->has_volume = app->has_volume;
-    session->hides_crystals = app->hides_scanner;
-    session->hides_lors = app->hides_lors;
-}
 
 lr_status session_tool_write(struct app *app, const char *path)
 {
@@ -63,17 +37,32 @@ lr_status session_tool_write(struct app *app, const char *path)
                                       .data = (char *)files.data,
                                       .grid = app->open.grid,
                                       .mode = app->tool->mode};
-    write_camera(app, &session);
+    session.has_camera = true;
+    session.view_angle_deg = 30.0;
+    session.up[2] = 1.0;
+    for (int k = 0; k < 3; k++) {
+        session.target_mm[k] = app->camera.at_mm[k];
+        session.eye_mm[k] = (double)app->seen.eye_mm[k];
+    }
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->write_session != NULL) app->tools[k]->write_session(app, &session);
-    if (app->slices.image <= DRAW_MU && app->slices.low < app->slices.high) {
+    const struct draw_slices *slices = &app->slices;
+    if (slices->image <= DRAW_MU && slices->low < slices->high) {
         struct lr_session_range *range = &session.ranges[session.num_ranges++];
         snprintf(range->name, sizeof(range->name), "image");
-        range->low = app->slices.low;
-        range->high = app->slices.high;
+        range->low = slices->low;
+        range->high = slices->high;
     }
-
-    write_shown(app, &session);
+    session.has_shown = true;
+    if ((int)slices->image < NUM_NAMES && draw_get_image(app->draw, slices->image) != NULL)
+        snprintf(session.shown_image, sizeof(session.shown_image), "%s", image_names[slices->image]);
+    for (int k = 0; k < 3; k++) {
+        session.slices[k] = slices->is_shown[k];
+        session.slices_mm[k] = slices->at_mm[k];
+    }
+    session.has_volume = app->has_volume;
+    session.hides_crystals = app->hides_scanner;
+    session.hides_lors = app->hides_lors;
     window_size(app->window, session.window);
     LR_TRY(lr_view_session_write(path, &session, &app->log));
     app_say(app, LR_LOG_INFO, "the session is in %s", path);
@@ -110,35 +99,21 @@ static lr_status read_file(struct app *app, const char *path)
 
 static void read_camera(struct app *app, const struct lr_view_session *session)
 {
-    double way[3], away = 0.0;
+    double to_eye[3], away = 0.0;
     for (int k = 0; k < 3; k++) {
-        way[k] = session->eye_mm[k] - session->target_mm[k];
-        away += way[k] * way[k];
+        to_eye[k] = session->eye_mm[k] - session->target_mm[k];
+        away += to_eye[k] * to_eye[k];
         app->camera.at_mm[k] = session->target_mm[k];
     }
     away = sqrt(away);
     if (away > 0.0) {
         app->camera.distance_mm = away;
-        app->camera.height_deg = fmin(fmax(asin(way[2] / away) / degree, -89.9), 89.9);
-        app->camera.turn_deg = atan2(way[1], way[0]) / degree;
+        app->camera.height_deg = fmin(fmax(asin(to_eye[2] / away) / degree, -89.9), 89.9);
+        app->camera.turn_deg = atan2(to_eye[1], to_eye[0]) / degree;
     }
 }
 
-static void read_shown(struct app *app, const struct lr_view_session *session)
-{
-    struct draw_slices *slices = &app->slices;
-    for (int k = 0; k < NUM_NAMES; k++)
-        if (strcmp(image_names[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);
-    for (int k = 0; k < 3; k++) {
-        slices->is_shown[k] = session->slices[k];
-        slices->at_mm[k] = session->slices_mm[k];
-    }
-    app->has_volume = session->has_volume;
-    app->hides_scanner = session->hides_crystals;
-    app->hides_lors = session->hides_lors;
-}
-
-/* Once a new study is in place: tab, camera, tools, ranges. */
+/* Takes up tab, camera, tools and ranges once a new study is in place. */
 static lr_status take_study(struct app *app, bool is_new)
 {
     const struct lr_view_session *session = &own(app)->session;
@@ -148,7 +123,17 @@ static lr_status take_study(struct app *app, bool is_new)
     if (session->has_camera) read_camera(app, session);
     for (int k = 0; app->tools[k] != NULL; k++)
         if (app->tools[k]->read_session != NULL) app->tools[k]->read_session(app, session);
-    if (session->has_shown) read_shown(app, session);
+    if (session->has_shown) {
+        for (int k = 0; k < NUM_NAMES; k++)
+            if (strcmp(image_names[k], session->shown_image) == 0) app_show_image(app, (enum draw_image)k);
+        for (int k = 0; k < 3; k++) {
+            app->slices.is_shown[k] = session->slices[k];
+            app->slices.at_mm[k] = session->slices_mm[k];
+        }
+        app->has_volume = session->has_volume;
+        app->hides_scanner = session->hides_crystals;
+        app->hides_lors = session->hides_lors;
+    }
     for (int k = 0; k < session->num_ranges; k++) {
         if (strcmp(session->ranges[k].name, "image") == 0) {
             app->slices.low = session->ranges[k].low;

@@ -280,17 +280,6 @@ static bool choose_lines(struct app *app)
     return changed;
 }
 
-static bool choose_backend(struct app *app)
-{
-    static const char *const names[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
-    struct voxel_request *request = &own(app)->request;
-    int backend = find_backend(app);
-    const bool changed = ui_choose("by##backend", &backend, names, (int)(sizeof(names) / sizeof(names[0])));
-    ui_hint("what draws windows and samples elements; compute has them drawn by raster");
-    if (changed) request->backend = voxel_backends[backend];
-    return changed;
-}
-
 /* --- the picture --- */
 
 static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel, const struct ui_part *part)
@@ -501,6 +490,7 @@ static void show_result(struct app *app, const struct voxel_result *result)
 
 static void show_panel(struct app *app)
 {
+    static const char *const backends[] = {"raster: the projector's shaders", "compute", "cpu: the reference"};
     const struct job_report *report = &own(app)->report;
     struct voxel_request *request = &own(app)->request;
     bool changed = ui_reals("point (mm)", request->point_mm, 3);
@@ -514,7 +504,12 @@ static void show_panel(struct app *app)
     }
 
     changed = choose_lines(app) || changed;
-    changed = choose_backend(app) || changed;
+    int backend = find_backend(app);
+    if (ui_choose("by##backend", &backend, backends, (int)(sizeof(backends) / sizeof(backends[0])))) {
+        own(app)->request.backend = voxel_backends[backend];
+        changed = true;
+    }
+    ui_hint("what draws windows and samples elements; compute has them drawn by raster");
     int kind = own(app)->is_side_by_side ? SHEET_NUM_KINDS : (int)own(app)->kind;
     static const char *const names[] = {"crystals (false colours)", "weight of each line", "sampled elements",
                                         "exact elements",           "sampled - exact",     "the three side by side"};
