@@ -25,8 +25,8 @@ const struct viewer_tool *const viewer_tools[] = {&study_tool,   &voxel_tool,  &
                                                   &session_tool, &window_tool, NULL};
 _Static_assert(sizeof(viewer_tools) / sizeof(viewer_tools[0]) <= APP_TOOLS, "each tool has a state");
 
-/* Frames are drawn this seldom while nothing goes on, and while something is computed: more often
- * where that does not take processors from it. */
+/* Pause between frames while nothing goes on, and while something is computed: longer where drawing takes processors
+ * from the work. */
 static const double idle_seconds = 0.25, busy_seconds = 0.02, busy_software_seconds = 0.1;
 
 /* Length of a frame that nobody sees, however long it takes: two clicks of a script are a double click on every

@@ -17,7 +17,7 @@ struct camera {
     double reach_mm;             /* radius of what there is to see */
 };
 
-/* The view of what reaches so far, from the side and above. aspect: the picture's width to height. */
+/* Looks from the side and above at all that is within a radius. aspect: the picture's width to height. */
 void camera_fit(struct camera *camera, double reach_mm, double aspect);
 
 /* Movements of a mouse, in shares of the picture's height. */

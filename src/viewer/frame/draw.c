@@ -349,7 +349,7 @@ lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct 
 /* --- lines that stand for something --- */
 
 static const uint32_t grid_colour = 0xc8c8c890, cursor_colour = 0xffd24dff;
-/* Told apart by the colour-blind too: vermilion, bluish green, blue (Okabe and Ito 2008). */
+/* Colours that the colour-blind distinguish, too: vermilion, bluish green, blue (Okabe and Ito 2008). */
 static const uint32_t axis_colours[3] = {0xe0643cff, 0x22b384ff, 0x4f9be8ff};
 
 static struct draw_line line_between(const double from[3], const double to[3], uint32_t colour)

@@ -67,8 +67,8 @@ const lr_shared_context *handover_context(const struct handover *handover)
     return &handover->context;
 }
 
-/* Meanwhile there is nothing to take, so that `shown` stays as it is. An image that has not been
- * taken is written over: the newest counts. */
+/* Nothing can be taken while it writes, so that `shown` stays as it is. An image that has not been taken is
+ * overwritten: the newest counts. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);

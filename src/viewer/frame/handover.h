@@ -27,7 +27,7 @@ const lr_shared_context *handover_context(const struct handover *handover);
  * voxel. */
 lr_status handover_write(struct handover *handover, const lr_vector *image, double largest);
 
-/* Once a frame in the window's thread: whether a newer image is there. It does not wait: what is
+/* True if a newer image is there; the window's thread asks once a frame. It does not wait: an image that is
  * still being written is taken in a later frame. */
 bool handover_take(struct handover *handover);
 

@@ -219,7 +219,7 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 
 static ImVec4 ui_tone_colour(enum ui_tone tone)
 {
-    // Told apart by the colour-blind too: Okabe and Ito 2008.
+    // Colours that the colour-blind distinguish, too: Okabe and Ito 2008.
     switch (tone) {
     case UI_DIM: return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
     case UI_GOOD: return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);

@@ -88,8 +88,8 @@ void window_close(struct window *window); /* NULL is allowed */
 /* The window's; current while it is open. */
 struct gl_context *window_context(struct window *window);
 
-/* Size of the framebuffer in pixels; 0 x 0 while it is iconified. And pixels per unit of length
- * that a person has set for the screen: 1, 1.5, 2. */
+/* Size of the framebuffer in pixels, 0 x 0 while it is iconified; and pixels per unit of length that a person has set
+ * for the screen: 1, 1.5, 2. */
 void window_size(const struct window *window, int size[2]);
 double window_scale(const struct window *window);
 
