@@ -310,17 +310,6 @@ static enum ui_tone tone_of(const struct app_message *message, enum ui_tone usua
     return message->level == LR_LOG_ERROR ? UI_BAD : message->level == LR_LOG_WARNING ? UI_WARNING : usual;
 }
 
-/* The bar at the bottom is as high as the last message needs, up to a third of the window. */
-static double find_bar_height(const struct app *app, const char *hover)
-{
-    double screen[2];
-    ui_screen(screen);
-    if (hover[0] != '\0' || app->num_messages == 0) return bar_height;
-    const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
-    const double wanted = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
-    return fmin(fmax(wanted, bar_height), fmax(screen[1] / 3.0, bar_height));
-}
-
 static void show_bar(struct app *app, const char *hover, double height)
 {
     double screen[2];
@@ -386,7 +375,13 @@ static void show_panels(struct app *app)
     ui_screen(screen);
     app->reading.index = -1;
     scene_describe_probe(app, hover, sizeof(hover));
-    const double bar = find_bar_height(app, hover), height = screen[1] - bar;
+    double bar = bar_height; /* as high as the last message needs, up to a third of the window */
+    if (hover[0] == '\0' && app->num_messages > 0) {
+        const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
+        const double wanted = ui_text_height(last->text, screen[0] - bar_margin) + bar_margin;
+        bar = fmin(fmax(wanted, bar_height), fmax(screen[1] / 3.0, bar_height));
+    }
+    const double height = screen[1] - bar;
     const bool narrow = is_narrow(screen[0]);
     const double above = narrow ? floor(study_share * height) : 0.0;
     const struct ui_place study = {{narrow ? screen[0] - right_width : 0.0, 0.0},
@@ -538,14 +533,6 @@ static lr_status bench(struct app *app, int frames)
     return LR_OK;
 }
 
-/* Frames as fast as they go would keep a software renderer from the jobs that are waited for: their contexts
- * take turns at its threads, and none is sure of the next one. */
-static double pause_seconds(const struct app *app)
-{
-    const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
-    return app_is_busy(app) || app->params->bench_frames > 0 ? busy : idle_seconds;
-}
-
 static lr_status run(struct app *app)
 {
     while (!app->wants_quit) {
@@ -553,7 +540,11 @@ static lr_status run(struct app *app)
         LR_TRY(run_frame(app));
         if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3)
             return app->failure != LR_OK ? app->failure : bench(app, app->params->bench_frames);
-        if (app->script == NULL) window_wait(app->window, pause_seconds(app));
+        /* Frames as fast as they go would keep a software renderer from the jobs that are waited for: their contexts
+         * take turns at its threads, and none is sure of the next one. */
+        const double busy = gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
+        const bool is_busy = app_is_busy(app) || app->params->bench_frames > 0;
+        if (app->script == NULL) window_wait(app->window, is_busy ? busy : idle_seconds);
     }
     return LR_OK;
 }

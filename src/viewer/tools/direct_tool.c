@@ -212,37 +212,31 @@ static void choose_tables(struct app *app)
     if (tool->tables.report.state == JOB_RUNNING) ui_progress(tool->tables.report.share, tool->tables.report.doing);
 }
 
-/* Chooses the voxel under the mouse, in the slice of the one before. */
-static void touch_map(struct app *app, const struct direct_result *result, const struct ui_touch *touch)
+static void show_map(struct app *app, const struct direct_result *result)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(result->tables);
     const lr_grid *grid = &info->grid;
-    const int x = (int)fmin(fmax(touch->at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
-    const int y = (int)fmin(fmax((1.0 - touch->at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
-    const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
-    const int identifier = kernel % info->num_identifiers;
-    const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
-                                 {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
-    ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
-               grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
-               identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
-    if (touch->is_pressed) {
-        const double point_mm[3] = {grid->origin_mm[0] + x * grid->voxel_mm[0],
-                                    grid->origin_mm[1] + y * grid->voxel_mm[1], voxel_tool_point(app)[2]};
-        voxel_tool_set_point(app, point_mm);
-    }
-}
-
-static void show_map(struct app *app, const struct direct_result *result)
-{
-    const lr_grid *grid = &lr_direct_tables_get_info(result->tables)->grid;
     const double scale = fmin(picture_width / grid->size[0], most_height / grid->size[1]);
     const struct ui_image image = {.texture = own(app)->map, .size = {scale * grid->size[0], scale * grid->size[1]}};
     const struct ui_touch touch = ui_image("##LORmap", &image);
-    if (touch.is_over) touch_map(app, result, &touch);
+    if (touch.is_over) { /* a click chooses the voxel, in the slice of the one before */
+        const int x = (int)fmin(fmax(touch.at[0] * grid->size[0], 0.0), grid->size[0] - 1.0);
+        const int y = (int)fmin(fmax((1.0 - touch.at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
+        const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
+        const int identifier = kernel % info->num_identifiers;
+        const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
+                                     {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
+        ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis", x, y,
+                   grid->origin_mm[0] + x * grid->voxel_mm[0], grid->origin_mm[1] + y * grid->voxel_mm[1], kernel,
+                   identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
+        if (touch.is_pressed) {
+            const double point_mm[3] = {grid->origin_mm[0] + x * grid->voxel_mm[0],
+                                        grid->origin_mm[1] + y * grid->voxel_mm[1], voxel_tool_point(app)[2]};
+            voxel_tool_set_point(app, point_mm);
+        }
+    }
     const struct ui_bar bar =
-        scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, lr_direct_tables_get_info(result->tables)->num_kernels},
-                  "LORmap: number of the voxel's kernel");
+        scene_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, info->num_kernels}, "LORmap: number of the voxel's kernel");
     if (result->is_inside) {
         const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0], 1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
         const double half[2] = {0.5 / grid->size[0], 0.5 / grid->size[1]};

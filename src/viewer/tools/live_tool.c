@@ -296,9 +296,41 @@ static void show_slices(struct app *app)
     ui_bar(&bar);
 }
 
-static void show_residuals(struct app *app)
+static void show_guesses(struct app *app)
 {
     const struct guesses *tool = &own(app)->guesses;
+    const struct live_round *last = &tool->last;
+    if (tool->count == 0) return;
+    if (tool->rounds == 0) {
+        show_slices(app);
+        return;
+    }
+
+    /* Numbers and weights of the last composition. */
+    double best = HUGE_VAL;
+    for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
+    if (ui_table("composition", 2)) {
+        ui_field("composition", "%d, after %d iterations of each guess", tool->rounds, last->iterations);
+        ui_field("residual", "%.9g counts\u00b2", last->residual);
+        ui_field("of the best guess", "%.9g counts\u00b2", best);
+        if (isfinite(last->condition))
+            ui_field("condition", "%.4g", last->condition);
+        else
+            ui_field("condition", "singular: weights of least norm");
+        ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels,
+                 last->negative_sum);
+        ui_field("residual then", "%.9g counts\u00b2", last->clipped_residual);
+        ui_table_end();
+    }
+    const struct ui_bars bars = {.values = last->weights,
+                                 .count = last->count,
+                                 .height = 130.0,
+                                 .title = "weights \u03b1 of the guesses (their sum is 1)",
+                                 .x_label = "guess"};
+    ui_bars("##weights", &bars);
+    show_slices(app);
+
+    /* Curves over all compositions. */
     const int shown = tool->rounds < GUESSES_HISTORY ? tool->rounds : GUESSES_HISTORY;
     struct ui_series series[LIVE_MOST_GUESSES + 1];
     for (int k = 0; k < tool->count; k++)
@@ -324,42 +356,6 @@ static void show_residuals(struct app *app)
                                        .title = "log10 of the condition number",
                                        .x_label = "composition"};
     app_take_reading(app, ui_curve("##condition", &condition));
-}
-
-static void show_round(const struct guesses *tool)
-{
-    const struct live_round *last = &tool->last;
-    double best = HUGE_VAL;
-    for (int k = 0; k < last->count; k++) best = fmin(best, last->residuals[k]);
-    if (!ui_table("composition", 2)) return;
-    ui_field("composition", "%d, after %d iterations of each guess", tool->rounds, last->iterations);
-    ui_field("residual", "%.9g counts\u00b2", last->residual);
-    ui_field("of the best guess", "%.9g counts\u00b2", best);
-    if (isfinite(last->condition))
-        ui_field("condition", "%.4g", last->condition);
-    else
-        ui_field("condition", "singular: weights of least norm");
-    ui_field("clipped", "%lld voxels below 0, %.4g emissions", (long long)last->negative_voxels, last->negative_sum);
-    ui_field("residual then", "%.9g counts\u00b2", last->clipped_residual);
-    ui_table_end();
-}
-
-static void show_guesses(struct app *app)
-{
-    const struct guesses *tool = &own(app)->guesses;
-    if (tool->count == 0) return;
-    if (tool->rounds > 0) {
-        show_round(tool);
-        const struct live_round *last = &tool->last;
-        const struct ui_bars bars = {.values = last->weights,
-                                     .count = last->count,
-                                     .height = 130.0,
-                                     .title = "weights \u03b1 of the guesses (their sum is 1)",
-                                     .x_label = "guess"};
-        ui_bars("##weights", &bars);
-    }
-    show_slices(app);
-    if (tool->rounds > 0) show_residuals(app);
 }
 
 /* --- life --- */
