@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "base/log.h"
-#include "viewer/frame/newest.h"
+#include "viewer/frame/job.h"
 
 #include <stdatomic.h>
 #include <time.h>
@@ -46,23 +46,23 @@ static void *task_of(struct task task)
     return own;
 }
 
-static void begin(struct newest *newest)
+static void begin(struct task_runner *runner)
 {
-    static const struct newest_kind kind = {"a test", run, destroy};
+    static const struct task_kind kind = {"a test", run, destroy};
     may_end = false;
     runs = living = 0;
-    newest_init(newest, &kind);
+    task_runner_init(runner, &kind);
 }
 
-static void finish(struct newest *newest)
+static void finish(struct task_runner *runner)
 {
-    newest_finish(newest);
+    task_runner_finish(runner);
     assert_int_equal(living, 0);
 }
 
-static int current(const struct newest *newest)
+static int current(const struct task_runner *runner)
 {
-    const struct task *task = newest_current(newest);
+    const struct task *task = runner->result;
     return task != NULL ? task->number : -1;
 }
 
@@ -70,72 +70,71 @@ static int current(const struct newest *newest)
 static void only_the_newest_waits(void **state)
 {
     (void)state;
-    struct newest newest;
-    begin(&newest);
+    struct task_runner runner;
+    begin(&runner);
     for (int n = 0; n < 200; n++) {
-        newest_ask(&newest, task_of((struct task){.number = n, .is_deaf = true}));
-        assert_int_equal(newest_poll(&newest, NULL), JOB_RUNNING);
-        assert_int_equal(current(&newest), -1);
+        task_runner_ask(&runner, task_of((struct task){.number = n, .is_deaf = true}));
+        assert_int_equal(task_runner_poll(&runner), JOB_RUNNING);
+        assert_int_equal(current(&runner), -1);
         assert_true(living <= 2);
     }
     may_end = true;
-    assert_int_equal(newest_wait(&newest, NULL), JOB_DONE);
-    assert_int_equal(current(&newest), 199);
+    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
+    assert_int_equal(current(&runner), 199);
     assert_int_equal(runs, 2);
-    assert_int_equal(newest_serial(&newest), 2); /* the first had come to its end */
-    finish(&newest);
+    assert_int_equal(runner.serial, 2); /* the first had come to its end */
+    finish(&runner);
 }
 
 /* One that hears it is dropped, and the next begins without being let go. */
 static void what_runs_is_stopped(void **state)
 {
     (void)state;
-    struct newest newest;
-    begin(&newest);
-    newest_ask(&newest, task_of((struct task){.number = 1}));
-    newest_ask(&newest, task_of((struct task){.number = 2}));
-    while (runs < 2) assert_int_equal(newest_poll(&newest, NULL), JOB_RUNNING);
+    struct task_runner runner;
+    begin(&runner);
+    task_runner_ask(&runner, task_of((struct task){.number = 1}));
+    task_runner_ask(&runner, task_of((struct task){.number = 2}));
+    while (runs < 2) assert_int_equal(task_runner_poll(&runner), JOB_RUNNING);
     may_end = true;
-    assert_int_equal(newest_wait(&newest, NULL), JOB_DONE);
-    assert_int_equal(current(&newest), 2);
-    assert_int_equal(newest_serial(&newest), 1);
-    finish(&newest);
+    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
+    assert_int_equal(current(&runner), 2);
+    assert_int_equal(runner.serial, 1);
+    finish(&runner);
 }
 
 static void failures_leave_the_one_before(void **state)
 {
     (void)state;
-    struct newest newest;
-    struct job_report report;
-    begin(&newest);
+    struct task_runner runner;
+    begin(&runner);
     may_end = true;
-    newest_ask(&newest, task_of((struct task){.number = 1}));
-    assert_int_equal(newest_wait(&newest, &report), JOB_DONE);
-    newest_ask(&newest, task_of((struct task){.number = 2, .fails = true}));
-    assert_int_equal(newest_wait(&newest, &report), JOB_FAILED);
-    assert_string_equal(report.error, "task 2 fails");
-    assert_int_equal(current(&newest), 1);
-    assert_int_equal(newest_serial(&newest), 1);
-    finish(&newest);
+    task_runner_ask(&runner, task_of((struct task){.number = 1}));
+    assert_int_equal(task_runner_wait(&runner), JOB_DONE);
+    task_runner_ask(&runner, task_of((struct task){.number = 2, .fails = true}));
+    assert_int_equal(task_runner_wait(&runner), JOB_FAILED);
+    assert_string_equal(runner.report.error, "task 2 fails");
+    assert_int_equal(current(&runner), 1);
+    assert_int_equal(runner.serial, 1);
+    finish(&runner);
 }
 
 static void cancelling_drops_what_waits(void **state)
 {
     (void)state;
-    struct newest newest;
-    begin(&newest);
-    newest_ask(&newest, task_of((struct task){.number = 1, .is_deaf = true}));
-    newest_ask(&newest, task_of((struct task){.number = 2}));
-    newest_cancel(&newest);
+    struct task_runner runner;
+    begin(&runner);
+    task_runner_ask(&runner, task_of((struct task){.number = 1, .is_deaf = true}));
+    task_runner_ask(&runner, task_of((struct task){.number = 2}));
+    task_runner_cancel(&runner);
     assert_int_equal(living, 1);
     may_end = true;
-    (void)newest_wait(&newest, NULL);
+    (void)task_runner_wait(&runner);
     assert_int_equal(runs, 1);
     /* Finished while one runs and one waits. */
     may_end = false;
-    newest_ask(&newest, task_of((struct task){.number = 3}));
-    newest_ask(&newest, task_of((struct task){.number = 4}));
-    finish(&newest);
+    task_runner_ask(&runner, task_of((struct task){.number = 3}));
+    task_runner_ask(&runner, task_of((struct task){.number = 4}));
+    finish(&runner);
 }
 
 int main(void)
