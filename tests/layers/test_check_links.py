@@ -63,29 +63,26 @@ class Links(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("src/low/low_up.c: calls high of high/", output)
 
-    def test_a_dispatcher(self):
-        """A circle through a file that has a table of what it calls is none."""
-        with open(self.build / "folders.txt", "a") as file:
-            file.write("io: \n")
+    def check_a_circle(self, where, shown):
         self.high_calls("low_add")
-        for name, other in (("one", "images/image"), ("images/image", "one")):
-            mine, called = Path(name).name, Path(other).name
-            self.compile("io", name, f"int {mine}(void); int {called}(void); "
-                         f"int {mine}(void) {{ return {called}(); }}")
-        code, output = run_check(self.build)
-        self.assertEqual(code, 0, output)
-
-    def test_a_circle_of_the_viewers(self):
-        self.high_calls("low_add")
-        objects = self.build / "CMakeFiles" / "lr_viewer.dir" / "src" / "viewer" / "tools"
+        objects = self.build / where
         objects.mkdir(parents=True)
-        for name, other in (("one", "two"), ("two", "tools"), ("tools", "one")):
+        for name, other in (("one", "two"), ("two", "three"), ("three", "one")):
             subprocess.run([COMPILER, "-c", "-x", "c", "-", "-o", objects / f"{name}.c.o"], text=True,
                            input=f"int {name}(void); int {other}(void); int {name}(void) "
                            f"{{ return {other}(); }}", check=True)
         code, output = run_check(self.build)
         self.assertEqual(code, 1, output)
-        self.assertIn("in a circle: src/viewer/tools/one.c -> src/viewer/tools/two.c", output)
+        self.assertIn(f"in a circle: {shown}/one.c -> {shown}/two.c", output)
+
+    def test_a_circle_of_the_viewers(self):
+        self.check_a_circle("CMakeFiles/lr_viewer.dir/src/viewer/tools", "src/viewer/tools")
+
+    def test_a_circle_of_the_programs(self):
+        self.check_a_circle("src/cli/CMakeFiles/loraster.dir/recon", "src/cli/recon")
+
+    def test_a_circle_of_the_benches(self):
+        self.check_a_circle("bench/CMakeFiles/loraster-bench.dir", "src/bench")
 
     def test_a_circle(self):
         self.high_calls("low_add")
