@@ -47,8 +47,7 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
     if (!lr_hdf5_has(in, "/lor")) {
         const char *hint = "see docs/formats/lor-data.md";
         if (lr_hdf5_has(in, "/histo")) {
-            hint = "it holds histo-images: direct recon --histo takes them, and so does "
-                   "recon --operator direct";
+            hint = "it holds histo-images: recon --operator direct takes them";
         } else if (lr_hdf5_has(in, "/MiceList")) {
             hint = "it holds list mode: recon --events takes it";
         }
