@@ -27,7 +27,7 @@ static double wrapped(double angle_deg)
     return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
 }
 
-/* The largest abs(t) of a LOR in coincidence; all rings are alike. */
+/* The largest abs(t) of a LOR in coincidence, which is the same for all rings. */
 static int largest_t(const struct lr_projdata *projdata, const lr_lors *lors)
 {
     const struct lr_sinogram_rings *rings = &projdata->rings;

@@ -5,8 +5,8 @@
  * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification);
  * docs/formats/matrix.md.
  *
- * The elements of a large matrix stay where the store has put them: HDF5 is told that the chunks of
- * two datasets lie there, and adds what is before and behind. */
+ * The elements of a large matrix stay where the store has put them: HDF5 records the chunks of
+ * two datasets there, and adds the rest before and behind them. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix/writer.h"

@@ -80,10 +80,9 @@ static enum way choose(const double off[NUM_WAYS])
     return off[AS_WRITTEN] > good_cosine && better * off[best] < off[AS_WRITTEN] ? best : AS_WRITTEN;
 }
 
-/* Turns the crystals' axes[2] into what agrees best with where their neighbours stand, with a
- * warning that names `path` where that is not what the table says. Groups are layers. Returns how
- * far they are then off a right angle to the way to the neighbour, the mean of some, as a cosine.
- * Time goes with the number of crystals. */
+/* Replaces the crystals' axes[2] by the reading that agrees best with the positions of their neighbours, with a
+ * warning that names `path` if the table says otherwise. Groups are layers. Returns the mean cosine, over a sample, of
+ * the angle between axis and direction to the neighbour; 0 is perfect. Time is linear in the number of crystals. */
 static double lr_castor_orient(lr_crystal *crystals, int count, const char *path, const lr_log *log)
 {
     static const char *const words[NUM_WAYS] = {"", "mirrored", "along the panels, not across them",
@@ -124,7 +123,7 @@ const struct lr_known_keys lr_hscan_keys = {.format = "CASToR's .hscan files",
 
 enum { MAX_LAYERS = LR_MAX_LAYERS, ROW_BYTES = 24 };
 
-/* Mean cosine between orientations and ways to neighbours. */
+/* Mean cosine between orientations and directions to neighbours. */
 static const double agreement = 0.02;
 
 /* A header and its table being read. */

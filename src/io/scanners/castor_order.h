@@ -18,10 +18,9 @@
  * crystal k. errors: LR_FAILED without memory, logged. */
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
 
-/* Hands a scanner that was just read the order of its file, which it owns from now on, whatever happens; one that
- * it would have without is not kept.
- * order: [num_crystals], or NULL, which changes nothing.
- * errors: LR_BAD_INPUT for one that does not name each crystal once, which is not logged; LR_FAILED. */
+/* Gives a scanner that was just read the order of its file. The scanner owns `order` from now on, also after errors,
+ * and drops it if it equals the default order. order: [num_crystals], or NULL, which changes nothing. errors:
+ * LR_BAD_INPUT, not logged, for an order that does not name each crystal once; LR_FAILED. */
 lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *log);
 
 /* The inverse: place[crystal] = CASToR's number of our crystal. */
@@ -32,8 +31,8 @@ void lr_castor_place(const int *order, int num_crystals, int *place);
 void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places, const lr_log *log);
 
 /* Reads a scanner file of CASToR's (the table .lut or .glut, or a .geom) and finds each of its crystals in
- * ours: order[k] = our number of crystal k, -1 where ours has none within 0.1 mm, which is told in
- * a warning. The frame of such files is left-handed: its x is ours reversed. Memory: 1.2 times a table, 200 bytes
+ * ours: order[k] = our number of crystal k, -1 where ours has none within 0.1 mm, with a warning.
+ * The frame of such files is left-handed: its x is ours reversed. Memory: 1.2 times a table, 200 bytes
  * a crystal of a .geom.
  *
  * order: set to an array, to be freed; NULL on failure.
@@ -42,9 +41,8 @@ lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int 
 
 /* --- layers of crystals: comma lists, front to back --- */
 
-/* The depth behind the front faces at which hits are read: the key's, half of the crystals' depth where
- * it is negative or missing, and the least of all layers, with a warning where the file says others.
- * errors: LR_BAD_INPUT, logged. */
+/* Reads the depth of hits behind the front faces: the key's, or half of the crystals' depth if that is negative or
+ * missing; the least of all layers, with a warning if they differ. errors: LR_BAD_INPUT, logged. */
 lr_status lr_castor_detection_depth(const struct lr_keyed_text *text, const double *depths_mm, int layers,
                                     double *detection_depth_mm);
 

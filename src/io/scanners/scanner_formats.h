@@ -29,8 +29,8 @@ lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log
 /* The readers and writers. Frames are converted here, once: docs/formats/scanners.md says from
  * what. */
 
-/* CASToR's generated geometry. The file is read line by line: memory goes with the number of
- * crystals, at most LR_MAX_FILE_CRYSTALS of 64 bytes, whatever the file's size. */
+/* CASToR's generated geometry. The file is read line by line: memory depends on the number of crystals, at most
+ * LR_MAX_FILE_CRYSTALS of 64 bytes, not on the file's size. */
 bool lr_geom_recognises(const struct lr_file_head *head);
 lr_scanner *lr_geom_read(const char *path, const lr_log *log);
 lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_log *log);
@@ -61,8 +61,8 @@ extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_k
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
-/* Places around a ring and rings of a scanner that STIR knows by this name, one of wanted[1] rings before others;
- * false, and wanted stays, where it knows none. */
+/* Finds the places around a ring and the rings of a scanner that STIR knows by this name, preferring one of wanted[1]
+ * rings; false, and wanted stays, if it knows none. */
 bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
 
 /* A bucket of STIR's "BlocksOnCylindrical": flat, its middle on its normal. */

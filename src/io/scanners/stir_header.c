@@ -22,7 +22,7 @@
 /* Keys of STIR's headers of projection data, as InterfileHeader.cxx of STIR 6.2 has them. A header is read for its
  * scanner or for its counts; each leaves what the other asks for to it. */
 
-/* Idle keys follow from the others, or say how data are binned. */
+/* Idle keys follow from the rest, or say how data are binned. */
 static const struct lr_known_key scanner_keys[] = {
     {LR_KEY_READ,
      "scanner type|originating system|number of rings|number of detectors per ring|"
