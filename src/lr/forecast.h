@@ -9,16 +9,13 @@
 extern "C" {
 #endif
 
-/* What work with an operator is going to take, from rates that are measured on this machine: to the
- * nearest tenth or so where rows are much alike, to a factor of two where other programs run. Zero
- * where a number does not apply. */
+/* The room that work with an operator is going to take: to the nearest tenth or so where rows are much
+ * alike. Zero where a number does not apply. */
 typedef struct lr_forecast {
     double rows;          /* that there are going to be */
     double elements;      /* of them all */
     double kept_elements; /* of them, at least `threshold` of their row's largest */
     double memory_bytes;  /* that the call works with, beside the caller's arrays */
-    double seconds;
-    bool is_most; /* they may be far fewer: one point took so long that no more were tried */
 } lr_forecast;
 
 /* Which rows: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of
@@ -36,8 +33,7 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 
 /* The same of projections of all LORs, forward or back: 1 for a sensitivity, 2 for an iteration of
  * ML-EM with dense data. `store`: whether the operator that does the work is to keep its matrix, so that one which
- * keeps none can tell what making it takes. The rate is that of `auto` or, where a backend was named, a trial of about
- * a second, kept in a file (docs/formats/sessions.md, "Speeds kept between runs").
+ * keeps none can tell the memory it takes, by a sample of its rows.
  * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free, which
  * they answer too; LR_USAGE for an operator of the family direct. */
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,

@@ -26,9 +26,6 @@ struct lr_backend_params {
     int64_t max_memory_bytes; /* 0 = what the device reports */
     const lr_log *log;
     const lr_progress *progress;
-    /* Of a trial on a grid of its own: the operator that it stands for, whose programs it runs, as far as
-     * they can do this one's work. NULL else. */
-    const struct lr_backend_params *stands_for;
 };
 
 /* --- whole updates --- */

@@ -69,7 +69,6 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
     if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
     if (!fits(choice, &wish)) return report_lack(choices, name, &wish, op->params.log);
     op->params.mode = wish.mode;
-    op->choice = choice;
     return choice->create(&op->params, &op->backend);
 }
 
@@ -164,7 +163,6 @@ static lr_status take(struct lr_operator *op, struct search *search, const struc
                       const struct lr_backend *backend)
 {
     op->backend = *backend;
-    op->choice = choice;
     if (backend->is_gpu) op->passed_over[0] = '\0';
     if (op->passed_over[0] != '\0')
         lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name, op->passed_over);

@@ -19,10 +19,10 @@ struct lr_choices {
  * before it cannot; or NULL or "auto": of those that have what is asked for and find a device, the
  * first in the order of the list of those on graphics processors or on the processor's vector units;
  * then of those on a renderer in software; then the reference. Exact mode comes before sampled, unless
- * that is asked for. No stopwatch decides: a graphics processor was 10 to 100 times as fast as
+ * that is asked for. Nothing is timed: a graphics processor was 10 to 100 times as fast as
  * `native` on every scanner tried (docs/performance.md), and `native` faster than a renderer in
  * software.
- * op->choice says what was taken. Where "auto" takes the processor though a graphics processor was found, which
+ * Where "auto" takes the processor though a graphics processor was found, which
  * cannot do this, a warning and op->passed_over say why.
  * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
 lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices);

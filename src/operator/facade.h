@@ -32,11 +32,6 @@ struct lr_operator {
     struct lr_progress_filter progress_filter; /* params.progress points into it */
     struct lr_backend_params params;           /* checked, defaults replaced */
     struct lr_backend backend;
-    const struct lr_backend_choice *choice; /* the caller's while the operator is being created, then
-                                               &chosen */
-    struct lr_backend_choice chosen;
-    double voxel_us;        /* one voxel forward and back, as measured; 0 = not yet */
-    bool voxel_us_is_most;  /* a projection of all may take no longer than one of a single voxel */
     char passed_over[2048]; /* why backends before it were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
     struct lr_factor_store factor_store;

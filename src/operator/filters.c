@@ -11,8 +11,7 @@ static void log_filter_write(void *user, lr_log_level level, lr_status status, c
     struct lr_log_filter *filter = user;
     pthread_mutex_lock(&filter->mutex);
     const bool refuses = status == LR_NO_DEVICE || status == LR_USAGE;
-    const bool drops = (filter->drops_remarks && level != LR_LOG_ERROR && level != LR_LOG_DEBUG) ||
-                       (filter->holds_errors && level == LR_LOG_INFO);
+    const bool drops = filter->holds_errors && level == LR_LOG_INFO;
     const bool is_held = filter->holds_errors || (filter->holds_refusals && refuses);
     const bool is_known = filter->holds_errors && filter->reason[0] != '\0';
     if (level == LR_LOG_ERROR && is_held) {

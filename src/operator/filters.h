@@ -17,7 +17,6 @@ struct lr_log_filter {
     bool holds_refusals; /* errors of status LR_NO_DEVICE and LR_USAGE go to `reason` instead */
     bool holds_errors;   /* the first error of any status goes to `reason`, others nowhere, and so
                             does information, which goes with errors */
-    bool drops_remarks;  /* information and warnings are dropped: a backend is only being tried */
     char reason[1024];
 };
 

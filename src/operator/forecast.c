@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What work is going to take: rows by a sample of them, projections by the speed of a trial. */
+ * The memory that work is going to take, and the elements of rows by a sample of them. The clock only says
+ * how long the sample may go on: nobody is told a time. */
 #include <lr/forecast.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/selection.h"
-#include "operator/measure.h"
 #include "operator/project.h"
 #include "operator/rows.h"
 #include "operator/stored.h"
@@ -34,9 +34,7 @@ struct sample {
     int64_t kept;           /* the same, of at least the threshold */
     double mean, kept_mean; /* of a row, sums over places */
     int places;
-    int64_t taken;                              /* rows */
-    double paced_elements, paced_rows, paced_s; /* of the places whose rows were the most together */
-    int64_t together;                           /* rows at a place */
+    int64_t taken; /* rows */
 };
 
 static lr_status count(void *user, const lr_row *row)
@@ -64,20 +62,6 @@ static lr_status run_place(struct sample *sample, int64_t place, int64_t most, i
     sample->elements = sample->kept = 0;
     LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
     return lr_rows_run(sample->op, &rows, choice->part, &sink);
-}
-
-/* Places where rows are told by how many are computed together are too few to tell the pace. */
-static void note_pace(struct sample *sample, int64_t num, double taken_s)
-{
-    if (num > sample->together) {
-        sample->together = num;
-        sample->paced_elements = sample->paced_rows = sample->paced_s = 0.0;
-    }
-    if (num == sample->together) {
-        sample->paced_elements += (double)sample->elements;
-        sample->paced_rows += (double)num;
-        sample->paced_s += taken_s;
-    }
 }
 
 /* Small work is not looked at for longer than it takes. */
@@ -110,31 +94,9 @@ static lr_status take_sample(struct sample *sample)
         sample->kept_mean += (double)sample->kept / (double)num;
         sample->places++;
         sample->taken += num;
-        note_pace(sample, num, now_s - begun_s);
         most = now_s - begun_s < 0.5 * PLACE_SECONDS ? smaller(2 * most, longest) : most;
     }
     return LR_OK;
-}
-
-static void conclude(const struct sample *sample, lr_forecast *forecast)
-{
-    const double rows = (double)sample->num_rows;
-    forecast->rows = rows;
-    forecast->elements = rows * sample->mean / sample->places;
-    forecast->kept_elements = rows * sample->kept_mean / sample->places;
-    forecast->seconds = sample->paced_elements > 0.0 ? sample->paced_s * forecast->elements / sample->paced_elements
-                                                     : sample->paced_s * rows / sample->paced_rows;
-}
-
-/* Rows of LORs are made of all voxels' rows, turned over in memory as often as it takes. */
-static void turn_over(struct lr_operator *op, const lr_rows_work *work, lr_forecast *forecast)
-{
-    const double lors = (double)lr_selection_count(op->params.lors, work->choice.part);
-    const struct lr_lor_rows_plan plan = lr_lor_rows_forecast(op, lors, forecast->elements);
-    forecast->rows = lors;
-    forecast->kept_elements = forecast->elements;
-    forecast->memory_bytes = plan.memory_bytes;
-    forecast->seconds *= op->backend.fns->heeds_pairs ? 1.0 : plan.passes;
 }
 
 lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, lr_forecast *forecast)
@@ -150,27 +112,15 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work, l
     sample.num_rows = whole.choice.voxels != NULL ? whole.choice.num_voxels : whole.choice.end - whole.choice.begin;
     if (sample.num_rows == 0) return LR_OK;
     LR_TRY(take_sample(&sample));
-    conclude(&sample, forecast);
-    if (work->by_lor) turn_over(op, work, forecast);
-    return LR_OK;
-}
-
-/* Making the matrix first, where that is asked for or takes less time. */
-static lr_status weigh_matrix(struct lr_operator *op, double projections, lr_store store, lr_forecast *forecast)
-{
-    const lr_rows_work all = {.choice = {.end = op->info.num_voxels}};
-    const struct lr_stored_wish wish = {.projections = store == LR_STORE_AUTO ? projections : 0.0};
-    lr_forecast rows;
-    if (store == LR_STORE_NO || (store == LR_STORE_AUTO && op->backend.is_gpu) ||
-        op->params.lors->count >= LR_STORED_MOST_LORS || !lr_stored_may_pay(&wish))
-        return LR_OK;
-    LR_TRY(lr_operator_forecast_rows(op, &all, &rows));
-    const double bytes = LR_STORED_ELEMENT_BYTES * rows.elements;
-    const double seconds = rows.seconds + projections * lr_stored_seconds((int64_t)bytes, op->info.threads);
-    if (store == LR_STORE_YES || seconds < forecast->seconds) {
-        forecast->seconds = seconds;
-        forecast->memory_bytes += bytes;
-        forecast->is_most = false;
+    const double rows = (double)sample.num_rows;
+    forecast->rows = rows;
+    forecast->elements = rows * sample.mean / sample.places;
+    forecast->kept_elements = rows * sample.kept_mean / sample.places;
+    if (work->by_lor) { /* made of all voxels' rows, which are transposed in memory */
+        const double lors = (double)lr_selection_count(op->params.lors, work->choice.part);
+        forecast->rows = lors;
+        forecast->kept_elements = forecast->elements;
+        forecast->memory_bytes = lr_lor_rows_forecast(op, lors, forecast->elements).memory_bytes;
     }
     return LR_OK;
 }
@@ -178,20 +128,23 @@ static lr_status weigh_matrix(struct lr_operator *op, double projections, lr_sto
 lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store, lr_forecast *forecast)
 {
     *forecast = (lr_forecast){0};
-    if (op->info.lors->scanner == NULL) {
-        return lr_error(op->params.log, LR_USAGE,
-                        "projections of histo-images are not forecast: the family direct has no "
-                        "trial");
-    }
+    if (op->info.lors->scanner == NULL)
+        return lr_error(op->params.log, LR_USAGE, "projections of histo-images are not forecast");
     LR_TRY(lr_project_check_room(op));
     forecast->memory_bytes = lr_project_bytes(op);
     if (op->info.stored) {
         forecast->memory_bytes += (double)op->info.memory_bytes;
-        forecast->seconds = projections * lr_stored_seconds(op->info.memory_bytes, op->info.threads);
         return LR_OK;
     }
-    LR_TRY(lr_measure_speed(op));
-    forecast->is_most = op->voxel_us_is_most;
-    forecast->seconds = 0.5e-6 * op->voxel_us * (double)op->info.num_voxels * projections; /* half is one way */
-    return weigh_matrix(op, projections, store, forecast);
+
+    /* The matrix, where one is going to be kept. */
+    const double known = op->params.deterministic ? 0.0 : projections;
+    const bool is_kept = store == LR_STORE_YES || (store == LR_STORE_AUTO && lr_stored_pays(&op->backend, known));
+    if (!is_kept || op->params.lors->count >= LR_STORED_MOST_LORS) return LR_OK;
+    const lr_rows_work all = {.choice = {.end = op->info.num_voxels}};
+    lr_forecast rows;
+    LR_TRY(lr_operator_forecast_rows(op, &all, &rows));
+    const double bytes = LR_STORED_ELEMENT_BYTES * rows.elements;
+    if (store == LR_STORE_YES || bytes <= (double)lr_stored_memory_limit(&op->params)) forecast->memory_bytes += bytes;
+    return LR_OK;
 }

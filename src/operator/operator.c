@@ -9,7 +9,6 @@
 #include "operator/coverage.h"
 #include "operator/direct_facade.h"
 #include "operator/listmode_facade.h"
-#include "operator/measure.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
@@ -36,37 +35,14 @@ static const struct lr_backend_choice builtin_choices[] = {
     {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
 };
 
-/* A kept matrix is the host's: a graphics processor has projected anew before the host has read it.
- * On an H200 eight iterations of eXplore Vista took 0.6 s so, and 46 s with the matrix
- * (docs/performance.md). */
-static bool may_store(const struct lr_operator *op, const lr_operator_params *params)
-{
-    return params->store == LR_STORE_YES ||
-           (params->store == LR_STORE_AUTO && !op->backend.is_gpu && !op->backend.fns->is_never_kept);
-}
-
-/* Where it is a matter of time, how long the projections to come take without the matrix. */
-static lr_status weigh(struct lr_operator *op, const lr_operator_params *params, struct lr_stored_wish *wish)
-{
-    const bool is_known = params->projections > 0.0 && !params->deterministic;
-    wish->projections = params->store == LR_STORE_AUTO && is_known ? params->projections : 0.0;
-    if (lr_stored_may_pay(wish) && wish->projections > 0.0) {
-        LR_TRY(lr_measure_speed(op));
-        wish->anew_s = 0.5e-6 * op->voxel_us * (double)lr_grid_num_voxels(&op->grid) *
-                       params->projections; /* one direction is half of both */
-    }
-    return LR_OK;
-}
-
 static lr_status store_matrix(struct lr_operator *op, const lr_operator_params *params)
 {
+    const double projections = params->deterministic ? 0.0 : params->projections;
+    const bool pays = params->store == LR_STORE_AUTO && lr_stored_pays(&op->backend, projections);
+    const struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
+                                        .progress_filter = &op->progress_filter};
     struct lr_stored_size size = {0};
-    if (may_store(op, params)) {
-        struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
-                                      .progress_filter = &op->progress_filter};
-        LR_TRY(weigh(op, params, &wish));
-        LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
-    }
+    if (wish.required || pays) LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
     op->info.stored = size.stored;
     op->info.num_elements = size.num_elements;
     op->info.memory_bytes = size.memory_bytes;
@@ -117,8 +93,6 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
         lr_coverage_warn_near(&op->grid, op->params.samples, op->params.scanner, op->params.log);
     LR_TRY(store_matrix(op, params));
     fill_info(op);
-    op->chosen = *op->choice;
-    op->choice = &op->chosen;
     op->info.build_seconds = lr_clock_seconds() - start;
     return LR_OK;
 }
