@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "cpu/listmode_exact.h"
-#include "listmode/places.h"
 #include "listmode/rows.h"
 #include "listmode/tube.h"
 #include "model/lors/selection.h"

@@ -52,7 +52,9 @@ static lr_status find_columns(struct columns *columns, const lr_log *log)
 
 /* --- steps --- */
 
-int lr_lattice_class(const struct lr_lattice_step *step)
+/* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
+ * taps. */
+static int lattice_class(const struct lr_lattice_step *step)
 {
     const int shape = step->taps == 1 ? 0 : step->taps - 2;
     return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
@@ -171,7 +173,7 @@ _Static_assert((int)NUM_DIRECTIONS <= (int)LR_LATTICE_CANDIDATES, "all of them m
 static int compare_steps(const void *a, const void *b)
 {
     const struct lr_lattice_step *one = a, *other = b;
-    const int classes = lr_lattice_class(one) - lr_lattice_class(other);
+    const int classes = lattice_class(one) - lattice_class(other);
     if (classes != 0) return classes;
     return one->column[1] != other->column[1]   ? one->column[1] - other->column[1]
            : one->column[0] != other->column[0] ? one->column[0] - other->column[0]
@@ -183,7 +185,7 @@ static void sort_steps(struct lr_lattice *lattice)
     qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
     int k = 0;
     for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
-        while (k < lattice->count && lr_lattice_class(&lattice->steps[k]) < class) k++;
+        while (k < lattice->count && lattice_class(&lattice->steps[k]) < class) k++;
         lattice->first[class] = k;
     }
 }

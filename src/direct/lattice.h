@@ -41,10 +41,6 @@ struct lr_lattice {
     int first[LR_LATTICE_CLASSES + 1]; /* steps of class c are first[c] .. first[c + 1] - 1 */
 };
 
-/* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
- * taps. */
-int lr_lattice_class(const struct lr_lattice_step *step);
-
 /* next and across, and no steps, of the lattices whose rows lie near enough along the line of response
  * for a gather to be cheap; returns how many there are. */
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);

@@ -13,6 +13,39 @@
 #include <math.h>
 #include <stdlib.h>
 
+int lr_direct_count_rows(const struct lr_direct_shape *shape)
+{
+    const lr_resolution *resolution = &shape->resolution;
+    const bool is_one = resolution->model == LR_RADIAL_INVARIANT && lr_resolution_is_symmetric(resolution);
+    return is_one ? 1 : shape->info.num_kernels;
+}
+
+void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel, double described[2])
+{
+    described[0] =
+        lr_sigma_of(lr_resolution_radial_mm(&shape->resolution, lr_direct_kernel_distance_mm(shape, kernel)));
+    described[1] = lr_direct_kernel_is_mirrored(shape, kernel) ? -1 : 1;
+}
+
+int lr_direct_count_samples(const struct lr_direct_shape *shape)
+{
+    const lr_resolution *resolution = &shape->resolution;
+    return resolution->model == LR_RADIAL_MEASURED ? resolution->measured->num_offsets : 0;
+}
+
+void lr_direct_list_samples(const struct lr_direct_shape *shape, float *samples)
+{
+    const lr_radial_profiles *measured = shape->resolution.measured;
+    const int64_t count = lr_direct_count_samples(shape);
+    for (int64_t k = 0; k < count * shape->info.num_kernels; k++) {
+        samples[k] =
+            (float)lr_radial_profiles_at(measured, lr_direct_kernel_distance_mm(shape, (int)(k / count)),
+                                         measured->first_offset_mm + (double)(k % count) * measured->offset_step_mm);
+    }
+}
+
+/* --- tables --- */
+
 struct lr_direct_tables {
     struct lr_direct_shape shape;
     int32_t *map;   /* [ny][nx] */
@@ -348,9 +381,4 @@ const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))[3]
 const double *lr_direct_tables_values(const lr_direct_tables *tables, int kernel)
 {
     return tables->values + kernel * tables->shape.info.num_offsets;
-}
-
-const struct lr_direct_shape *lr_direct_tables_shape(const lr_direct_tables *tables)
-{
-    return &tables->shape;
 }

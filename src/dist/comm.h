@@ -5,8 +5,34 @@
 #ifndef LR_DIST_COMM_H
 #define LR_DIST_COMM_H
 
-#include "dist/fns.h"
 #include "vector/kinds.h"
+#include "vector/link.h"
+
+#include <lr/comm.h>
+
+/* --- What a communicator must be able to do: little, of which comm.c makes the rest. --- */
+
+/* What a communicator is, as it finds out when it is opened. */
+struct lr_comm_facts {
+    int rank, size, local_rank, local_size;
+    char machine[64], way[96];
+    bool is_cuda_aware; /* transfer and broadcast take memory of CUDA devices */
+};
+
+struct lr_comm_fns {
+    /* Once in a process. The sentence goes to the log. */
+    lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
+    /* Of the facts what is known without opening: way, is_cuda_aware. */
+    void (*describe)(struct lr_comm_facts *facts);
+    /* All of them arrive before it returns. */
+    lr_status (*transfer)(const struct lr_messages *messages);
+    /* all: [size][bytes], of every rank. */
+    lr_status (*gather_little)(const void *own, void *all, int bytes);
+    lr_status (*broadcast)(int from, void *bytes, int count);
+    void (*abort)(int code);
+    void (*close)(bool is_whole); /* whether all ranks come here */
+    const char *mistake;          /* what to say where the above fail */
+};
 
 /* Where a rank has a vector, and by which way it would exchange it. Values are told to other ranks. */
 enum lr_comm_way {
@@ -84,18 +110,11 @@ lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status
 /* lr_comm_meet, and *way becomes that of all ranks, where it is one, else LR_WAY_HOST. */
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
-/* lr_comm_meet for a vector; *way: that by which all exchange it. The first time that all have theirs at
- * devices they choose one. */
-lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way);
-
 /* Ends what was chosen. is_whole: all ranks come here. */
 void lr_comm_close_ways(lr_comm *comm, bool is_whole);
 
 /* What of `support` is NCCL's. */
 void lr_comm_probe_nccl(lr_comm_support *support);
-
-/* The place of the chosen way becomes that of the vector, of the same device. */
-lr_status lr_comm_follow(lr_comm *comm, const lr_vector *vector);
 
 /* Turns what a function of the table says into a status, with its sentence. */
 lr_status lr_comm_check(lr_comm *comm, lr_status status);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The plugin of MPI: the only file that includes mpi.h. */
-#include "dist/eigen.h"
-#include "dist/fns.h"
+ * The plugin of MPI: the only file that includes mpi.h and lapacke.h. */
+#include "dist/comm.h"
 #include "plugin/plugin.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 
+#if defined(LR_HAS_LAPACKE)
+#include <lapacke.h>
+#endif
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,10 +131,19 @@ static const struct lr_comm_fns fns = {
     .mistake = "MPI could not exchange data among the ranks: has one of them been lost?",
 };
 
+#if defined(LR_HAS_LAPACKE)
+/* LAPACK leaves eigenvectors in columns of its own order, which are rows of ours; of a symmetric matrix, rows
+ * are columns. */
+static lr_status eigen_lapacke(double *matrix, double *values, int size)
+{
+    return LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, matrix, size, values) == 0 ? LR_OK : LR_FAILED;
+}
+#endif
+
 const struct lr_mpi_plugin lr_mpi_plugin = {
     .build = lr_plugin_build,
     .fns = &fns,
 #if defined(LR_HAS_LAPACKE)
-    .eigen = lr_eigen_lapacke,
+    .eigen = eigen_lapacke,
 #endif
 };

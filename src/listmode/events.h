@@ -8,9 +8,36 @@
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
-#include "listmode/sample.h"
-
 #include <lr/listmode.h>
+#include <lr/lors.h>
+#include <stdint.h>
+
+/* --- Events in the order of keys. --- */
+
+/* What an event is sorted by. */
+struct lr_listmode_ticket {
+    int32_t number; /* from where the sorter counts */
+    uint32_t key;
+};
+
+/* Sorts in place, ascending by key; equals stay in their order, whatever the number of threads.
+ * spare: [count]. */
+void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
+                              int threads);
+
+/* --- A sample of LORs that is spread evenly over all of them: a line stands for the LORs of one stride, and is one of
+ * them, drawn at random. --- */
+
+/* Lines first + step * k of all, 0 <= k < count. Plain data; lors outlives it. */
+struct lr_listmode_sample {
+    const lr_lors *lors;
+    double stride; /* LORs for each line; 1: line n is LOR n */
+    uint64_t seed;
+    int64_t first, step, count;
+};
+
+/* The LOR that is line k of these, which may be one that is not in coincidence. It depends on seed and line alone. */
+int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k);
 
 /* Groups of a range: of each axis of the grid first those without time of flight, in the caller's order,
  * then those with it, ascending by the coordinate of their centre along the axis. */

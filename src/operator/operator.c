@@ -5,16 +5,337 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "operator/choose.h"
-#include "operator/coverage.h"
-#include "operator/direct_facade.h"
-#include "operator/listmode_facade.h"
+#include "operator/families.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
 #include "plugin/plugin.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Ways to OpenGL, or the one reason why there are none. */
+
+static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    lr_device *device = user;
+    (void)status;
+    if (level == LR_LOG_ERROR) snprintf(device->reason, sizeof(device->reason), "%s", sentence);
+}
+
+int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
+{
+    lr_device none = {.way = "OpenGL"};
+    const struct lr_gl_plugin *gl = lr_plugin_gl(&(lr_log){keep_reason, &none});
+    if (gl != NULL) return gl->list_devices(devices, capacity, log);
+    if (capacity > 0) devices[0] = none;
+    return 1;
+}
+
+/* --- filters --- */
+
+static void log_filter_write(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_log_filter *filter = user;
+    pthread_mutex_lock(&filter->mutex);
+    const bool refuses = status == LR_NO_DEVICE || status == LR_USAGE;
+    const bool drops = filter->holds_errors && level == LR_LOG_INFO;
+    const bool is_held = filter->holds_errors || (filter->holds_refusals && refuses);
+    const bool is_known = filter->holds_errors && filter->reason[0] != '\0';
+    if (level == LR_LOG_ERROR && is_held) {
+        if (!is_known) snprintf(filter->reason, sizeof(filter->reason), "%s", sentence);
+    } else if (filter->to.write != NULL && !drops) {
+        filter->to.write(filter->to.user, level, status, sentence);
+    }
+    pthread_mutex_unlock(&filter->mutex);
+}
+
+void lr_log_filter_init(struct lr_log_filter *filter, const lr_log *to)
+{
+    *filter = (struct lr_log_filter){.log = {.write = log_filter_write, .user = filter}};
+    if (to != NULL) filter->to = *to;
+    pthread_mutex_init(&filter->mutex, NULL);
+}
+
+static void log_filter_finish(struct lr_log_filter *filter)
+{
+    pthread_mutex_destroy(&filter->mutex);
+}
+
+static bool progress_filter_report(void *user, const char *what, double done, double total)
+{
+    const struct lr_progress_filter *filter = user;
+    if (filter->is_silent) {
+        return filter->what == NULL ||
+               lr_progress_report(filter->to, filter->what, filter->done, filter->total) == LR_OK;
+    }
+    if (filter->share > 0.0) {
+        done = filter->from + filter->share * (total > 0.0 ? done / total : 0.0);
+        total = 1.0;
+    }
+    return lr_progress_report(filter->to, what, done < total ? done : total, total) == LR_OK;
+}
+
+void lr_progress_filter_init(struct lr_progress_filter *filter, const lr_progress *to)
+{
+    *filter = (struct lr_progress_filter){.progress = {progress_filter_report, filter}, .to = to};
+}
+
+void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *what, double total)
+{
+    filter->what = what;
+    filter->done = 0.0;
+    filter->total = total;
+}
+
+lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total)
+{
+    filter->what = what;
+    filter->done = done;
+    filter->total = total;
+    return lr_progress_report(filter->to, what, done, total);
+}
+
+/* --- choose --- */
+
+/* What is asked of a backend. */
+struct wish {
+    lr_mode mode;
+    bool penetration;
+};
+
+static bool fits(const struct lr_backend_choice *choice, const struct wish *wish)
+{
+    return (wish->mode != LR_MODE_EXACT || choice->has_exact) && (!wish->penetration || choice->has_penetration);
+}
+
+/* "NAME, NAME" of the backends that fit; "" when none does. */
+static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (int k = 0; k < choices->count; k++) {
+        if (!fits(&choices->list[k], wish)) continue;
+        if (text[0] != '\0') strncat(text, ", ", size - strlen(text) - 1);
+        strncat(text, choices->list[k].name, size - strlen(text) - 1);
+    }
+}
+
+/* --- by name --- */
+
+static const struct lr_backend_choice *find_choice(const struct lr_choices *choices, const char *name)
+{
+    for (int k = 0; k < choices->count; k++)
+        if (strcmp(choices->list[k].name, name) == 0) return &choices->list[k];
+    return NULL;
+}
+
+/* Says what the backend named lacks of the wish, and who has it. */
+static lr_status report_lack(const struct lr_choices *choices, const char *name, const struct wish *wish,
+                             const lr_log *log)
+{
+    char names[128];
+    const struct lr_backend_choice *choice = find_choice(choices, name);
+    list_names(choices, wish, names, sizeof(names));
+    if (wish->penetration && !choice->has_penetration) {
+        return lr_error(log, LR_USAGE,
+                        "backend %s has no crystal penetration: use backend %s, or leave "
+                        "penetration off (of layers: let each count as if it were alone)",
+                        name, names);
+    }
+    return lr_error(log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled", name, names);
+}
+
+static lr_status report_unknown(const struct lr_choices *choices, const char *name, const lr_log *log)
+{
+    char names[128];
+    list_names(choices, &(struct wish){0}, names, sizeof(names));
+    return lr_error(log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name, names);
+}
+
+static lr_status create_named(struct lr_operator *op, const char *name, const struct lr_choices *choices)
+{
+    struct wish wish = {op->params.mode, op->params.penetration};
+    const struct lr_backend_choice *choice = find_choice(choices, name);
+    if (choice == NULL) return report_unknown(choices, name, op->params.log);
+    if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+    if (!fits(choice, &wish)) return report_lack(choices, name, &wish, op->params.log);
+    op->params.mode = wish.mode;
+    return choice->create(&op->params, &op->backend);
+}
+
+/* --- the first of a list --- */
+
+enum { NAME_ROOM = 32 };
+
+/* The name that a list begins with, without blanks; returns what follows its comma, or NULL. */
+static const char *split_name(const char *list, char name[NAME_ROOM])
+{
+    const size_t length = strcspn(list, ",");
+    size_t used = 0;
+    for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++)
+        if (list[k] != ' ') name[used++] = list[k];
+    name[used] = '\0';
+    return list[length] == ',' ? list + length + 1 : NULL;
+}
+
+static void note_passed_over(struct lr_operator *op, const char *name)
+{
+    const size_t used = strlen(op->passed_over);
+    const char *reason = op->log_filter.reason[0] != '\0' ? op->log_filter.reason : "it does not say why";
+    snprintf(op->passed_over + used, sizeof(op->passed_over) - used, "%s%s cannot run here: %s", used > 0 ? "; " : "",
+             name, reason);
+}
+
+/* One of those that others may take the place of. Whoever asks for a list wants pictures. */
+static lr_status create_if_able(struct lr_operator *op, const char *name, const struct lr_choices *choices)
+{
+    struct lr_backend *backend = &op->backend;
+    LR_TRY(create_named(op, name, choices));
+    const lr_status status =
+        backend->fns->prepare_picture != NULL ? backend->fns->prepare_picture(backend->self) : LR_OK;
+    if (status != LR_OK) {
+        backend->fns->destroy(backend->self);
+        *backend = (struct lr_backend){0};
+    }
+    return status;
+}
+
+/* The last one's errors are the caller's to read. */
+static lr_status create_first(struct lr_operator *op, const char *list, const struct lr_choices *choices)
+{
+    const lr_mode mode = op->params.mode;
+    lr_status status = LR_USAGE;
+    char name[NAME_ROOM];
+    for (const char *rest = list; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
+        rest = split_name(rest, name);
+        if (find_choice(choices, name) == NULL) return report_unknown(choices, name, op->params.log);
+        op->params.mode = mode;
+        op->log_filter.reason[0] = '\0';
+        op->log_filter.holds_errors = rest != NULL;
+        status = (rest != NULL ? create_if_able : create_named)(op, name, choices);
+        op->log_filter.holds_errors = false;
+        if (status != LR_OK && rest != NULL) note_passed_over(op, name);
+    }
+    return status;
+}
+
+/* --- auto --- */
+
+/* Those that a person who names none may get, tried one after the other. */
+struct search {
+    const struct lr_choices *choices;
+    struct wish wish;
+    bool is_refused; /* one of those that have what is asked for cannot run here */
+    char why[1200];  /* why the last one that dropped out did */
+    /* What a processor does in place of a graphics processor, kept while others may serve. */
+    struct lr_backend emulated;
+    const struct lr_backend_choice *emulated_choice;
+};
+
+static bool is_refusal(lr_status status)
+{
+    return status == LR_NO_DEVICE || status == LR_USAGE;
+}
+
+static void note_lack(struct search *search, const struct lr_backend_choice *choice)
+{
+    snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
+             search->wish.penetration && !choice->has_penetration ? "crystal penetration" : "exact mode");
+}
+
+static void drop(struct lr_backend *backend)
+{
+    if (backend->fns != NULL) backend->fns->destroy(backend->self);
+    *backend = (struct lr_backend){0};
+}
+
+/* What the others lacked is told once it is known which one is taken instead. */
+static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
+                      const struct lr_backend *backend)
+{
+    op->backend = *backend;
+    if (backend->is_gpu) op->passed_over[0] = '\0';
+    if (op->passed_over[0] != '\0')
+        lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name, op->passed_over);
+    else if (search->is_refused)
+        lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
+    return LR_OK;
+}
+
+/* LR_NO_DEVICE where it is not to be taken, or not yet. */
+static lr_status try_choice(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice)
+{
+    struct lr_backend backend = {0};
+    op->log_filter.holds_refusals = true;
+    const lr_status status = choice->create(&op->params, &backend);
+    op->log_filter.holds_refusals = false;
+    if (is_refusal(status)) {
+        search->is_refused = true;
+        snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
+        if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
+        return LR_NO_DEVICE;
+    }
+    LR_TRY(status);
+    if (!backend.is_emulated) return take(op, search, choice, &backend);
+    if (search->emulated_choice == NULL) {
+        search->emulated = backend;
+        search->emulated_choice = choice;
+    } else {
+        drop(&backend);
+    }
+    return LR_NO_DEVICE;
+}
+
+/* Those made for speed, or the references. */
+static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
+{
+    lr_status status = LR_NO_DEVICE;
+    for (int k = 0; k < search->choices->count && status == LR_NO_DEVICE; k++) {
+        const struct lr_backend_choice *choice = &search->choices->list[k];
+        if (choice->is_reference != are_references) continue;
+        if (fits(choice, &search->wish))
+            status = try_choice(op, search, choice);
+        else
+            note_lack(search, choice);
+    }
+    return status;
+}
+
+/* In one mode. */
+static lr_status create_first_able(struct lr_operator *op, struct search *search)
+{
+    search->wish = (struct wish){op->params.mode, op->params.penetration};
+    lr_status status = try_all(op, search, false);
+    if (status == LR_NO_DEVICE && search->emulated_choice != NULL)
+        return take(op, search, search->emulated_choice, &search->emulated);
+    status = status == LR_NO_DEVICE ? try_all(op, search, true) : status;
+    drop(&search->emulated);
+    search->emulated_choice = NULL;
+    return status;
+}
+
+static lr_status create_auto(struct lr_operator *op, const struct lr_choices *choices)
+{
+    struct search search = {.choices = choices};
+    const bool has_both = op->params.mode == LR_MODE_AUTO;
+    op->params.mode = has_both ? LR_MODE_EXACT : op->params.mode;
+    lr_status status = create_first_able(op, &search);
+    if (status == LR_NO_DEVICE && has_both) {
+        op->params.mode = LR_MODE_SAMPLED;
+        status = create_first_able(op, &search);
+    }
+    if (status == LR_NO_DEVICE) return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
+    return status;
+}
+
+lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices)
+{
+    if (name == NULL || strcmp(name, "auto") == 0) return create_auto(op, choices);
+    if (strchr(name, ',') != NULL) return create_first(op, name, choices);
+    return create_named(op, name, choices);
+}
+
+/* --- operator --- */
 
 static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
 {
@@ -125,7 +446,7 @@ void lr_operator_destroy(lr_operator *op)
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     lr_direct_family_destroy(op->direct);
     lr_listmode_family_destroy(op->listmode);
-    lr_log_filter_finish(&op->log_filter);
+    log_filter_finish(&op->log_filter);
     free(op->sensitivity);
     free(op);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "operator/psf.h"
+#include "operator/facade.h"
 
 #include "base/log.h"
-#include "operator/facade.h"
 
 #include <math.h>
 #include <stdlib.h>

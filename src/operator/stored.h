@@ -6,7 +6,7 @@
 #define LR_OPERATOR_STORED_H
 
 #include "operator/backend.h"
-#include "operator/filters.h"
+#include "operator/facade.h"
 
 struct lr_stored_size {
     bool stored;

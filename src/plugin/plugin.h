@@ -56,7 +56,8 @@ struct lr_comm_fns;
 struct lr_mpi_plugin {
     const char *build;
     const struct lr_comm_fns *fns;
-    /* lr_eigen_fn of dist/eigen.h; NULL where there was no LAPACKE to build with. */
+    /* Eigenvalues of a symmetric matrix [size][size], ascending; out, row k is the eigenvector of values[k].
+     * NULL where there was no LAPACKE to build with. */
     lr_status (*eigen)(double *matrix, double *values, int size);
 };
 

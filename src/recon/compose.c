@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dist/weights.h"
-#include "recon/lor_cursor.h"
 #include "recon/ranks.h"
+#include "recon/subsets.h"
 
 #include <lr/recon.h>
 #include <math.h>

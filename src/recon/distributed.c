@@ -13,9 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "recon/compared.h"
-#include "recon/level.h"
 #include "recon/ranks.h"
+#include "recon/subsets.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -5,20 +5,187 @@
  * reconstruction using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994); with the
  * additive term as in Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
+
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/lor_check.h"
 #include "operator/updates.h"
-#include "recon/compared.h"
-#include "recon/level.h"
 #include "recon/ranks.h"
-#include "recon/request.h"
 #include "recon/rule.h"
-#include "recon/seen.h"
+#include "recon/subsets.h"
 #include "vector/later.h"
 
+#include <float.h>
+#include <limits.h>
+#include <lr/recon.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { MAX_ITERATIONS = 1000000 };
+
+static const struct lr_update_rule *const rules[] = {
+    [LR_ALGORITHM_OSEM] = &lr_rule_em,
+    [LR_ALGORITHM_RAMLA] = &lr_rule_ramla,
+    [LR_ALGORITHM_BSREM] = &lr_rule_bsrem,
+};
+enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
+
+/* Of an algorithm that has been checked. */
+static const struct lr_update_rule *recon_rule(lr_recon_algorithm algorithm)
+{
+    return rules[algorithm];
+}
+
+static lr_status check_rule(const lr_recon_params *params)
+{
+    const int algorithm = (int)params->algorithm;
+    if (algorithm < 0 || algorithm >= NUM_RULES)
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
+    LR_TRY(rules[algorithm]->check(params));
+    if (params->prior == NULL) return LR_OK;
+    return rules[algorithm]->is_penalised
+               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels, params->log)
+               : lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
+                          rules[algorithm]->name);
+}
+
+static lr_status check_iterations(const lr_recon_params *params)
+{
+    const int before = params->iterations_before;
+    if (params->iterations < 0 || params->iterations > MAX_ITERATIONS) {
+        return lr_error(params->log, LR_USAGE, "%d iterations: give 1 to %d, or 0 for the default", params->iterations,
+                        MAX_ITERATIONS);
+    }
+    if (before < 0 || before > INT_MAX - MAX_ITERATIONS) {
+        return lr_error(params->log, LR_USAGE, "%d iterations before the first one: give 0 to %d", before,
+                        INT_MAX - MAX_ITERATIONS);
+    }
+    return LR_OK;
+}
+
+static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
+{
+    const bool is_many = lr_comm_get_info(params->comm).size > 1;
+    const bool of_events = lr_operator_get_info(params->op)->of_events;
+    const int subsets = params->subsets, interleave = params->interleave;
+    if (is_many && subsets > 1 && params->subset_of == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "where several ranks reconstruct together, subset_of must say to which of "
+                        "the %d subsets this rank's pairs belong",
+                        subsets);
+    }
+    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
+                        "that many",
+                        subsets,
+                        of_events               ? "ranges of events"
+                        : lors->scanner == NULL ? "views"
+                                                : "LORs of module pairs",
+                        (long long)lors->num_pairs);
+    }
+    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
+                        "for histo-images",
+                        subsets, interleave);
+    }
+    return LR_OK;
+}
+
+static lr_status check_additive(const lr_recon_params *params, const lr_lors *lors)
+{
+    if (params->additive != NULL && params->additive_source.get != NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "the additive term is given as data and as a source: give one of the two");
+    }
+    if (!(params->additive_sum >= 0.0 && params->additive_sum <= DBL_MAX)) {
+        return lr_error(params->log, LR_USAGE,
+                        "the sum of the additive source is %g: give a finite sum of at least 0, "
+                        "or 0 for having it summed",
+                        params->additive_sum);
+    }
+    return params->additive != NULL ? lr_lor_data_check(params->additive, lors, "additive term", params->log) : LR_OK;
+}
+
+/* errors: LR_USAGE for params, or an image, that make no sense; LR_BAD_INPUT for data that do not. */
+static lr_status lr_recon_check(const lr_recon_params *params, const lr_vector *image)
+{
+    const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
+    if (params->op == NULL || params->data == NULL || !has_image)
+        return lr_error(params->log, LR_USAGE, "a reconstruction needs an operator, data and an image to go to");
+    LR_TRY(check_iterations(params));
+    const lr_operator_info *info = lr_operator_get_info(params->op);
+    if (image->count != info->num_voxels) {
+        return lr_error(params->log, LR_USAGE, "the image has %lld voxels where the operator has %lld",
+                        (long long)image->count, (long long)info->num_voxels);
+    }
+    const lr_lors *lors = info->lors;
+    LR_TRY(check_rule(params));
+    LR_TRY(check_subsets(params, lors));
+    LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
+    return check_additive(params, lors);
+}
+
+/* errors: LR_BAD_INPUT for an initial image with values that are negative or not finite. */
+static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels)
+{
+    for (int64_t v = 0; params->initial != NULL && v < num_voxels; v++) {
+        if (!isfinite(params->initial[v]) || params->initial[v] < 0.0f) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "voxel %lld of the initial image is %g: values must be finite and at "
+                            "least 0",
+                            (long long)v, (double)params->initial[v]);
+        }
+    }
+    return LR_OK;
+}
+
+/* --- level --- */
+
+/* Of all ranks. Numbers that events have are not those of all LORs: their sum is told, or taken as 0. */
+static lr_status sum_additive(struct lr_compared *compared, double *sum)
+{
+    const struct lr_subsets *subsets = compared->subsets;
+    const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
+    *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
+    if (subsets->is_sparse || subsets->interleave > 1 || of_events) return LR_OK;
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_compared_values with;
+        lr_vector_sums sums;
+        LR_TRY(lr_compared_get(compared, k, &with));
+        LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
+        *sum += sums.sum;
+    }
+    return lr_comm_sum_numbers(subsets->params->comm, sum, 1);
+}
+
+static void check_against_counts(const struct lr_subsets *subsets, double additive)
+{
+    const double counts = subsets->counts, deviation = sqrt(counts);
+    if (additive > counts + 5.0 * deviation) {
+        lr_warn(subsets->params->log,
+                "the additive term adds up to %g counts, more than the %g that were measured, so "
+                "that next to nothing is left for the image: is it of this acquisition, in counts?",
+                additive, counts);
+    }
+}
+
+lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level)
+{
+    const double counts = compared->subsets->counts, least = 0.01;
+    double additive = 0.0;
+    *level = 1.0;
+    if (compared->has_additive) {
+        LR_TRY(sum_additive(compared, &additive));
+        check_against_counts(compared->subsets, additive);
+    }
+    if (counts > 0.0 && seen_counts > 0.0) *level = fmax(counts - additive, least * counts) / seen_counts;
+    return LR_OK;
+}
+
+/* --- recon --- */
 
 enum { DEFAULT_ITERATIONS = 3 };
 
@@ -784,11 +951,11 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
 {
     LR_TRY(lr_comm_fail(params->comm, lr_recon_check(params, image)));
     struct recon recon = {.params = params,
-                          .rule = lr_recon_rule(params->algorithm),
+                          .rule = recon_rule(params->algorithm),
                           .info = lr_operator_get_info(params->op),
                           .under_way = -1,
                           .iterations = params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
-    LR_TRY(lr_comm_fail(params->comm, lr_recon_check_initial(params, recon.info->num_voxels)));
+    LR_TRY(lr_comm_fail(params->comm, check_initial(params, recon.info->num_voxels)));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         lr_status got = recon.whole != NULL ? fetch_image(&recon) : LR_OK;
@@ -797,4 +964,35 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
     }
     finish(&recon);
     return lr_comm_fail(params->comm, status);
+}
+
+/* Ordered subsets expectation maximisation by name; its update is in rule_em.c. */
+
+lr_status lr_osem(const lr_osem_params *params, lr_vector *image)
+{
+    if (params->algorithm != LR_ALGORITHM_OSEM) {
+        return lr_error(params->log, LR_USAGE, "OSEM is asked for algorithm %d: lr_recon has the others",
+                        (int)params->algorithm);
+    }
+    return lr_recon(params, image);
+}
+
+/* Maximum-likelihood expectation maximisation: Shepp and Vardi, Maximum Likelihood Reconstruction
+ * for Emission Tomography (1982). Ordered subsets of which there is one. */
+
+enum { MLEM_ITERATIONS = 10 };
+
+lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image)
+{
+    const lr_osem_params all = {.op = params->op,
+                                .data = params->data,
+                                .additive = params->additive,
+                                .initial = params->initial,
+                                .iterations = params->iterations != 0 ? params->iterations : MLEM_ITERATIONS,
+                                .subsets = 1,
+                                .iteration = params->iteration,
+                                .user = params->user,
+                                .log = params->log,
+                                .progress = params->progress};
+    return lr_osem(&all, image);
 }

@@ -37,12 +37,8 @@ struct lr_update_rule {
     double (*most)(const struct lr_update_step *step, double total, double counts);
 };
 
-/* The relaxation of an iteration; usual: its first one, where the params name none. */
-double lr_update_relaxation(const struct lr_update_step *step, double usual);
-
-/* The gradient of the subset's log-likelihood, in the place of the next image. */
-lr_status lr_update_gradient(const struct lr_update_step *step);
-
 extern const struct lr_update_rule lr_rule_em, lr_rule_ramla, lr_rule_bsrem;
+
+/* --- What is asked of a reconstruction: whether it makes sense, and which update rule it takes. --- */
 
 #endif

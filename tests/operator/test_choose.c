@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "fake_backend.h"
-#include "operator/choose.h"
+#include "operator/facade.h"
 #include <lr/forecast.h>
 
 /* What a racer is, and what it was asked. */

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "direct/kernels.h"
+#include "direct/tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>

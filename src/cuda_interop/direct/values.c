@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "cuda_interop/direct/values.h"
 
-#include "direct/kernels.h"
+#include "direct/tables.h"
 
 enum { MOST_ROWS = 8, FEW_ROWS = 2, FEW_OFFSETS = 1024 };
 

@@ -12,7 +12,7 @@
 #include "cuda_interop/listmode/steps.h"
 #include "cuda_interop/listmode/stream.h"
 #include "cuda_interop/listmode/visit.h"
-#include "listmode/places.h"
+#include "listmode/rows.h"
 #include "listmode/tube.h"
 #include "model/lors/selection.h"
 #include "vector/place.h"

@@ -6,7 +6,7 @@
 #define LR_CUDA_LISTMODE_DRAW_H
 
 #include "cuda_interop/listmode/tables.h"
-#include "listmode/sample.h"
+#include "listmode/events.h"
 
 /* Bytes of what it takes to know of the LORs. */
 int64_t lr_cuda_list_drawing_bytes(const lr_lors *lors);

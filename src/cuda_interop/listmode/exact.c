@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "listmode/faces.h"
+#include "listmode/hull.h"
 #include "listmode/line.h"
 
 #include <math.h>

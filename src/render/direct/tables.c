@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "direct/kernels.h"
+#include "direct/tables.h"
 #include "render/direct/steps.h"
 
 #include <stdlib.h>

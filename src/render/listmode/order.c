@@ -5,7 +5,7 @@
  * ones that meet the same slices. The threads of a warp are then busy alike. */
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "listmode/tickets.h"
+#include "listmode/events.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
 
