@@ -27,10 +27,10 @@ void lr_direct_shape_finish(struct lr_direct_shape *shape);
 /* The distance from the axis that kernel's values are those of: its interval's middle. */
 double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int kernel);
 
-/* Whether the kernel is one of those of voxels on the negative radial side. */
+/* True if the kernel is one of those of voxels on the negative radial side. */
 bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kernel);
 
-/* --- What the kernels of a view differ in, for devices that make mSRval. --- */
+/* --- kernels of a view, for devices that make mSRval --- */
 
 /* Rows of mSRval: one where all kernels are the same, else one a kernel. */
 int lr_direct_count_rows(const struct lr_direct_shape *shape);

@@ -133,7 +133,7 @@ void lr_view_set_order(const lr_view_set *set, int *order)
     }
 }
 
-/* --- histo --- */
+/* --- histo-images --- */
 
 lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views, int num_views, const lr_log *log)
 {
@@ -294,7 +294,7 @@ static int compare_elements(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* What the voxel gives to a view: its kernel, but for what lies beyond the grid. */
+/* A voxel's elements in a view: its kernel without what lies beyond the grid. */
 static int64_t list_view(const struct lr_direct_views *views, int view, int64_t voxel, struct element *elements)
 {
     const lr_direct_tables *tables = views->tables[view];

@@ -93,13 +93,6 @@ static lr_status open_mpi(lr_comm *comm)
     return LR_OK; /* all ranks know where one differs, and which */
 }
 
-static void describe_single(struct lr_comm_facts *facts)
-{
-    facts->size = facts->local_size = 1;
-    (void)gethostname(facts->machine, sizeof(facts->machine) - 1);
-    snprintf(facts->way, sizeof(facts->way), "one process");
-}
-
 lr_comm *lr_comm_open(const lr_comm_params *params)
 {
     const bool is_mpi = params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && lr_comm_started(NULL) > 1);
@@ -112,7 +105,10 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
     comm->user = params->user;
     comm->ways.way = LR_WAY_OPEN;
     comm->failed_rank = -1;
-    describe_single(&comm->facts);
+    comm->facts.size = comm->facts.local_size = 1;
+    (void)gethostname(comm->facts.machine, sizeof(comm->facts.machine) - 1);
+    snprintf(comm->facts.way, sizeof(comm->facts.way), "one process");
+
     if (is_mpi && open_mpi(comm) != LR_OK) {
         lr_comm_close(comm);
         return NULL;
@@ -171,12 +167,12 @@ int lr_comm_threads(const lr_comm *comm)
     return share < 1 ? 1 : share < own ? share : own;
 }
 
-/* What ranks tell each other where they meet: whether they have failed, by which way they would exchange
- * vectors, numbers, and texts; moves.c has vectors. */
+/* Little messages among ranks: whether they have failed, by which way they would exchange vectors, numbers, and
+ * texts. Vectors are in moves.c. */
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
 
-/* Numbers that are told while ranks meet, which spares a message of their own. */
+/* Numbers that are sent along when ranks synchronise, which spares a message of their own. */
 enum { NUMBERS_ALONG = 12 };
 
 /* --- failures --- */
@@ -189,7 +185,7 @@ lr_status lr_comm_check(lr_comm *comm, lr_status status)
     return lr_error(comm->log, status, "%s", comm->fns->mistake);
 }
 
-/* Of each rank, always as long: those that differ must understand each other. */
+/* A rank's message, always of the same length: versions that differ must understand each other. */
 struct look {
     int32_t status, step;
     int64_t count;
@@ -222,7 +218,7 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
     return LR_OK;
 }
 
-/* A rank that has failed tells the others when they meet. They may never come, where its device is lost: what
+/* A rank that has failed says so at the next synchronisation. They may never come, where its device is lost: what
  * theirs wait for is what that one was to send. One that was stopped has sent what it began. */
 static void end_all(void *user)
 {
@@ -264,7 +260,7 @@ lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status
     return status != LR_OK ? status : all;
 }
 
-/* That of all ranks where it is one; else all go by the host, and prepare for it unless none has to. */
+/* The way of all ranks if they agree; else all go by the host, and prepare for it unless none has to. */
 static enum lr_comm_way agree(const lr_comm *comm)
 {
     const struct look *looks = comm->little;

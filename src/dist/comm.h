@@ -10,9 +10,9 @@
 
 #include <lr/comm.h>
 
-/* --- What a communicator must be able to do: little, of which comm.c makes the rest. --- */
+/* --- the few functions of a communicator, of which comm.c makes the rest --- */
 
-/* What a communicator is, as it finds out when it is opened. */
+/* Facts of a communicator, found when it is opened. */
 struct lr_comm_facts {
     int rank, size, local_rank, local_size;
     char machine[64], way[96];
@@ -22,7 +22,7 @@ struct lr_comm_facts {
 struct lr_comm_fns {
     /* Once in a process. The sentence goes to the log. */
     lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
-    /* Of the facts what is known without opening: way, is_cuda_aware. */
+    /* Fills in the facts known without opening: way, is_cuda_aware. */
     void (*describe)(struct lr_comm_facts *facts);
     /* All of them arrive before it returns. */
     lr_status (*transfer)(const struct lr_messages *messages);
@@ -34,7 +34,7 @@ struct lr_comm_fns {
     const char *mistake;          /* what to say where the above fail */
 };
 
-/* Where a rank has a vector, and by which way it would exchange it. Values are told to other ranks. */
+/* The place of a rank's vector, and the way by which it would exchange it. Values are sent to other ranks. */
 enum lr_comm_way {
     LR_WAY_PLAIN = 0, /* it is on the host */
     LR_WAY_OPEN,      /* at a device, and no way has been chosen yet */
@@ -43,7 +43,7 @@ enum lr_comm_way {
     LR_WAY_NCCL
 };
 
-/* How vectors at devices are exchanged, which all ranks have found out together (ways.c). */
+/* The exchange of vectors at devices, which all ranks have settled together (moves.c). */
 struct lr_comm_ways {
     enum lr_comm_way way; /* OPEN before, then HOST, MPI or NCCL */
     lr_place *place;      /* MPI, NCCL: the CUDA place; kept */
@@ -81,7 +81,7 @@ struct lr_comm {
 /* The longest of lr_comm_same, and of others. */
 enum { LR_COMM_LITTLE = 512 };
 
-/* What all are about to do, so that it can be seen that they do the same. */
+/* The step that a rank is about to take; all must take the same. */
 enum lr_comm_step {
     LR_COMM_STEP_FAIL = 1,
     LR_COMM_STEP_BARRIER,
@@ -113,7 +113,7 @@ lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, 
 /* Ends what was chosen. is_whole: all ranks come here. */
 void lr_comm_close_ways(lr_comm *comm, bool is_whole);
 
-/* What of `support` is NCCL's. */
+/* Fills in the part of `support` that is NCCL's. */
 void lr_comm_probe_nccl(lr_comm_support *support);
 
 /* Turns what a function of the table says into a status, with its sentence. */

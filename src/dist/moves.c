@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Which way vectors at devices go, chosen by all ranks together out of what each of them has. */
+/* The way that vectors at devices go, chosen by all ranks together out of what each of them has. */
 
 /* CUDA devices that are tried for the one that OpenGL draws on. */
 enum { MOST_DEVICES = 16 };
@@ -24,7 +24,7 @@ enum { MOST_DEVICES = 16 };
 /* Ranks that do not meet go by the host. */
 static const double patience_s = 120.0;
 
-/* What a rank has for a way. */
+/* The means of exchange that a rank offers. */
 struct offer {
     int32_t wish;      /* lr_exchange */
     int32_t has_place; /* its vectors are at a CUDA place, or can be there */
@@ -62,22 +62,20 @@ static lr_place_kind kind_of(const lr_vector *vector)
     return vector->place != NULL ? vector->place->kind : LR_PLACE_HOST;
 }
 
-/* The CUDA place of a device that can link ranks; NULL where there is none. */
-static lr_place *open_where_drawn(const lr_place *gl)
-{
-    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
-    for (int device = 0; cuda != NULL && device < MOST_DEVICES; device++) {
-        lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
-        if (place == NULL) return NULL; /* devices have numbers without gaps */
-        if (place->fns->link != NULL && place->fns->link->draws(place, gl)) return place;
-        lr_place_close(place);
-    }
-    return NULL;
-}
-
 static lr_place *find_place(const lr_vector *vector)
 {
-    if (kind_of(vector) == LR_PLACE_GL) return open_where_drawn(vector->place);
+    if (kind_of(vector) == LR_PLACE_GL) {
+        /* The CUDA place of a device that can link ranks; NULL where there is none. */
+        const struct lr_cuda_plugin *cuda = lr_plugin_cuda(NULL);
+        for (int device = 0; cuda != NULL && device < MOST_DEVICES; device++) {
+            lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = device});
+            if (place == NULL) return NULL; /* devices have numbers without gaps */
+            if (place->fns->link != NULL && place->fns->link->draws(place, vector->place)) return place;
+            lr_place_close(place);
+        }
+        return NULL;
+    }
+
     const bool can_link = kind_of(vector) == LR_PLACE_CUDA && vector->place->fns->link != NULL;
     return can_link ? lr_place_keep(vector->place) : NULL;
 }
@@ -114,7 +112,7 @@ static const char *describe_rank(char text[96], int rank, const struct offer *of
     return text;
 }
 
-/* Whether NCCL takes them all; else why not. */
+/* True if NCCL takes all ranks; else `why` says why not. */
 static bool judge_nccl(const struct offer *all, int size, char *why, size_t room)
 {
     char name[96];
@@ -152,7 +150,7 @@ static bool judge_mpi(const struct offer *all, int size, char *why, size_t room)
     return true;
 }
 
-/* Where a way is asked for that cannot be, LR_NO_DEVICE; rank 0 speaks. */
+/* LR_NO_DEVICE if the way asked for is impossible, which rank 0 logs. */
 static lr_status judge(lr_comm *comm, const struct offer *all)
 {
     struct lr_comm_ways *ways = &comm->ways;
@@ -199,7 +197,7 @@ static void drop_link(struct lr_comm_ways *ways, bool is_whole)
     }
 }
 
-/* What each has come to, in turn until all are linked or one has failed; it is heard why. */
+/* The state of each rank's link, exchanged until all are linked or one has failed, which is logged. */
 struct linking {
     int32_t status, is_ready;
     char key[LR_LINK_KEY_BYTES];
@@ -213,24 +211,6 @@ static void keep_or_tell(void *user, lr_log_level level, lr_status status, const
         snprintf(ways->kept, sizeof(ways->kept), "%s", sentence);
     else if (ways->to->write != NULL)
         ways->to->write(ways->to->user, level, status, sentence);
-}
-
-static void begin_link(lr_comm *comm, const struct linking *first, struct linking *own)
-{
-    struct lr_comm_ways *ways = &comm->ways;
-    const struct lr_link_params params = {
-        .key = first->key, .rank = comm->facts.rank, .size = comm->facts.size, .log = &ways->log};
-    if (first->status == LR_OK) own->status = (int32_t)ways->fns->begin(ways->place, &params, &ways->link);
-}
-
-static void look_at_link(lr_comm *comm, struct linking *own)
-{
-    bool is_ready = false;
-    struct lr_comm_ways *ways = &comm->ways;
-    if (own->status == LR_OK && !own->is_ready) {
-        own->status = (int32_t)ways->fns->look(ways->link, &is_ready);
-        own->is_ready = is_ready;
-    }
 }
 
 /* The first that has failed; -1 = none. */
@@ -262,10 +242,18 @@ static lr_status link_ranks(lr_comm *comm, int *failed)
     if (comm->facts.rank == 0) own.status = (int32_t)ways->fns->make_key(own.key, &ways->log);
     LR_TRY(tell_linking(comm, &own));
     const struct linking first = all[0];
-    begin_link(comm, &first, &own);
+    const struct lr_link_params params = {
+        .key = first.key, .rank = comm->facts.rank, .size = comm->facts.size, .log = &ways->log};
+    if (first.status == LR_OK) own.status = (int32_t)ways->fns->begin(ways->place, &params, &ways->link);
+
     for (*failed = find_failed(comm, all, &are_ready); *failed < 0 && !are_ready;
          *failed = find_failed(comm, all, &are_ready)) {
-        look_at_link(comm, &own);
+        bool is_ready = false;
+        if (own.status == LR_OK && !own.is_ready) {
+            own.status = (int32_t)ways->fns->look(ways->link, &is_ready);
+            own.is_ready = is_ready;
+        }
+
         if (own.status == LR_OK && lr_clock_seconds() - begin > patience_s) {
             snprintf(ways->kept, sizeof(ways->kept), "ranks have not met within %.0f s", patience_s);
             own.status = LR_FAILED;
@@ -296,24 +284,6 @@ static lr_status try_link(lr_comm *comm, const struct offer *all)
 
 /* --- the interface --- */
 
-static void tell_choice(const lr_comm *comm, const lr_vector *vector)
-{
-    const struct lr_comm_ways *ways = &comm->ways;
-    if (ways->way == LR_WAY_NCCL || kind_of(vector) != LR_PLACE_CUDA) {
-        lr_debug(comm->log, "ranks exchange images by %s%s%s%s", ways->name, ways->reason[0] != '\0' ? " (" : "",
-                 ways->reason, ways->reason[0] != '\0' ? ")" : "");
-    } else {
-        lr_info(comm->log, "ranks exchange images by %s, not by NCCL: %s", ways->name, ways->reason);
-    }
-}
-
-static void name_way(struct lr_comm_ways *ways, const struct offer *first)
-{
-    const char *names[] = {
-        [LR_WAY_HOST] = "host memory", [LR_WAY_MPI] = "CUDA-aware MPI", [LR_WAY_NCCL] = first->facts.library};
-    snprintf(ways->name, sizeof(ways->name), "%s", names[ways->way]);
-}
-
 static lr_status choose(lr_comm *comm, const struct offer *all)
 {
     struct lr_comm_ways *ways = &comm->ways;
@@ -321,7 +291,11 @@ static lr_status choose(lr_comm *comm, const struct offer *all)
     if (judge(comm, all) != LR_OK) return refuse(comm, wish);
     LR_TRY(ways->way == LR_WAY_NCCL ? try_link(comm, all) : LR_OK);
     if (ways->way != LR_WAY_NCCL && wish == LR_EXCHANGE_NCCL) return refuse(comm, wish);
-    name_way(ways, &all[0]);
+    const struct offer *first = &all[0];
+    const char *names[] = {
+        [LR_WAY_HOST] = "host memory", [LR_WAY_MPI] = "CUDA-aware MPI", [LR_WAY_NCCL] = first->facts.library};
+    snprintf(ways->name, sizeof(ways->name), "%s", names[ways->way]);
+
     return LR_OK;
 }
 
@@ -336,7 +310,16 @@ static lr_status choose_for(lr_comm *comm, const lr_vector *vector)
     if (status == LR_OK) memcpy(all, comm->little, (size_t)size * sizeof(*all));
     status = lr_comm_settle(comm, LR_COMM_STEP_READY, status);
     status = status == LR_OK ? choose(comm, all) : status;
-    if (status == LR_OK) tell_choice(comm, vector);
+    if (status == LR_OK) {
+        const struct lr_comm_ways *ways = &comm->ways;
+        if (ways->way == LR_WAY_NCCL || kind_of(vector) != LR_PLACE_CUDA) {
+            lr_debug(comm->log, "ranks exchange images by %s%s%s%s", ways->name, ways->reason[0] != '\0' ? " (" : "",
+                     ways->reason, ways->reason[0] != '\0' ? ")" : "");
+        } else {
+            lr_info(comm->log, "ranks exchange images by %s, not by NCCL: %s", ways->name, ways->reason);
+        }
+    }
+
     if (comm->ways.way == LR_WAY_HOST) {
         lr_place_close(comm->ways.place);
         comm->ways.place = NULL;
@@ -448,31 +431,7 @@ static bool is_on_device(const struct move *move)
     return move->way == LR_WAY_MPI || move->way == LR_WAY_NCCL;
 }
 
-static bool is_copy(const struct move *move)
-{
-    return move->there.values != move->vector->values || move->there.storage != move->vector->storage;
-}
-
 /* --- copies of vectors --- */
-
-/* Memory of the host that CUDA copies from and to directly is several times faster. */
-static void pin_staging(lr_comm *comm, const lr_vector *vector)
-{
-    lr_place *place = vector->place;
-    if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
-        place->fns->link->pin(place, comm->staging.values, comm->staging.count * size_of(&comm->staging)))
-        comm->pinned = lr_place_keep(place);
-}
-
-static void drop_staging(lr_comm *comm)
-{
-    if (comm->pinned != NULL) {
-        comm->pinned->fns->link->unpin(comm->pinned, comm->staging.values);
-        lr_place_close(comm->pinned);
-        comm->pinned = NULL;
-    }
-    lr_vector_destroy(&comm->staging);
-}
 
 static bool is_room_for(const lr_vector *room, const lr_vector *vector)
 {
@@ -503,15 +462,25 @@ static lr_status find_room(struct move *move)
         return LR_OK;
     }
     if (!is_room_for(&comm->staging, vector)) {
-        drop_staging(comm);
+        if (comm->pinned != NULL) {
+            comm->pinned->fns->link->unpin(comm->pinned, comm->staging.values);
+            lr_place_close(comm->pinned);
+            comm->pinned = NULL;
+        }
+        lr_vector_destroy(&comm->staging);
+
         LR_TRY(make_room(comm, NULL, vector->count, vector, &comm->staging));
-        pin_staging(comm, vector);
+        /* Memory of the host that CUDA copies from and to directly is several times faster. */
+        lr_place *place = vector->place;
+        if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
+            place->fns->link->pin(place, comm->staging.values, comm->staging.count * size_of(&comm->staging)))
+            comm->pinned = lr_place_keep(place);
     }
     move->there = lr_vector_part(&comm->staging, 0, vector->count);
     return LR_OK;
 }
 
-/* What others send of one sum, a piece each. */
+/* Room for the pieces of one sum that other ranks send. */
 static lr_vector describe_pieces(const struct move *move, int64_t most)
 {
     return (lr_vector){.count = most * move->comm->facts.size, .precision = move->vector->precision};
@@ -529,19 +498,12 @@ static lr_status make_pieces(struct move *move, int64_t most)
                : make_room(comm, on_device ? comm->ways.place : NULL, needed.count, &needed, pieces);
 }
 
-/* Whether nothing is left to be done, and to fail, before messages of a vector on the host. All ranks have
- * made the same moves before, so that they find the same. */
+/* True if nothing is left to do, and to fail, before messages of a vector on the host. All ranks have made the
+ * same moves before, so that they find the same. */
 static bool is_ready(const struct move *move, int64_t most)
 {
     const lr_vector needed = describe_pieces(move, most);
     return move->way == LR_WAY_PLAIN && (most == 0 || is_room_for(&move->comm->pieces, &needed));
-}
-
-static lr_status copy_in(struct move *move)
-{
-    const lr_vector from = lr_vector_part(move->vector, move->begin, move->end - move->begin);
-    lr_vector to = lr_vector_part(&move->there, move->begin, move->end - move->begin);
-    return lr_vector_copy(&from, &to);
 }
 
 static lr_status take_place(struct move *move)
@@ -553,7 +515,9 @@ static lr_status take_place(struct move *move)
     const bool is_there = is_on_device(move) ? vector->place == move->comm->ways.place : vector->values != NULL;
     if (is_there) return LR_OK;
     LR_TRY(find_room(move));
-    return copy_in(move);
+    const lr_vector from = lr_vector_part(move->vector, move->begin, move->end - move->begin);
+    lr_vector to = lr_vector_part(&move->there, move->begin, move->end - move->begin);
+    return lr_vector_copy(&from, &to);
 }
 
 /* Ranks meet, agree on a way, and have their numbers where that begins. most: numbers of a piece. */
@@ -568,11 +532,11 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     return is_sure ? status : lr_comm_settle(comm, LR_COMM_STEP_READY, status);
 }
 
-/* What has arrived is the vector's. */
+/* Copies what has arrived into the vector. */
 static lr_status end_move(struct move *move, int64_t begin, int64_t end)
 {
     lr_status status = LR_OK;
-    if (is_copy(move)) {
+    if (move->there.values != move->vector->values || move->there.storage != move->vector->storage) {
         const lr_vector from = lr_vector_part(&move->there, begin, end - begin);
         lr_vector to = lr_vector_part(move->vector, begin, end - begin);
         status = lr_vector_copy(&from, &to);
@@ -589,7 +553,7 @@ void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets)
     for (int r = 0; r <= size; r++) offsets[r] = count / size * r + (count % size < r ? count % size : r);
 }
 
-/* How much of a rank's share is moved in a step that begins `at` numbers into every share. */
+/* Numbers of a rank's share that are moved in a step that begins `at` numbers into every share. */
 static int64_t left_of(const int64_t *offsets, int rank, int64_t at, int64_t most)
 {
     const int64_t left = offsets[rank + 1] - offsets[rank] - at;
@@ -606,7 +570,7 @@ static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
     return longest;
 }
 
-/* Of the longest share, where that is less. */
+/* Numbers moved at once, at most those of the longest share. */
 static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 {
     const int64_t longest = longest_share(comm, offsets);
@@ -627,20 +591,6 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
     if (message.count > 0) list[(*count)++] = message;
 }
 
-/* Of NCCL the others learn at once where it was refused, and give up what they began. */
-static lr_status transfer_linked(lr_comm *comm, const struct lr_messages *messages)
-{
-    struct lr_comm_ways *ways = &comm->ways;
-    const lr_status status =
-        lr_comm_settle(comm, LR_COMM_STEP_SENT, ways->fns->transfer(ways->link, ways->place, messages));
-    if (status != LR_OK) {
-        ways->is_broken = true;
-        ways->fns->close(ways->link, false);
-        ways->link = NULL;
-    }
-    return status;
-}
-
 /* MPI knows of no stream: what is sent must be there, and what was received before be read. */
 static lr_status wait_for_device(const struct move *move)
 {
@@ -652,7 +602,19 @@ static lr_status transfer(const struct move *move, struct lr_messages *messages)
 {
     lr_comm *comm = move->comm;
     for (int k = 0; k < messages->num_sent; k++) comm->sent_bytes += (double)messages->sent[k].count;
-    if (move->way == LR_WAY_NCCL) return transfer_linked(comm, messages);
+    if (move->way == LR_WAY_NCCL) {
+        /* The other ranks learn at once if NCCL was refused, and give up what they began. */
+        struct lr_comm_ways *ways = &comm->ways;
+        const lr_status status =
+            lr_comm_settle(comm, LR_COMM_STEP_SENT, ways->fns->transfer(ways->link, ways->place, messages));
+        if (status != LR_OK) {
+            ways->is_broken = true;
+            ways->fns->close(ways->link, false);
+            ways->link = NULL;
+        }
+        return status;
+    }
+
     LR_TRY(wait_for_device(move));
     return lr_comm_check(comm, comm->fns->transfer(messages));
 }
@@ -769,7 +731,7 @@ static lr_status broadcast_host(const struct move *move, int from)
     return LR_OK;
 }
 
-/* To each by itself. */
+/* Sends to each rank by itself. */
 static lr_status broadcast_linked(const struct move *move, int from)
 {
     lr_comm *comm = move->comm;

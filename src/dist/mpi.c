@@ -35,29 +35,15 @@ static bool is_cuda_aware(void)
 #endif
 }
 
-/* "Open MPI v4.1.4, package: ...": up to the first comma. */
-static void name_library(char *name, size_t size)
+static void describe(struct lr_comm_facts *facts)
 {
+    /* "Open MPI v4.1.4, package: ...": up to the first comma. */
+    const size_t size = sizeof(facts->way);
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "MPI";
     int length = 0;
     MPI_Get_library_version(text, &length);
-    snprintf(name, size, "%.*s", (int)strcspn(text, ",\n"), text);
-}
+    snprintf(facts->way, size, "%.*s", (int)strcspn(text, ",\n"), text);
 
-static void find_neighbours(struct lr_comm_facts *facts)
-{
-    MPI_Comm local;
-    facts->local_size = 1;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
-        MPI_Comm_rank(local, &facts->local_rank);
-        MPI_Comm_size(local, &facts->local_size);
-        MPI_Comm_free(&local);
-    }
-}
-
-static void describe(struct lr_comm_facts *facts)
-{
-    name_library(facts->way, sizeof(facts->way));
     facts->is_cuda_aware = is_cuda_aware();
 }
 
@@ -75,7 +61,14 @@ static lr_status open_mpi(const lr_log *log, struct lr_comm_facts *facts)
     MPI_Get_processor_name(machine, &length);
     snprintf(facts->machine, sizeof(facts->machine), "%.*s", length, machine);
     describe(facts);
-    find_neighbours(facts);
+    MPI_Comm local;
+    facts->local_size = 1;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
+        MPI_Comm_rank(local, &facts->local_rank);
+        MPI_Comm_size(local, &facts->local_size);
+        MPI_Comm_free(&local);
+    }
+
     return LR_OK;
 }
 

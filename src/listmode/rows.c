@@ -57,7 +57,7 @@ struct block {
     const struct lr_listmode_row_source *source;
     int64_t begin, end;       /* its rows */
     struct lr_elements *rows; /* [BLOCK] */
-    int64_t number;           /* of the event at hand */
+    int64_t number;           /* of the current event */
     lr_status status;
     double done, total; /* events, of all blocks */
 };
@@ -67,30 +67,6 @@ static void take_element(void *user, int64_t voxel, double element)
     struct block *block = user;
     if (voxel >= block->begin && voxel < block->end && block->status == LR_OK)
         block->status = lr_elements_add(&block->rows[voxel - block->begin], block->number, element, block->source->log);
-}
-
-static lr_status take_group(struct block *block, int64_t r, int group)
-{
-    const struct lr_listmode_row_source *source = block->source;
-    const struct lr_listmode_events *events = source->events;
-    const struct lr_listmode_visitor visitor = {take_element, block};
-    const int64_t *ends = &events->groups[r][group];
-    for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
-        if ((k - ends[0]) % CHUNK == 0)
-            LR_TRY(lr_progress_report(source->progress, "computing matrix rows", block->done, block->total));
-        const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
-        block->number = events->offsets[r] + events->number[at];
-        source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
-        block->done += 1.0;
-    }
-    return block->status;
-}
-
-static lr_status collect(struct block *block)
-{
-    for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++)
-        for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(take_group(block, r, group));
-    return LR_OK;
 }
 
 static lr_status deliver(struct block *block, struct lr_row_delivery *delivery)
@@ -112,7 +88,24 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted, s
     for (int64_t row = wanted->begin; row < wanted->end; row += BLOCK) {
         block->begin = row;
         block->end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
-        LR_TRY(collect(block));
+        for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++)
+            for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
+                const struct lr_listmode_row_source *source = block->source;
+                const struct lr_listmode_events *events = source->events;
+                const struct lr_listmode_visitor visitor = {take_element, block};
+                const int64_t *ends = &events->groups[r][group];
+                for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
+                    if ((k - ends[0]) % CHUNK == 0)
+                        LR_TRY(
+                            lr_progress_report(source->progress, "computing matrix rows", block->done, block->total));
+                    const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
+                    block->number = events->offsets[r] + events->number[at];
+                    source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
+                    block->done += 1.0;
+                }
+                LR_TRY(block->status);
+            }
+
         LR_TRY(deliver(block, delivery));
     }
     return LR_OK;

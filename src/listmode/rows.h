@@ -10,7 +10,7 @@
 
 #include <lr/operator.h>
 
-/* --- Where in the values of a call those of a range's events stand. --- */
+/* --- values of a selection --- */
 
 /* Zero finds nothing. */
 struct lr_listmode_places {
@@ -28,7 +28,7 @@ lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struc
                                   const lr_selection *selection, int64_t r, const lr_log *log);
 void lr_listmode_places_finish(struct lr_listmode_places *places);
 
-/* Of the event with this number, from the range's begin; -1: it is not selected. */
+/* Place of the event with this number, counted from the range's begin; -1: it is not selected. */
 static inline int64_t lr_listmode_place(const struct lr_listmode_places *places, int32_t number)
 {
     const int64_t k = places->map != NULL ? places->map[number] : number - places->first;

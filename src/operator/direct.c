@@ -66,23 +66,6 @@ static const char *choose(const lr_direct_params *params)
     return lr_direct_on_hardware(is_shared ? 0 : params->device, params->log) ? "cuda" : otherwise;
 }
 
-/* Everything that tables would complain about, before the first one is built. Only measured profiles
- * can make a kernel of zeros, which their values alone tell. */
-static lr_status check_view(const lr_direct_params *params, int view)
-{
-    const lr_direct_tables_params tables_params = {
-        .grid = params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log};
-    struct lr_direct_shape shape;
-    lr_status status = lr_direct_shape_init(&shape, &tables_params);
-    lr_direct_shape_finish(&shape);
-    if (status == LR_OK && params->kernel.resolution.model == LR_RADIAL_MEASURED) {
-        lr_direct_tables *tables = lr_direct_tables_create(&tables_params);
-        status = tables != NULL ? LR_OK : LR_BAD_INPUT;
-        lr_direct_tables_destroy(tables);
-    }
-    return status;
-}
-
 static lr_status check(const lr_direct_params *params)
 {
     if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
@@ -92,7 +75,22 @@ static lr_status check(const lr_direct_params *params)
     }
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
-    for (int k = 0; k < params->num_views; k++) LR_TRY(check_view(params, k));
+    for (int k = 0; k < params->num_views; k++) {
+        /* Everything that tables would complain about, before the first one is built. Only measured profiles
+         * can make a kernel of zeros, which their values alone tell. */
+        const lr_direct_tables_params tables_params = {
+            .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
+        struct lr_direct_shape shape;
+        lr_status status = lr_direct_shape_init(&shape, &tables_params);
+        lr_direct_shape_finish(&shape);
+        if (status == LR_OK && params->kernel.resolution.model == LR_RADIAL_MEASURED) {
+            lr_direct_tables *tables = lr_direct_tables_create(&tables_params);
+            status = tables != NULL ? LR_OK : LR_BAD_INPUT;
+            lr_direct_tables_destroy(tables);
+        }
+        LR_TRY(status);
+    }
+
     return LR_OK;
 }
 
@@ -123,23 +121,6 @@ static lr_status create_backend(struct lr_direct_family *family, const struct ch
     if (status != LR_NO_DEVICE) return status;
     const lr_status instead = create_compute(params, &family->backend);
     return instead == LR_NO_DEVICE ? lr_error(params->log, instead, "%s", log->reason) : instead;
-}
-
-/* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
- * LOR. */
-static lr_status lay_out(struct lr_direct_family *family, const lr_direct_params *params)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    const int count = params->num_views;
-    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
-    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
-    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
-    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
-    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
-    family->kernel = params->kernel;
-    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
-    return LR_OK;
 }
 
 static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
@@ -180,7 +161,20 @@ static lr_status build(struct lr_operator *op, const lr_direct_params *params)
     const double begin = lr_clock_seconds();
     op->direct = lr_alloc(1, sizeof(*op->direct), "an operator", params->log);
     if (op->direct == NULL) return LR_FAILED;
-    LR_TRY(lay_out(op->direct, params));
+    /* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
+     * LOR. */
+    struct lr_direct_family *family = op->direct;
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    const int count = params->num_views;
+    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
+    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
+    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
+    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
+    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
+    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
+    family->kernel = params->kernel;
+    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
+
     LR_TRY(open_backend(op, params));
     if (params->factors != NULL) op->factors = *params->factors;
     const char *reason = op->direct->cuda_log.reason;
@@ -253,7 +247,7 @@ static lr_status count_offsets(const struct lr_operator *op, const lr_direct_tas
     return LR_OK;
 }
 
-/* To the host in the backend's precision, and from there to where a backend times it. */
+/* Takes the image to the host in the backend's precision, and from there to where a backend times it. */
 static lr_status take_image(struct lr_operator *op, const lr_vector *image)
 {
     lr_vector *timed = &op->direct->timed;
@@ -267,7 +261,7 @@ static lr_status take_image(struct lr_operator *op, const lr_vector *image)
     return op->direct->backend.time != NULL ? updates->set_image(op->backend.self, timed) : LR_OK;
 }
 
-/* By projections of that image. Tables of one view each are built and thrown away. */
+/* Times projections of that image. Tables of one view each are built and thrown away. */
 static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view, lr_vector *out)
 {
     const struct lr_direct_family *family = op->direct;
@@ -320,29 +314,25 @@ void lr_direct_family_destroy(struct lr_direct_family *family)
     }
 }
 
-/* Whether histo-images are those of an operator. */
-
-static lr_status check_grid(const lr_grid *a, const lr_grid *b, const lr_log *log)
-{
-    for (int k = 0; k < 3; k++) {
-        const double slack_mm = 1e-3 * b->voxel_mm[k];
-        if (a->size[k] != b->size[k] || fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] > slack_mm ||
-            fabs(a->origin_mm[k] - b->origin_mm[k]) > slack_mm) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d "
-                            "of %g mm from %g mm are asked for: take the same grid for both",
-                            a->size[k], a->voxel_mm[k], a->origin_mm[k], "xyz"[k], b -> size[k], b -> voxel_mm[k],
-                            b -> origin_mm[k]);
-        }
-    }
-    return LR_OK;
-}
+/* Histo-images against the views of an operator. */
 
 lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log)
 {
     const lr_direct_info *info = lr_direct_get_info(op);
     if (info == NULL) return lr_error(log, LR_USAGE, "histo-images belong to an operator of the family direct");
-    LR_TRY(check_grid(&histo->grid, &info->grid, log));
+    for (int n = 0; n < 3; n++) {
+        const double slack_mm = 1e-3 * info->grid.voxel_mm[n];
+        if (histo->grid.size[n] != info->grid.size[n] ||
+            fabs(histo->grid.voxel_mm[n] - info->grid.voxel_mm[n]) * histo->grid.size[n] > slack_mm ||
+            fabs(histo->grid.origin_mm[n] - info->grid.origin_mm[n]) > slack_mm) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d "
+                            "of %g mm from %g mm are asked for: take the same grid for both",
+                            histo->grid.size[n], histo->grid.voxel_mm[n], histo->grid.origin_mm[n], "xyz"[n],
+                            info -> grid.size[n], info->grid.voxel_mm[n], info->grid.origin_mm[n]);
+        }
+    }
+
     if (histo->num_views != info->num_views)
         return lr_error(log, LR_BAD_INPUT, "there are %d histo-images and %d views", histo->num_views, info->num_views);
     for (int k = 0; k < histo->num_views; k++) {
@@ -369,17 +359,6 @@ struct lr_deposit {
 
 /* --- events --- */
 
-static lr_status check_crystals(const lr_deposit_params *params, const lr_event *event)
-{
-    for (int k = 0; k < 2; k++) {
-        if (event->crystals[k] < 0 || event->crystals[k] >= params->scanner->num_crystals) {
-            return lr_error(params->log, LR_BAD_INPUT, "an event names crystal %d, and the scanner has %d",
-                            (int)event->crystals[k], params->scanner->num_crystals);
-        }
-    }
-    return LR_OK;
-}
-
 /* Runs of events of the kind that is asked for go on as they are. */
 static lr_status take(void *user, const lr_event *events, int64_t count)
 {
@@ -388,7 +367,15 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
     for (int64_t k = 0; k < count;) {
         const int64_t begin = k;
         while (k < count && events[k].is_delayed == deposit->params.delayeds) {
-            LR_TRY(check_crystals(&deposit->params, &events[k]));
+            const lr_event *event = &events[k];
+            for (int n = 0; n < 2; n++) {
+                if (event->crystals[n] < 0 || event->crystals[n] >= deposit->params.scanner->num_crystals) {
+                    return lr_error(deposit->params.log, LR_BAD_INPUT,
+                                    "an event names crystal %d, and the scanner has %d", (int)event->crystals[n],
+                                    deposit->params.scanner->num_crystals);
+                }
+            }
+
             k++;
         }
         if (k > begin) LR_TRY(backend->fns->take(backend->self, events + begin, k - begin));

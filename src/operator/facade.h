@@ -14,8 +14,10 @@
 #include <lr/vector.h>
 #include <pthread.h>
 
-/* --- Factors per LOR of the selections that were projected, where the projections are: attenuation is an
- * integral along each LOR, and a reconstruction asks for the same ones in every iteration. --- */
+/* --- factors per LOR --- */
+
+/* Factors of the selections that were projected, kept where the projections are: attenuation is an integral
+ * along each LOR, and a reconstruction asks for the same ones in every iteration. */
 
 struct lr_stored_factors;
 
@@ -28,8 +30,10 @@ struct lr_factor_store {
 
 void lr_factor_store_finish(struct lr_factor_store *store);
 
-/* --- Resolution in image space: a stationary Gaussian G between images and a backend, A G forward and
- * G A^T back. docs/method/common.md, "Resolution in image space". --- */
+/* --- resolution in image space --- */
+
+/* A stationary Gaussian G between images and a backend, A G forward and G A^T back
+ * (docs/method/common.md, "Resolution in image space"). */
 
 struct lr_psf {
     bool is_on;
@@ -52,9 +56,10 @@ lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
 /* errors: LR_USAGE where there is a resolution, with which `what` cannot be had. */
 lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what);
 
-/* --- The log that an operator hands to its backend: passes sentences on one at a time, whatever
- * thread they come from, and can hold back refusals while another backend may still do. And the
- * progress that goes with it. --- */
+/* --- the log and the progress that an operator hands to its backend --- */
+
+/* Passes sentences on one at a time, whatever thread they come from, and can hold back refusals while
+ * another backend may still do. */
 
 struct lr_log_filter {
     lr_log log; /* give out &filter.log; must not move in memory */
@@ -86,7 +91,7 @@ void lr_progress_filter_init(struct lr_progress_filter *filter, const lr_progres
 /* Reports in place of the silent backend. LR_OK or LR_CANCELLED. what: lives as long as the filter. */
 lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total);
 
-/* What the silent backend asks with before anything has been said: nothing is done yet. */
+/* Sets what is reported while the silent backend asks whether to stop and nothing has been done yet. */
 void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *what, double total);
 
 struct lr_direct_family;
@@ -114,7 +119,7 @@ struct lr_operator {
     lr_lor_source factors;  /* get == NULL: none */
     struct lr_factor_store factor_store;
     struct lr_direct_family *direct;     /* owned; NULL = another family */
-    struct lr_listmode_family *listmode; /* alike */
+    struct lr_listmode_family *listmode; /* owned; NULL = another family */
     struct lr_psf psf;
     float *sensitivity; /* [num_voxels] without the resolution, or NULL until it is asked for */
 };
@@ -124,7 +129,7 @@ struct lr_operator {
 lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
                                       int num_choices);
 
-/* --- Which backend is taken, and in which mode. --- */
+/* --- choosing a backend --- */
 
 struct lr_choices {
     const struct lr_backend_choice *list;
@@ -146,7 +151,7 @@ struct lr_choices {
  * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
 lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices);
 
-/* --- The factors per LOR of an operator, checked: with them it is diag(n) A. --- */
+/* --- applying factors: with them the matrix is diag(n) A --- */
 
 static inline bool lr_has_factors(const struct lr_operator *op)
 {
@@ -166,9 +171,9 @@ lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection
 /* The same, keeping nothing: of what is done once. */
 lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
 
-/* --- What projections and sensitivities share. --- */
+/* --- projections --- */
 
-/* --- Numbers of vectors on the host, in either precision. --- */
+/* --- numbers of vectors on the host, in either precision --- */
 
 static inline double lr_number_get(const lr_vector *vector, int64_t at)
 {
@@ -199,9 +204,9 @@ double lr_project_bytes(const struct lr_operator *op);
  * the program amid the work. */
 lr_status lr_project_check_room(const struct lr_operator *op);
 
-/* --- Rows of an operator's matrix, for the files of this folder. --- */
+/* --- rows --- */
 
-/* How rows of LORs with so many elements in all are made within the memory there is. */
+/* Passes and memory that rows of LORs with so many elements take. */
 struct lr_lor_rows_plan {
     double passes; /* over all voxels */
     double memory_bytes;

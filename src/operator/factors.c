@@ -75,7 +75,7 @@ static bool is_there(const lr_vector *stored, const lr_vector *like)
     return (on_host || on_device) && stored->precision == like->precision;
 }
 
-/* Those of a selection (NULL = all LORs), at the place and in the precision of `like`; NULL = there are
+/* Finds the factors of a selection (NULL = all LORs) at the place and in the precision of `like`; NULL = there are
  * none. They live as long as the store. */
 static const lr_vector *factor_store_find(const struct lr_factor_store *store, const lr_selection *selection,
                                           const lr_vector *like)
@@ -86,8 +86,8 @@ static const lr_vector *factor_store_find(const struct lr_factor_store *store, c
     return NULL;
 }
 
-/* Whether there is room for as many more as `like` has, at its place and in its precision: a quarter of
- * the memory that is free, or an eighth of a device's, and at most `limit_bytes` where that is not 0. */
+/* True if there is room for as many more as `like` has, at its place and in its precision: a quarter of the memory
+ * that is free, or an eighth of a device's, and at most `limit_bytes` where that is not 0. */
 static bool factor_store_has_room(const struct lr_factor_store *store, const lr_vector *like, int64_t limit_bytes)
 {
     const int64_t device = like->values == NULL ? lr_place_get_info(like->place).memory_bytes : 0;
@@ -129,15 +129,6 @@ void lr_factor_store_finish(struct lr_factor_store *store)
 /* Factors asked for at a time. */
 #define SPAN_LORS ((int64_t)1 << 19)
 
-static lr_status report_factor(const struct lr_operator *op, int64_t number, double factor)
-{
-    char text[160];
-    return lr_error(op->params.log, LR_BAD_INPUT,
-                    "the factor of %s is %g: efficiencies and attenuation factors are finite and at "
-                    "least 0",
-                    lr_lor_name(op->params.lors, number, text), factor);
-}
-
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)
 {
     LR_TRY(op->factors.get(op->factors.user, span, values));
@@ -146,7 +137,12 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
     for (int64_t k = 0; wrong && k < span->count; k++) {
         if (!(values[k] >= 0.0f && values[k] < HUGE_VALF)) {
             const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
-            return report_factor(op, lor, (double)values[k]);
+            const double factor = (double)values[k];
+            char text[160];
+            return lr_error(op->params.log, LR_BAD_INPUT,
+                            "the factor of %s is %g: efficiencies and attenuation factors are finite and at "
+                            "least 0",
+                            lr_lor_name(op->params.lors, lor, text), factor);
         }
     }
     return LR_OK;

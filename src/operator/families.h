@@ -9,8 +9,8 @@
 #include "listmode/backend.h"
 #include "operator/facade.h"
 
-/* What backend cuda logs to: while it is being made, a missing device is no error, for compute takes
- * its place. */
+/* The log of backend cuda. While the backend is being made, a missing device is no error, for compute takes its
+ * place. */
 struct lr_direct_cuda_log {
     lr_log log;
     const lr_log *to;
@@ -19,7 +19,7 @@ struct lr_direct_cuda_log {
     char reason[600]; /* why there is none; "" = there is */
 };
 
-/* What an operator of the family has beside others. */
+/* The part of an operator that only the family direct has. */
 struct lr_direct_family {
     lr_direct_info info;
     lr_view *views;   /* [num_views] */
@@ -31,14 +31,14 @@ struct lr_direct_family {
     lr_vector timed; /* what lr_direct_time projects; zero = nothing yet */
 };
 
-/* After the backend; NULL is allowed. */
+/* Call it after the backend is destroyed; NULL is allowed. */
 void lr_direct_family_destroy(struct lr_direct_family *family);
 
-/* Whether that device is there and no software renderer, which is slower than the processor's own
- * loops. Where it is not, and one that EGL lists as hardware cannot be used, log hears why. */
+/* True if that device exists and is not a software renderer, which is slower than the processor's own loops. If
+ * not, the log says why a device that EGL lists as hardware cannot be used. */
 bool lr_direct_on_hardware(int device, const lr_log *log);
 
-/* --- What an operator of the family `listmode` has beside others, for the files of this folder. --- */
+/* --- family listmode --- */
 
 typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
@@ -61,7 +61,7 @@ struct lr_listmode_family {
     lr_grid grid;                    /* that was asked for, also where there are blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create;           /* of the backend, for the lines of the sensitivity */
-    lr_listmode_arrange_fn *arrange;         /* alike; NULL = the host arranges events */
+    lr_listmode_arrange_fn *arrange;         /* of the backend; NULL = the host arranges events */
     lr_place *place;                         /* owned, of the backend; NULL = it computes on the host */
     const lr_lors *lors;                     /* the caller's */
     lr_lor_source factors;                   /* of LORs; get == NULL: 1 */
@@ -73,7 +73,7 @@ struct lr_listmode_family {
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
 };
 
-/* After the backend; NULL is allowed. */
+/* Call it after the backend is destroyed; NULL is allowed. */
 void lr_listmode_family_destroy(struct lr_listmode_family *family);
 
 /* A backend of the family: that of its model, or of both grids of blobs, whatever model params name. */

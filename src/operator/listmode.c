@@ -107,7 +107,7 @@ static lr_status back(void *user, const lr_selection *part, const lr_vector *val
     return status;
 }
 
-/* Of both grids' projections; what adds them up is not in it. */
+/* Seconds of both grids' projections, without the sum of the two. */
 static double device_seconds(void *user)
 {
     struct blobs_backend *self = user;
@@ -161,24 +161,6 @@ static void destroy(void *user)
     free(self);
 }
 
-/* Each grid's backend has half of the memory, which they take at the same time. */
-static int64_t half_the_memory(const struct lr_listmode_backend_params *params)
-{
-    const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
-    const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
-    return all > 0 ? all / 2 + 1 : 0;
-}
-
-/* Whose programs a grid's backend may run: those of the same grid of another operator's, or of the first
- * grid, which has the same kernel. */
-static const struct lr_backend *programs_of(const struct blobs_backend *self, const struct lr_backend *stands_for,
-                                            int g)
-{
-    return stands_for != NULL ? &((const struct blobs_backend *)stands_for->self)->inner[g]
-           : g > 0            ? &self->inner[0]
-                              : NULL;
-}
-
 static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode_family *family,
                             const struct lr_listmode_backend_params *params)
 {
@@ -187,10 +169,19 @@ static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode
     self->progress = params->progress;
     self->halves = (lr_progress){report_half, self};
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
-    of_grid.max_memory_bytes = half_the_memory(params);
+    /* Each grid's backend has half of the memory, which they take at the same time. */
+    const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
+    const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
+    of_grid.max_memory_bytes = all > 0 ? all / 2 + 1 : 0;
+
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
-        of_grid.stands_for = programs_of(self, params->stands_for, g);
+        /* A grid's backend may run the programs of the same grid of another operator's, or of the first grid,
+         * which has the same kernel. */
+        of_grid.stands_for = params->stands_for != NULL
+                                 ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
+                             : g > 0 ? &self->inner[0]
+                                     : NULL;
         LR_TRY(family->create(&of_grid, &self->inner[g]));
     }
     self->each = lr_grid_num_voxels(&family->model.grid);
@@ -224,7 +215,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct
     return LR_OK;
 }
 
-/* --- listmode --- */
+/* --- the family --- */
 
 /* LORs that a sensitivity has at least where no number is asked for. */
 static const int64_t usual_lines = INT64_C(1) << 25;
@@ -258,7 +249,7 @@ static lr_status create_compute(const struct lr_listmode_backend_params *params,
     return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
 }
 
-/* Of which scanners a backend has the exact kernel. */
+/* Scanners for which a backend has the exact kernel. */
 enum exact { EXACT_OF_NONE = 0, EXACT_WHERE_NOTHING_HIDES, EXACT_OF_ALL };
 
 struct choice {
@@ -282,20 +273,6 @@ static bool has_kernel(const struct choice *choice, const struct lr_listmode_mod
 {
     return model->kernel != LR_LISTMODE_EXACT || choice->exact == EXACT_OF_ALL ||
            (choice->exact == EXACT_WHERE_NOTHING_HIDES && !lr_modules_may_hide(model->scanner));
-}
-
-static lr_status refuse(const struct choice *choice, const lr_log *log)
-{
-    if (choice->exact == EXACT_OF_NONE) {
-        return lr_error(log, LR_USAGE,
-                        "the backend %s has no exact kernel of list mode: take native or cpu, or "
-                        "another kernel",
-                        choice->name);
-    }
-    return lr_error(log, LR_USAGE,
-                    "modules of this scanner may hide each other, and the backend %s has exact "
-                    "elements only where none does: take the backend cpu, or another kernel",
-                    choice->name);
 }
 
 static bool is_auto(const lr_listmode_params *params)
@@ -382,19 +359,6 @@ static lr_status number_lors(const lr_listmode_params *params, struct numbered *
     return LR_OK;
 }
 
-/* A stable pass of a radix sort. */
-static void sort_by_digit(const struct numbered *from, struct numbered *to, int64_t count, int shift)
-{
-    int64_t places[NUM_DIGITS] = {0}, sum = 0;
-    for (int64_t k = 0; k < count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t here = places[digit];
-        places[digit] = sum;
-        sum += here;
-    }
-    for (int64_t k = 0; k < count; k++) to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
-}
-
 /* Ascending by LOR, of tens of millions of events: comparisons take many times as long. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
@@ -402,7 +366,16 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     if (to == NULL) return LR_FAILED;
     for (int shift = 0; shift < 63 && params->lors->count >> shift > 0; shift += DIGIT_BITS) {
         struct numbered *const sorted = to;
-        sort_by_digit(from, to, params->count, shift);
+        /* A stable pass of a radix sort. */
+        int64_t places[NUM_DIGITS] = {0}, sum = 0;
+        for (int64_t k = 0; k < params->count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
+        for (int digit = 0; digit < NUM_DIGITS; digit++) {
+            const int64_t here = places[digit];
+            places[digit] = sum;
+            sum += here;
+        }
+        for (int64_t k = 0; k < params->count; k++) to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
+
         to = from;
         from = sorted;
     }
@@ -411,19 +384,14 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     return LR_OK;
 }
 
-/* Sources answer for ascending LORs without repeats. */
-static int64_t list_lors(const struct numbered *numbered, int64_t count, int64_t *lors)
-{
-    int64_t listed = 0;
-    for (int64_t k = 0; k < count; k++)
-        if (listed == 0 || lors[listed - 1] != numbered[k].lor) lors[listed++] = numbered[k].lor;
-    return listed;
-}
-
 static lr_status spread(const lr_listmode_params *params, const struct numbered *numbered, int64_t *lors,
                         struct lr_listmode_family *family)
 {
-    const int64_t listed = list_lors(numbered, params->count, lors);
+    /* Sources answer for ascending LORs without repeats. */
+    int64_t listed = 0;
+    for (int64_t n = 0; n < params->count; n++)
+        if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
+
     float *of_lors = lr_alloc(listed, sizeof(*of_lors), "factors of events", params->log);
     if (of_lors == NULL) return LR_FAILED;
     const lr_lor_span span = {.numbers = lors, .count = listed};
@@ -436,36 +404,7 @@ static lr_status spread(const lr_listmode_params *params, const struct numbered 
     return status;
 }
 
-static lr_status find_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
-{
-    struct numbered *numbered = lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
-    int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
-    family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-    lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
-    status = status == LR_OK ? number_lors(params, numbered) : status;
-    status = status == LR_OK ? sort_lors(params, &numbered) : status;
-    status = status == LR_OK ? spread(params, numbered, lors, family) : status;
-    free(numbered);
-    free(lors);
-    return status;
-}
-
-static lr_status copy_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
-{
-    family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
-        const float factor = params->event_factors[k];
-        if (!(factor >= 0.0f && factor <= FLT_MAX)) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "the factor of event %lld is %g: it must be finite and not negative", (long long)k,
-                            (double)factor);
-        }
-        family->event_factors[k] = factor;
-    }
-    return family->event_factors != NULL ? LR_OK : LR_FAILED;
-}
-
-/* As the operator asks for factors: of events, by their numbers. */
+/* Factors of events by their numbers, in the form in which an operator asks for those of LORs. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
@@ -475,16 +414,6 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 }
 
 /* --- life --- */
-
-/* Points of the exact kernel are by default those of the family correspondence. */
-static lr_listmode_params complete_samples(const lr_listmode_params *params)
-{
-    lr_listmode_params complete = *params;
-    int usual[3] = {1, 1, 1};
-    if (params->kernel == LR_LISTMODE_EXACT) lr_operator_default_samples(params->lors->scanner, params->grid, usual);
-    for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
-    return complete;
-}
 
 static lr_status make_models(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
@@ -496,7 +425,12 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
         return status;
     }
     LR_TRY(lr_grid_check(params->grid, params->log));
-    const lr_listmode_params complete = complete_samples(params);
+    /* Points of the exact kernel are by default those of the family correspondence. */
+    lr_listmode_params complete = *params;
+    int usual[3] = {1, 1, 1};
+    if (params->kernel == LR_LISTMODE_EXACT) lr_operator_default_samples(params->lors->scanner, params->grid, usual);
+    for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
+
     return lr_listmode_model_init(&family->model, &complete);
 }
 
@@ -527,10 +461,33 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     if (has_source) family->factors = *params->factors;
     if (has_source || params->blobs != NULL) /* what follows looks up by crystals */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
-    if (params->event_factors != NULL)
-        LR_TRY(copy_factors(params, family));
-    else if (has_source)
-        LR_TRY(find_factors(params, family));
+    if (params->event_factors != NULL) {
+        family->event_factors =
+            lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+        for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
+            const float factor = params->event_factors[k];
+            if (!(factor >= 0.0f && factor <= FLT_MAX)) {
+                return lr_error(params->log, LR_BAD_INPUT,
+                                "the factor of event %lld is %g: it must be finite and not negative", (long long)k,
+                                (double)factor);
+            }
+            family->event_factors[k] = factor;
+        }
+        LR_TRY(family->event_factors != NULL ? LR_OK : LR_FAILED);
+    } else if (has_source) {
+        struct numbered *numbered = lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
+        int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
+        family->event_factors =
+            lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+        lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
+        status = status == LR_OK ? number_lors(params, numbered) : status;
+        status = status == LR_OK ? sort_lors(params, &numbered) : status;
+        status = status == LR_OK ? spread(params, numbered, lors, family) : status;
+        free(numbered);
+        free(lors);
+        LR_TRY(status);
+    }
+
     return params->blobs != NULL ? weigh_densities(family, params) : LR_OK;
 }
 
@@ -557,7 +514,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     return LR_OK;
 }
 
-/* In place of the caller's log: "auto" goes on without an error where there is no device. */
+/* Stands in for the caller's log: "auto" goes on without an error where there is no device. */
 static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_listmode_trial *trial = user;
@@ -565,15 +522,6 @@ static void hush(void *user, lr_log_level level, lr_status status, const char *s
         snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
     else if (trial->to != NULL)
         trial->to->write(trial->to->user, level, status, sentence);
-}
-
-/* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
-static void tell_refusal(const struct lr_listmode_trial *trial, const struct choice *choice)
-{
-    if (choice->place == LR_PLACE_GL)
-        lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
-    else
-        lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
 }
 
 static lr_status create(struct lr_operator *op, const struct choice *choice, const lr_listmode_params *asked,
@@ -599,7 +547,7 @@ static lr_status create(struct lr_operator *op, const struct choice *choice, con
     return LR_OK;
 }
 
-/* By the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */
+/* Creates the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */
 static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *params,
                              const struct lr_listmode_backend_params *backend_params)
 {
@@ -612,13 +560,31 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
         own.log = is_trial ? &trial->log : log;
         if (!is_chosen(&choices[k], params) || (is_auto(params) && !has_kernel(&choices[k], model))) continue;
-        if (!has_kernel(&choices[k], model)) return refuse(&choices[k], log);
+        if (!has_kernel(&choices[k], model)) {
+            const struct choice *choice = &choices[k];
+            if (choice->exact == EXACT_OF_NONE) {
+                return lr_error(log, LR_USAGE,
+                                "the backend %s has no exact kernel of list mode: take native or cpu, or "
+                                "another kernel",
+                                choice->name);
+            }
+            return lr_error(log, LR_USAGE,
+                            "modules of this scanner may hide each other, and the backend %s has exact "
+                            "elements only where none does: take the backend cpu, or another kernel",
+                            choice->name);
+        }
+
         const lr_status status = create(op, &choices[k], params, &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
             trial->is_made = status == LR_OK;
             return status;
         }
-        tell_refusal(trial, &choices[k]);
+        /* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
+        const struct choice *choice = &choices[k];
+        if (choice->place == LR_PLACE_GL)
+            lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
+        else
+            lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
     }
     return lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has cuda, compute, native and cpu",
                     params->backend);

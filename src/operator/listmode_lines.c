@@ -59,32 +59,6 @@ static void pack_block(void *user, int64_t begin, int64_t end, int worker)
     if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
 }
 
-/* Puts what blocks have kept one behind the other. */
-static int64_t close_gaps(struct lines *lines, int64_t count)
-{
-    int64_t sum = 0;
-    for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
-        lines->blocks[begin / LINES_OF_BLOCK].place = sum;
-        sum += lines->blocks[begin / LINES_OF_BLOCK].kept;
-    }
-    lr_parallel_for(lines->sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, lines);
-    return sum;
-}
-
-/* The lines of a batch, of which this part has each parts-th. */
-static struct lr_listmode_sample find_sample(const struct lr_line_batch *batch)
-{
-    const struct lr_line_sum *sum = batch->sum;
-    const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
-    const int64_t first = part + (batch->first - part + step - 1) / step * step;
-    return (struct lr_listmode_sample){.lors = sum->lors,
-                                       .stride = sum->stride,
-                                       .seed = sum->seed,
-                                       .first = sum->num_groups * first + batch->group,
-                                       .step = sum->num_groups * step,
-                                       .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
-}
-
 /* The LORs of a batch that are in coincidence, and near the region; returns how many. */
 static int64_t gather(struct lr_line_batch *batch)
 {
@@ -92,7 +66,14 @@ static int64_t gather(struct lr_line_batch *batch)
     const int64_t count = batch->sample.count;
     lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
     batch->is_drawn = true;
-    return close_gaps(&lines, count);
+    /* Puts what blocks have kept one behind the other. */
+    int64_t sum = 0;
+    for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
+        lines.blocks[begin / LINES_OF_BLOCK].place = sum;
+        sum += lines.blocks[begin / LINES_OF_BLOCK].kept;
+    }
+    lr_parallel_for(lines.sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, &lines);
+    return sum;
 }
 
 static lr_listmode_params params_of(const struct lr_line_batch *batch, const lr_log *log)
@@ -119,18 +100,21 @@ static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
 static void prepare(void *user)
 {
     struct lr_line_batch *batch = user;
-    batch->sample = find_sample(batch);
+    /* The lines of a batch, of which this part has each parts-th. */
+    const struct lr_line_sum *sum = batch->sum;
+    const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
+    const int64_t first = part + (batch->first - part + step - 1) / step * step;
+    batch->sample =
+        (struct lr_listmode_sample){.lors = sum->lors,
+                                    .stride = sum->stride,
+                                    .seed = sum->seed,
+                                    .first = sum->num_groups * first + batch->group,
+                                    .step = sum->num_groups * step,
+                                    .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
+
     batch->is_drawn = false;
     batch->count = batch->sum->by_device ? batch->sample.count : gather(batch);
     if (batch->count > 0) (void)open_lines(batch, NULL);
-}
-
-static lr_status find_factors(struct lr_line_batch *batch)
-{
-    struct lr_line_sum *sum = batch->sum;
-    const lr_lor_source *source = &sum->family->factors;
-    const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
-    return sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
 }
 
 /* values: filled in and for the caller to destroy, or not touched where all are 1. */
@@ -142,7 +126,7 @@ static lr_status put_factors(const struct lr_line_sum *sum, int64_t count, lr_ve
     return LR_OK;
 }
 
-/* Where the device has no memory to draw and hold them, the host does. */
+/* The device draws and holds the lines if it has the memory, else the host does. */
 static lr_status arrange(struct lr_line_batch *batch, const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_family *family = batch->sum->family;
@@ -208,8 +192,11 @@ static lr_status add_batch(struct lr_line_batch *batch)
     const lr_log *log = sum->op->params.log;
     if (batch->count == 0) return LR_OK;
     LR_TRY(batch->status == LR_OK ? LR_OK
-                                  : open_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
-    lr_status status = find_factors(batch);
+                                  : open_lines(batch, log)); /* again, with a log: it says why, or succeeds now */
+    const lr_lor_source *source = &sum->family->factors;
+    const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
+    lr_status status = sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
+
     status = status == LR_OK ? project(batch) : status;
     lr_listmode_events_finish(&batch->lines);
     if (status == LR_OK && batch->count > 0)
@@ -235,12 +222,6 @@ static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *
     return batch->group < groups && batch->first < lines;
 }
 
-/* Where the device had no memory to draw a batch, processors draw all that follow, beside it. */
-static void note_who_draws(struct lr_line_batch *batch)
-{
-    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
-}
-
 /* While a device projects a batch, processors prepare the next one; also a device in software, so that tests
  * meet it. */
 static lr_status add_and_prepare(struct lr_line_batch *batch, struct lr_line_batch *next)
@@ -255,7 +236,9 @@ static lr_status add_and_prepare(struct lr_line_batch *batch, struct lr_line_bat
     if (beside) lr_background_start(&preparing, prepare, next);
     const lr_status status = add_batch(batch);
     lr_background_wait(&preparing);
-    note_who_draws(batch);
+    /* Once the device had no memory to draw a batch, processors draw all that follow. */
+    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
+
     if (next != NULL && !beside && status == LR_OK) prepare(next);
     return status;
 }

@@ -45,11 +45,11 @@ struct lr_line_sum {
     int num_groups;
     bool has_scatter;
     double *total;                   /* [num_voxels] */
-    double *group, *squares;         /* [num_voxels] of the group at hand; of all, squares added up; NULL
+    double *group, *squares;         /* [num_voxels] of the current group; of all, squares added up; NULL
                                 without scatter */
     int64_t at_once;                 /* of a group */
     struct lr_drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
-    struct lr_line_batch batches[2]; /* the one at hand and the next one, in turn */
+    struct lr_line_batch batches[2]; /* the current one and the next one, in turn */
     float *factors;                  /* [at_once], or NULL: all are 1 */
     lr_vector image;                 /* in the backend's precision */
     bool by_device;                  /* it draws LORs, if it has the memory */

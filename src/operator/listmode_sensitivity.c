@@ -20,14 +20,14 @@
 /* Voxels that a thread takes at a time. */
 enum { VOXELS_OF_BLOCK = 1 << 16 };
 
-/* --- which voxels take more lines --- */
+/* --- levels of voxels, and pieces of the image --- */
 
 /* Levels of voxels. Those of level 0 have the lines that all have; each next level has twice as many, but only LORs
  * that come near its voxels. The last ones have all of these LORs, that of voxels which no line of the guide met being
  * a level of its own. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* Lines, at most, of a first sample by which levels are told, and the groups by whose scatter. */
+/* Most lines of the first sample, which sets the levels, and the groups whose scatter gives its error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
 /* Edge of a tile of a slice of which the scatter of groups is taken together; how far around a voxel its sensitivity is
@@ -35,10 +35,10 @@ enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
  * where a field of view ends. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
-/* LORs of which it can be told whether they come near a level's voxels in the time in which one is projected. */
+/* LORs that can be tested for coming near a level's voxels in the time in which one is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide tells it roughly;
+/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide estimates it roughly;
  * that of the mean voxel where the number of lines is not given. How many lines that may take. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
@@ -155,7 +155,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The standard error of the mean voxel, as a part of the mean sensitivity: for a stride of 1, likewise. */
+/* The standard error of the mean voxel, as a part of the mean sensitivity, by stride - 1. */
 static double mean_error_of(const struct lr_line_sum *sum)
 {
     double variance = 0.0, total = 0.0;
@@ -166,7 +166,7 @@ static double mean_error_of(const struct lr_line_sum *sum)
     return total > 0.0 ? sqrt(variance * (double)sum->image.count / (sum->stride - 1.0)) / total : 0.0;
 }
 
-/* How many lines all voxels have, what error may stay, and which level each voxel has. */
+/* Sets the number of lines of all voxels, the error that may stay, and the level of each voxel. */
 static void set_levels(struct plan *plan, double mean_error)
 {
     const struct lr_listmode_family *family = plan->op->listmode;
@@ -193,7 +193,7 @@ static void set_levels(struct plan *plan, double mean_error)
     }
 }
 
-/* How far from its line a LOR may have elements. */
+/* Largest distance from its line at which a LOR has elements. */
 static double reach_of(const struct lr_listmode_model *model)
 {
     const double *edge = model->grid.voxel_mm;
@@ -374,19 +374,6 @@ static void put_level(const struct lr_line_sum *sum, const struct plan *plan, in
     }
 }
 
-/* All voxels of the piece's box that are of its level. */
-static void leave(struct plan *plan, const struct piece *piece, struct result *result)
-{
-    const int *size = plan->op->grid.size;
-    result->left += piece->count;
-    for (int z = piece->first[2]; z < piece->last[2]; z++) {
-        for (int y = piece->first[1]; y < piece->last[1]; y++) {
-            unsigned char *row = plan->levels + ((int64_t)z * size[1] + y) * size[0];
-            for (int x = piece->first[0]; x < piece->last[0]; x++) row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
-        }
-    }
-}
-
 /* The piece's box is projected as an image of its own, by backends that the operator's opens for it. */
 static lr_status run_piece(struct plan *plan, const struct piece *piece, struct result *result)
 {
@@ -415,7 +402,17 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const double takes =
         piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
-        leave(plan, piece, result);
+        /* All voxels of the piece's box that are of its level. */
+        const int *size = plan->op->grid.size;
+        result->left += piece->count;
+        for (int z = piece->first[2]; z < piece->last[2]; z++) {
+            for (int y = piece->first[1]; y < piece->last[1]; y++) {
+                unsigned char *row = plan->levels + ((int64_t)z * size[1] + y) * size[0];
+                for (int x = piece->first[0]; x < piece->last[0]; x++)
+                    row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
+            }
+        }
+
     } else if (status == LR_OK && lors != NULL) {
         result->lines += takes;
         for (int k = 0; family.info.blobs.radius_mm == 0 && k < 3; k++) {
@@ -436,7 +433,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     return status;
 }
 
-/* Keeps the errors of the mean and the worst voxel in the info, and tells them. */
+/* Keeps the errors of the mean and the worst voxel in the info, and logs them. */
 static void tell(const struct plan *plan, const struct result *result)
 {
     struct lr_listmode_family *family = plan->op->listmode;
@@ -496,7 +493,7 @@ static lr_status compute(struct lr_operator *op, float *values)
 
 static lr_status keep(struct lr_operator *op);
 
-/* Of another operator, which has the same. */
+/* Copies the sensitivity of another operator, which has the same. */
 static lr_status take(struct lr_operator *op, float *values)
 {
     struct lr_operator *from = op->listmode->sensitivity_of;

@@ -29,15 +29,6 @@ static int compare_lors(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static int wanted_ranges(int64_t num_lors, const struct lr_matrix_sample *sample)
-{
-    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
-    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
-    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
-    ranges = ranges > num_lors ? num_lors : ranges;
-    return ranges < 1 ? 1 : (int)ranges;
-}
-
 /* Ends ranges at `end` (beyond the last one's), in pieces of at most `longest`. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
@@ -51,7 +42,12 @@ static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 /* Quantiles of the sample; where it has nothing, pieces of bounded length. */
 static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample *sample)
 {
-    const int wanted = wanted_ranges(matrix->num_lors, sample);
+    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
+    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
+    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
+    ranges = ranges > matrix->num_lors ? matrix->num_lors : ranges;
+    const int wanted = ranges < 1 ? 1 : (int)ranges;
+
     const int64_t longest = matrix->num_lors / wanted * SPREAD + SPREAD;
     matrix->range_begin =
         lr_alloc(wanted + matrix->num_lors / longest + 2, sizeof(*matrix->range_begin), "ranges of LORs", matrix->log);
@@ -62,19 +58,6 @@ static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample
     }
     add_ranges(matrix, matrix->num_lors, longest);
     return LR_OK;
-}
-
-static lr_status create_staging(struct lr_matrix *matrix)
-{
-    struct lr_matrix_staging *staging = &matrix->staging;
-    staging->row_capacity = CHUNK_ROWS;
-    staging->element_capacity = CHUNK_ELEMENTS;
-    staging->row_begin =
-        lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin), "rows of the matrix", matrix->log);
-    staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix", matrix->log);
-    staging->value = lr_alloc(staging->element_capacity, sizeof(*staging->value), "rows of the matrix", matrix->log);
-    const bool complete = staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
-    return complete ? LR_OK : LR_FAILED;
 }
 
 static void free_staging(struct lr_matrix *matrix)
@@ -96,7 +79,19 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
 {
     *matrix = (struct lr_matrix){.num_lors = num_lors, .log = log};
     lr_status status = choose_ranges(matrix, sample);
-    if (status == LR_OK) status = create_staging(matrix);
+    if (status == LR_OK) {
+        struct lr_matrix_staging *staging = &matrix->staging;
+        staging->row_capacity = CHUNK_ROWS;
+        staging->element_capacity = CHUNK_ELEMENTS;
+        staging->row_begin =
+            lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin), "rows of the matrix", matrix->log);
+        staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix", matrix->log);
+        staging->value =
+            lr_alloc(staging->element_capacity, sizeof(*staging->value), "rows of the matrix", matrix->log);
+        const bool complete = staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
+        status = complete ? LR_OK : LR_FAILED;
+    }
+
     if (status != LR_OK) lr_matrix_finish(matrix);
     return status;
 }
@@ -190,17 +185,6 @@ static void count_segments(void *user, int64_t begin, int64_t end_row, int worke
     }
 }
 
-static void sum_counts(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
-{
-    uint32_t begin = 0;
-    for (int64_t k = 0; k < matrix->num_ranges * chunk->num_rows; k++) {
-        const uint32_t count = chunk->split[k];
-        chunk->split[k] = begin;
-        begin += count;
-    }
-    chunk->split[matrix->num_ranges * chunk->num_rows] = begin;
-}
-
 static void copy_segments(void *user, int64_t begin, int64_t end_row, int worker)
 {
     const struct move *move = user;
@@ -230,7 +214,14 @@ static lr_status move_staged(struct lr_matrix *matrix)
     if (allocate_chunk(matrix, chunk) != LR_OK) return LR_FAILED;
     struct move move = {matrix, chunk};
     lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, count_segments, &move);
-    sum_counts(matrix, chunk);
+    uint32_t begin = 0;
+    for (int64_t k = 0; k < matrix->num_ranges * chunk->num_rows; k++) {
+        const uint32_t count = chunk->split[k];
+        chunk->split[k] = begin;
+        begin += count;
+    }
+    chunk->split[matrix->num_ranges * chunk->num_rows] = begin;
+
     lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, copy_segments, &move);
     matrix->num_chunks++;
     matrix->memory_bytes += split_bytes(matrix, chunk->num_rows);
@@ -253,20 +244,6 @@ static int64_t stage_row(struct lr_matrix_staging *staging, const lr_row *row)
     return count;
 }
 
-/* Drops those of a staged row that are too small. */
-static void drop_zeros(struct lr_matrix_staging *staging, int64_t count)
-{
-    uint32_t *lor = staging->lor + staging->num_elements;
-    float *value = staging->value + staging->num_elements;
-    int64_t kept = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (value[k] > 0.0f) {
-            lor[kept] = lor[k];
-            value[kept++] = value[k];
-        }
-    }
-}
-
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 {
     struct lr_matrix_staging *staging = &matrix->staging;
@@ -274,7 +251,19 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
         if (move_staged(matrix) != LR_OK || make_room_for_row(matrix, row->count) != LR_OK) return LR_FAILED;
     }
     const int64_t count = stage_row(staging, row);
-    if (count < row->count) drop_zeros(staging, row->count);
+    if (count < row->count) {
+        /* Drops those of a staged row that are too small. */
+        uint32_t *lor = staging->lor + staging->num_elements;
+        float *value = staging->value + staging->num_elements;
+        int64_t kept = 0;
+        for (int64_t k = 0; k < row->count; k++) {
+            if (value[k] > 0.0f) {
+                lor[kept] = lor[k];
+                value[kept++] = value[k];
+            }
+        }
+    }
+
     matrix->num_elements += count;
     matrix->memory_bytes += count * ELEMENT_BYTES;
     staging->num_elements += count;
@@ -290,7 +279,7 @@ struct staging_rows {
     atomic_bool has_zeros;
 };
 
-/* Where each of them begins has been written down. */
+/* Copies rows to their places, which are known already. */
 static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     struct staging_rows *rows = user;
@@ -310,8 +299,7 @@ static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
     if (num_zeros > 0) atomic_store(&rows->has_zeros, true);
 }
 
-/* As many rows of the block from `first` on as there is room for, told by where they begin; num_elements:
- * of them. */
+/* Gives places to as many rows of the block from `first` on as there is room for; num_elements: theirs. */
 static int64_t place_rows(struct lr_matrix *matrix, const struct lr_row_block *block, int64_t first,
                           int64_t *num_elements)
 {
@@ -333,15 +321,6 @@ static lr_status append_one(void *user, const lr_row *row)
     return lr_matrix_append(user, row);
 }
 
-static void count_staged(struct lr_matrix *matrix, int64_t num_rows, int64_t num_elements)
-{
-    matrix->staging.num_rows += num_rows;
-    matrix->staging.num_elements += num_elements;
-    matrix->num_rows += num_rows;
-    matrix->num_elements += num_elements;
-    matrix->memory_bytes += num_elements * ELEMENT_BYTES;
-}
-
 lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block)
 {
     struct staging_rows rows = {.staging = &matrix->staging, .elements = block->elements};
@@ -358,7 +337,11 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
             num_elements = num == 1 ? block->rows[first].count : num_elements;
         } else {
-            count_staged(matrix, num, num_elements);
+            matrix->staging.num_rows += num;
+            matrix->staging.num_elements += num_elements;
+            matrix->num_rows += num;
+            matrix->num_elements += num_elements;
+            matrix->memory_bytes += num_elements * ELEMENT_BYTES;
         }
         rows.elements += num_elements;
     }
@@ -372,7 +355,7 @@ lr_status lr_matrix_complete(struct lr_matrix *matrix)
     return status;
 }
 
-static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix, int64_t row)
+lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy)
 {
     int64_t first = 0, last = matrix->num_chunks - 1;
     while (first < last) {
@@ -382,12 +365,8 @@ static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix
         else
             last = middle - 1;
     }
-    return &matrix->chunks[first];
-}
+    const struct lr_matrix_chunk *chunk = &matrix->chunks[first];
 
-lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy)
-{
-    const struct lr_matrix_chunk *chunk = chunk_of_row(matrix, row);
     copy->count = 0;
     for (int64_t g = 0; g < matrix->num_ranges; g++) {
         const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
@@ -429,20 +408,9 @@ struct forward {
     const struct lr_matrix *matrix;
     const struct lr_stored_lors *part; /* NULL = all LORs */
     lr_vector image, data;
-    double *windows; /* [workers][longest] sums of the range at hand */
+    double *windows; /* [workers][longest] sums of the current range */
     int64_t longest;
 };
-
-static void spread_tile(const struct lr_matrix_chunk *chunk, int64_t range, const lr_vector *image, double *window,
-                        uint32_t begin)
-{
-    const uint32_t *split = chunk->split + range * chunk->num_rows;
-    for (int64_t r = 0; r < chunk->num_rows; r++) {
-        const double activity = lr_number_get(image, chunk->first_row + r);
-        if (activity == 0.0) continue;
-        for (uint32_t k = split[r]; k < split[r + 1]; k++) window[chunk->lor[k] - begin] += chunk->value[k] * activity;
-    }
-}
 
 static void pick(const struct forward *forward, int64_t range, const double *window)
 {
@@ -460,8 +428,18 @@ static void forward_range(const struct forward *forward, int64_t range, double *
     const int64_t length = matrix->range_begin[range + 1] - first;
     if (forward->part != NULL && !has_selected(matrix, range, forward->part)) return;
     memset(window, 0, (size_t)length * sizeof(*window));
-    for (int64_t c = 0; c < matrix->num_chunks; c++)
-        spread_tile(&matrix->chunks[c], range, &forward->image, window, (uint32_t)first);
+    for (int64_t c = 0; c < matrix->num_chunks; c++) {
+        const struct lr_matrix_chunk *chunk = &matrix->chunks[c];
+        const uint32_t begin = (uint32_t)first;
+        const uint32_t *split = chunk->split + range * chunk->num_rows;
+        for (int64_t r = 0; r < chunk->num_rows; r++) {
+            const double activity = lr_number_get(&forward->image, chunk->first_row + r);
+            if (activity == 0.0) continue;
+            for (uint32_t n = split[r]; n < split[r + 1]; n++)
+                window[chunk->lor[n] - begin] += chunk->value[n] * activity;
+        }
+    }
+
     if (forward->part != NULL) {
         pick(forward, range, window);
         return;
@@ -518,7 +496,7 @@ struct back {
     double *partial;                 /* [num_ranges][num_rows of the panel] */
     int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
     int64_t first_row, num_rows;     /* of the panel */
-    double *windows;                 /* [workers][longest] data of the range at hand; of parts */
+    double *windows;                 /* [workers][longest] data of the current range; of parts */
     int64_t longest;
 };
 
@@ -544,9 +522,13 @@ static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, 
     }
 }
 
-/* The data of one range, zero where nothing is selected. */
-static void expand(const struct back *back, int64_t range, double *window)
+static void back_range_part(const struct back *back, int64_t range, double *panel, double *window)
 {
+    if (!has_selected(back->matrix, range, back->part)) {
+        memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
+        return;
+    }
+    /* The data of one range, zero where nothing is selected. */
     const int64_t first = back->matrix->range_begin[range];
     const int64_t length = back->matrix->range_begin[range + 1] - first;
     struct lr_selection_walk walk = walk_range(back->matrix, range, back->part);
@@ -557,15 +539,7 @@ static void expand(const struct back *back, int64_t range, double *window)
             window[span_lor(&walk.span, k) - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
         }
     }
-}
 
-static void back_range_part(const struct back *back, int64_t range, double *panel, double *window)
-{
-    if (!has_selected(back->matrix, range, back->part)) {
-        memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
-        return;
-    }
-    expand(back, range, window);
     for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
         const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
         gather_tile_f64(chunk, range, window, (uint32_t)back->matrix->range_begin[range],

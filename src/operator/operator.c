@@ -32,7 +32,7 @@ int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
     return 1;
 }
 
-/* --- filters --- */
+/* --- log and progress --- */
 
 static void log_filter_write(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -55,11 +55,6 @@ void lr_log_filter_init(struct lr_log_filter *filter, const lr_log *to)
     *filter = (struct lr_log_filter){.log = {.write = log_filter_write, .user = filter}};
     if (to != NULL) filter->to = *to;
     pthread_mutex_init(&filter->mutex, NULL);
-}
-
-static void log_filter_finish(struct lr_log_filter *filter)
-{
-    pthread_mutex_destroy(&filter->mutex);
 }
 
 static bool progress_filter_report(void *user, const char *what, double done, double total)
@@ -96,9 +91,9 @@ lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *
     return lr_progress_report(filter->to, what, done, total);
 }
 
-/* --- choose --- */
+/* --- choosing a backend --- */
 
-/* What is asked of a backend. */
+/* The mode and the physics that a backend must have. */
 struct wish {
     lr_mode mode;
     bool penetration;
@@ -129,22 +124,6 @@ static const struct lr_backend_choice *find_choice(const struct lr_choices *choi
     return NULL;
 }
 
-/* Says what the backend named lacks of the wish, and who has it. */
-static lr_status report_lack(const struct lr_choices *choices, const char *name, const struct wish *wish,
-                             const lr_log *log)
-{
-    char names[128];
-    const struct lr_backend_choice *choice = find_choice(choices, name);
-    list_names(choices, wish, names, sizeof(names));
-    if (wish->penetration && !choice->has_penetration) {
-        return lr_error(log, LR_USAGE,
-                        "backend %s has no crystal penetration: use backend %s, or leave "
-                        "penetration off (of layers: let each count as if it were alone)",
-                        name, names);
-    }
-    return lr_error(log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled", name, names);
-}
-
 static lr_status report_unknown(const struct lr_choices *choices, const char *name, const lr_log *log)
 {
     char names[128];
@@ -158,7 +137,20 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
     const struct lr_backend_choice *choice = find_choice(choices, name);
     if (choice == NULL) return report_unknown(choices, name, op->params.log);
     if (wish.mode == LR_MODE_AUTO) wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
-    if (!fits(choice, &wish)) return report_lack(choices, name, &wish, op->params.log);
+    if (!fits(choice, &wish)) {
+        /* Says what the backend named lacks of the wish, and who has it. */
+        char names[128];
+        list_names(choices, &wish, names, sizeof(names));
+        if (wish.penetration && !choice->has_penetration) {
+            return lr_error(op->params.log, LR_USAGE,
+                            "backend %s has no crystal penetration: use backend %s, or leave "
+                            "penetration off (of layers: let each count as if it were alone)",
+                            name, names);
+        }
+        return lr_error(op->params.log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled", name,
+                        names);
+    }
+
     op->params.mode = wish.mode;
     return choice->create(&op->params, &op->backend);
 }
@@ -166,17 +158,6 @@ static lr_status create_named(struct lr_operator *op, const char *name, const st
 /* --- the first of a list --- */
 
 enum { NAME_ROOM = 32 };
-
-/* The name that a list begins with, without blanks; returns what follows its comma, or NULL. */
-static const char *split_name(const char *list, char name[NAME_ROOM])
-{
-    const size_t length = strcspn(list, ",");
-    size_t used = 0;
-    for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++)
-        if (list[k] != ' ') name[used++] = list[k];
-    name[used] = '\0';
-    return list[length] == ',' ? list + length + 1 : NULL;
-}
 
 static void note_passed_over(struct lr_operator *op, const char *name)
 {
@@ -207,7 +188,14 @@ static lr_status create_first(struct lr_operator *op, const char *list, const st
     lr_status status = LR_USAGE;
     char name[NAME_ROOM];
     for (const char *rest = list; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
-        rest = split_name(rest, name);
+        /* The name that a list begins with, without blanks; returns what follows its comma, or NULL. */
+        const size_t length = strcspn(rest, ",");
+        size_t used = 0;
+        for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++)
+            if (rest[k] != ' ') name[used++] = rest[k];
+        name[used] = '\0';
+        rest = rest[length] == ',' ? rest + length + 1 : NULL;
+
         if (find_choice(choices, name) == NULL) return report_unknown(choices, name, op->params.log);
         op->params.mode = mode;
         op->log_filter.reason[0] = '\0';
@@ -221,27 +209,16 @@ static lr_status create_first(struct lr_operator *op, const char *list, const st
 
 /* --- auto --- */
 
-/* Those that a person who names none may get, tried one after the other. */
+/* Backends that "auto" may take, tried one after the other. */
 struct search {
     const struct lr_choices *choices;
     struct wish wish;
     bool is_refused; /* one of those that have what is asked for cannot run here */
     char why[1200];  /* why the last one that dropped out did */
-    /* What a processor does in place of a graphics processor, kept while others may serve. */
+    /* A renderer in software, kept while another backend may serve. */
     struct lr_backend emulated;
     const struct lr_backend_choice *emulated_choice;
 };
-
-static bool is_refusal(lr_status status)
-{
-    return status == LR_NO_DEVICE || status == LR_USAGE;
-}
-
-static void note_lack(struct search *search, const struct lr_backend_choice *choice)
-{
-    snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
-             search->wish.penetration && !choice->has_penetration ? "crystal penetration" : "exact mode");
-}
 
 static void drop(struct lr_backend *backend)
 {
@@ -249,7 +226,7 @@ static void drop(struct lr_backend *backend)
     *backend = (struct lr_backend){0};
 }
 
-/* What the others lacked is told once it is known which one is taken instead. */
+/* The log says what the others lacked once it is known which one is taken instead. */
 static lr_status take(struct lr_operator *op, struct search *search, const struct lr_backend_choice *choice,
                       const struct lr_backend *backend)
 {
@@ -269,7 +246,7 @@ static lr_status try_choice(struct lr_operator *op, struct search *search, const
     op->log_filter.holds_refusals = true;
     const lr_status status = choice->create(&op->params, &backend);
     op->log_filter.holds_refusals = false;
-    if (is_refusal(status)) {
+    if (status == LR_NO_DEVICE || status == LR_USAGE) {
         search->is_refused = true;
         snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name, op->log_filter.reason);
         if (backend.is_gpu && op->passed_over[0] == '\0') note_passed_over(op, choice->name);
@@ -286,7 +263,7 @@ static lr_status try_choice(struct lr_operator *op, struct search *search, const
     return LR_NO_DEVICE;
 }
 
-/* Those made for speed, or the references. */
+/* Tries the backends made for speed, or the references. */
 static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
 {
     lr_status status = LR_NO_DEVICE;
@@ -295,13 +272,15 @@ static lr_status try_all(struct lr_operator *op, struct search *search, bool are
         if (choice->is_reference != are_references) continue;
         if (fits(choice, &search->wish))
             status = try_choice(op, search, choice);
-        else
-            note_lack(search, choice);
+        else {
+            snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
+                     search->wish.penetration && !choice->has_penetration ? "crystal penetration" : "exact mode");
+        }
     }
     return status;
 }
 
-/* In one mode. */
+/* Tries all backends in one mode. */
 static lr_status create_first_able(struct lr_operator *op, struct search *search)
 {
     search->wish = (struct wish){op->params.mode, op->params.penetration};
@@ -314,28 +293,26 @@ static lr_status create_first_able(struct lr_operator *op, struct search *search
     return status;
 }
 
-static lr_status create_auto(struct lr_operator *op, const struct lr_choices *choices)
-{
-    struct search search = {.choices = choices};
-    const bool has_both = op->params.mode == LR_MODE_AUTO;
-    op->params.mode = has_both ? LR_MODE_EXACT : op->params.mode;
-    lr_status status = create_first_able(op, &search);
-    if (status == LR_NO_DEVICE && has_both) {
-        op->params.mode = LR_MODE_SAMPLED;
-        status = create_first_able(op, &search);
-    }
-    if (status == LR_NO_DEVICE) return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
-    return status;
-}
-
 lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices)
 {
-    if (name == NULL || strcmp(name, "auto") == 0) return create_auto(op, choices);
+    if (name == NULL || strcmp(name, "auto") == 0) {
+        struct search search = {.choices = choices};
+        const bool has_both = op->params.mode == LR_MODE_AUTO;
+        op->params.mode = has_both ? LR_MODE_EXACT : op->params.mode;
+        lr_status status = create_first_able(op, &search);
+        if (status == LR_NO_DEVICE && has_both) {
+            op->params.mode = LR_MODE_SAMPLED;
+            status = create_first_able(op, &search);
+        }
+        if (status == LR_NO_DEVICE) return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
+        return status;
+    }
+
     if (strchr(name, ',') != NULL) return create_first(op, name, choices);
     return create_named(op, name, choices);
 }
 
-/* --- operator --- */
+/* --- life --- */
 
 static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
 {
@@ -355,20 +332,6 @@ static const struct lr_backend_choice builtin_choices[] = {
     {.name = "raster", .create = create_raster},
     {.name = "cpu", .has_exact = true, .has_penetration = true, .is_reference = true, .create = lr_cpu_backend_create},
 };
-
-static lr_status store_matrix(struct lr_operator *op, const lr_operator_params *params)
-{
-    const double projections = params->deterministic ? 0.0 : params->projections;
-    const bool pays = params->store == LR_STORE_AUTO && lr_stored_pays(&op->backend, projections);
-    const struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
-                                        .progress_filter = &op->progress_filter};
-    struct lr_stored_size size = {0};
-    if (wish.required || pays) LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
-    op->info.stored = size.stored;
-    op->info.num_elements = size.num_elements;
-    op->info.memory_bytes = size.memory_bytes;
-    return LR_OK;
-}
 
 static void fill_info(struct lr_operator *op)
 {
@@ -390,17 +353,6 @@ static void fill_info(struct lr_operator *op)
     info->grid = &op->grid;
 }
 
-/* Whoever gives rays has lines in mind. */
-static void warn_of_rays(const struct lr_operator *op, const lr_operator_params *params)
-{
-    if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
-        lr_warn(op->params.log,
-                "rays = %d is not used: solid angles are computed exactly unless mode sampled is "
-                "asked for",
-                params->rays);
-    }
-}
-
 static lr_status operator_init(struct lr_operator *op, const lr_operator_params *params,
                                const struct lr_choices *choices)
 {
@@ -409,10 +361,26 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     op->params.progress = &op->progress_filter.progress;
     if (params->factors != NULL) op->factors = *params->factors;
     LR_TRY(lr_choose_backend(op, params->backend, choices));
-    warn_of_rays(op, params);
+    /* Whoever gives rays has lines in mind. */
+    if (params->rays > 0 && params->mode == LR_MODE_AUTO && op->params.mode == LR_MODE_EXACT) {
+        lr_warn(op->params.log,
+                "rays = %d is not used: solid angles are computed exactly unless mode sampled is "
+                "asked for",
+                params->rays);
+    }
+
     if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration)
         lr_coverage_warn_near(&op->grid, op->params.samples, op->params.scanner, op->params.log);
-    LR_TRY(store_matrix(op, params));
+    const double projections = params->deterministic ? 0.0 : params->projections;
+    const bool pays = params->store == LR_STORE_AUTO && lr_stored_pays(&op->backend, projections);
+    const struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
+                                        .progress_filter = &op->progress_filter};
+    struct lr_stored_size size = {0};
+    if (wish.required || pays) LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
+    op->info.stored = size.stored;
+    op->info.num_elements = size.num_elements;
+    op->info.memory_bytes = size.memory_bytes;
+
     fill_info(op);
     op->info.build_seconds = lr_clock_seconds() - start;
     return LR_OK;
@@ -446,7 +414,8 @@ void lr_operator_destroy(lr_operator *op)
     if (op->backend.fns != NULL) op->backend.fns->destroy(op->backend.self);
     lr_direct_family_destroy(op->direct);
     lr_listmode_family_destroy(op->listmode);
-    log_filter_finish(&op->log_filter);
+    pthread_mutex_destroy(&op->log_filter.mutex);
+
     free(op->sensitivity);
     free(op);
 }

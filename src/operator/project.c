@@ -45,9 +45,7 @@ static int64_t numbers_find_not_finite(const lr_vector *vector)
     return -1;
 }
 
-/* --- project --- */
-
-/* What is projected: with an operator, forward or back, for all LORs (part NULL) or some. */
+/* A projection with an operator, forward or back, of all LORs (part NULL) or some. */
 struct projection {
     struct lr_operator *op;
     const lr_selection *part;
@@ -60,7 +58,7 @@ struct projection {
 /* Grids whose projections need less are not looked at. */
 #define LARGE_BYTES 1e9
 
-/* How much of the free memory they may take: others take some meanwhile. */
+/* Share of the free memory that projections may take: other programs take some meanwhile. */
 #define FREE_SHARE 0.9
 
 double lr_project_bytes(const struct lr_operator *op)
@@ -269,14 +267,9 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
 
 /* --- the caller's side --- */
 
-static bool is_missing(const lr_vector *vector)
-{
-    return vector == NULL || (vector->values == NULL && vector->storage == NULL);
-}
-
 static lr_status check_vector(const struct lr_operator *op, const lr_vector *vector, int64_t count, const char *what)
 {
-    if (is_missing(vector))
+    if (vector == NULL || (vector->values == NULL && vector->storage == NULL))
         return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array: %s is missing", what);
     if (vector->count != count) {
         return lr_error(op->params.log, LR_USAGE, "%s has %lld numbers where the operator has %lld", what,
@@ -418,21 +411,6 @@ static lr_status make_ones(const struct lr_operator *op, const lr_selection *par
     return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
-static lr_status add_window(struct sum *sum, const lr_selection *window)
-{
-    struct lr_operator *op = sum->op;
-    const int64_t count = lr_selection_count(op->params.lors, window);
-    lr_vector values = {0};
-    sum->op->progress_filter.from = (double)sum->done / (double)sum->num_values;
-    sum->op->progress_filter.share = (double)count / (double)sum->num_values;
-    lr_status status = make_ones(op, window, count, &values);
-    if (status == LR_OK) status = project_back_part(op, window, &values, &sum->image);
-    for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) sum->total[v] += lr_number_get(&sum->image, v);
-    sum->done += count;
-    lr_vector_destroy(&values);
-    return status;
-}
-
 static lr_status add_windows(struct sum *sum)
 {
     const struct lr_backend_fns *fns = sum->op->backend.fns;
@@ -441,7 +419,19 @@ static lr_status add_windows(struct sum *sum)
     const int64_t end = sum->part->lors != NULL ? sum->part->num_lors : sum->part->num_pairs;
     for (int64_t begin = 0; begin < end;) {
         const lr_selection window = cut_window(sum->op->params.lors, sum->part, begin, most);
-        LR_TRY(add_window(sum, &window));
+        struct lr_operator *op = sum->op;
+        const int64_t count = lr_selection_count(op->params.lors, &window);
+        lr_vector values = {0};
+        sum->op->progress_filter.from = (double)sum->done / (double)sum->num_values;
+        sum->op->progress_filter.share = (double)count / (double)sum->num_values;
+        lr_status status = make_ones(op, &window, count, &values);
+        if (status == LR_OK) status = project_back_part(op, &window, &values, &sum->image);
+        for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++)
+            sum->total[v] += lr_number_get(&sum->image, v);
+        sum->done += count;
+        lr_vector_destroy(&values);
+        LR_TRY(status);
+
         begin += window.num_lors + window.num_pairs;
     }
     return LR_OK;
@@ -518,17 +508,7 @@ static lr_status keep_sensitivity(struct lr_operator *op)
     return status;
 }
 
-static lr_status check_image(const struct lr_operator *op, const lr_vector *image)
-{
-    if (image == NULL || (image->values == NULL && image->storage == NULL))
-        return lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
-    return image->count == op->info.num_voxels
-               ? LR_OK
-               : lr_error(op->params.log, LR_USAGE, "the image has %lld numbers where the operator has %lld",
-                          (long long)image->count, (long long)op->info.num_voxels);
-}
-
-/* Without the resolution. */
+/* Finds the sensitivity without the resolution. */
 static lr_status find(lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     if (op->listmode != NULL) return lr_listmode_sensitivity(op, part, image);
@@ -545,13 +525,19 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
 {
     const lr_selection all = {0};
     part = part != NULL ? part : &all;
-    LR_TRY(check_image(op, image));
+    if (image == NULL || (image->values == NULL && image->storage == NULL))
+        return lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
+    LR_TRY(image->count == op->info.num_voxels
+               ? LR_OK
+               : lr_error(op->params.log, LR_USAGE, "the image has %lld numbers where the operator has %lld",
+                          (long long)image->count, (long long)op->info.num_voxels));
+
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
     LR_TRY(find(op, part, image));
     return lr_psf_apply(&op->psf, image);
 }
 
-/* --- updates --- */
+/* --- whole updates --- */
 
 lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan, const struct lr_backend **backend)
 {

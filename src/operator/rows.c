@@ -21,7 +21,7 @@
 
 static const char *const what = "computing matrix rows";
 
-/* Stands before the caller's sink and tells how far the rows are. */
+/* Stands before the caller's sink and reports how far the rows are. */
 struct counted_sink {
     const lr_row_sink *sink;
     const struct lr_row_block_sink *blocks; /* of the sink; or NULL */
@@ -56,17 +56,6 @@ struct altered_sink {
     int64_t room;
 };
 
-static lr_status pick(struct altered_sink *altered, const lr_row *row)
-{
-    struct lr_selection_finder finder = {.lors = altered->op->params.lors, .selection = altered->part};
-    LR_TRY(lr_owned_row_reserve(&altered->out, row->count, altered->op->params.log));
-    altered->out.count = 0;
-    for (int64_t k = 0; k < row->count; k++)
-        if (lr_selection_find(&finder, row->lor[k]) >= 0)
-            lr_owned_row_put(&altered->out, row->lor[k], row->probability[k]);
-    return LR_OK;
-}
-
 /* Multiplies the elements by their factors, and drops those that are then 0. */
 static lr_status scale(struct altered_sink *altered)
 {
@@ -88,7 +77,13 @@ static lr_status scale(struct altered_sink *altered)
 static lr_status take_and_alter(void *user, const lr_row *row)
 {
     struct altered_sink *altered = user;
-    LR_TRY(pick(altered, row));
+    struct lr_selection_finder finder = {.lors = altered->op->params.lors, .selection = altered->part};
+    LR_TRY(lr_owned_row_reserve(&altered->out, row->count, altered->op->params.log));
+    altered->out.count = 0;
+    for (int64_t k = 0; k < row->count; k++)
+        if (lr_selection_find(&finder, row->lor[k]) >= 0)
+            lr_owned_row_put(&altered->out, row->lor[k], row->probability[k]);
+
     LR_TRY(scale(altered));
     const lr_row out = lr_owned_row_view(&altered->out, row->row);
     return altered->sink->take(altered->sink->user, &out);
@@ -110,23 +105,10 @@ static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows,
     return status;
 }
 
-/* The module pairs of single LORs. pairs: [num_lors] */
-static int64_t pairs_of_lors(const struct lr_operator *op, const lr_selection *part, int32_t *pairs)
-{
-    const lr_lors *lors = op->params.lors;
-    int64_t count = 0;
-    int32_t pair = 0;
-    for (int64_t k = 0; k < part->num_lors; k++) {
-        while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
-        if (count == 0 || pairs[count - 1] != pair) pairs[count++] = pair;
-    }
-    return count;
-}
-
 /* Hands the rows to the sink, elements of the part only (NULL: all LORs), factors applied. Reports
  * no progress. rows: checked, not empty, without pairs; part: checked. */
-static lr_status lr_rows_run(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
-                             const lr_row_sink *sink)
+static lr_status rows_run(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
+                          const lr_row_sink *sink)
 {
     struct lr_rows wanted = *rows;
     int32_t *pairs = NULL;
@@ -138,7 +120,15 @@ static lr_status lr_rows_run(struct lr_operator *op, const struct lr_rows *rows,
         pairs = lr_alloc(part->num_lors + 1, sizeof(*pairs), "module pairs", op->params.log);
         if (pairs == NULL) return LR_FAILED;
         wanted.pairs = pairs;
-        wanted.num_pairs = pairs_of_lors(op, part, pairs);
+        /* The module pairs of single LORs. pairs: [num_lors] */
+        const lr_lors *lors = op->params.lors;
+        int64_t num_pairs = 0;
+        int32_t pair = 0;
+        for (int64_t k = 0; k < part->num_lors; k++) {
+            while (part->lors[k] >= lors->offsets[pair + 1]) pair++;
+            if (num_pairs == 0 || pairs[num_pairs - 1] != pair) pairs[num_pairs++] = pair;
+        }
+        wanted.num_pairs = num_pairs;
     }
     op->progress_filter.is_silent = true;
     const lr_status status = run_backend(op, &wanted, part, sink);
@@ -195,7 +185,7 @@ static lr_status rows_check_choice(const struct lr_operator *op, const lr_row_ch
     return LR_OK;
 }
 
-/* Begins to tell how far `total` rows are. */
+/* Begins to report how far `total` rows are. */
 static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink, int64_t total)
 {
     lr_progress_filter_begin(&op->progress_filter, what, (double)total);
@@ -209,20 +199,7 @@ static lr_status run_counted(struct lr_operator *op, struct lr_rows *rows, const
     const lr_row_sink outer = {take_and_count, counted};
     counted->counted_blocks = (struct lr_row_block_sink){take_and_count_block, counted};
     rows->blocks = counted->blocks != NULL ? &counted->counted_blocks : NULL;
-    return rows->begin < rows->end ? lr_rows_run(op, rows, part, &outer) : LR_OK;
-}
-
-/* Voxels that follow each other are computed together. */
-static lr_status run_listed(struct lr_operator *op, const lr_row_choice *choice, struct counted_sink *counted)
-{
-    const int64_t *voxels = choice->voxels;
-    for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
-        for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
-        }
-        struct lr_rows rows = rows_of_voxels(op, voxels[k], voxels[end - 1] + 1);
-        LR_TRY(run_counted(op, &rows, choice->part, counted));
-    }
-    return LR_OK;
+    return rows->begin < rows->end ? rows_run(op, rows, part, &outer) : LR_OK;
 }
 
 lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, const lr_row_sink *sink)
@@ -231,7 +208,18 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice, co
     LR_TRY(rows_check_choice(op, choice));
     const bool is_listed = choice->voxels != NULL;
     struct counted_sink counted = count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
-    if (is_listed) return run_listed(op, choice, &counted);
+    if (is_listed) {
+        /* Voxels that follow each other are computed together. */
+        const int64_t *voxels = choice->voxels;
+        for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
+            for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
+            }
+            struct lr_rows rows = rows_of_voxels(op, voxels[k], voxels[end - 1] + 1);
+            LR_TRY(run_counted(op, &rows, choice->part, &counted));
+        }
+        return LR_OK;
+    }
+
     struct lr_rows rows = rows_of_voxels(op, choice->begin, choice->end);
     return run_counted(op, &rows, choice->part, &counted);
 }
@@ -291,13 +279,13 @@ enum { ELEMENT_BYTES = 20, LOR_BYTES = 8 };
 /* Rows that the first block's size is guessed from. */
 enum { SAMPLE_ROWS = 24 };
 
-/* How much of the memory a block is planned to take. */
+/* Share of the memory that a block is planned to take. */
 #define PLANNED_SHARE 0.7
 
 /* Steps of this share of the rows, taken modulo one, spread evenly. */
 #define GOLDEN_SHARE 0.6180339887498949
 
-/* What LORs a block has: places begin .. end - 1 of the selection. */
+/* The LORs of a block: places begin .. end - 1 of the selection. */
 struct block {
     struct lr_operator *op;
     const lr_selection *part;
@@ -388,7 +376,7 @@ static lr_status collect(void *user, const lr_row *row)
                                   (double)block->total);
 }
 
-/* --- turning over --- */
+/* --- transposing --- */
 
 /* Elements in the order of their LORs. */
 struct turned {
@@ -396,13 +384,6 @@ struct turned {
     uint32_t *voxel;
     float *value;
 };
-
-static void turned_finish(struct turned *turned)
-{
-    free(turned->first);
-    free(turned->voxel);
-    free(turned->value);
-}
 
 /* The counting sort keeps voxels in the ascending order in which they came. */
 static lr_status turn_over(const struct block *block, struct turned *turned)
@@ -430,51 +411,38 @@ struct handed {
     double *value;
 };
 
-static lr_status hand_over(const struct turned *turned, int64_t n, int64_t lor, struct handed *handed,
-                           const lr_row_sink *sink)
+static lr_status deliver(const struct block *block, const struct turned *turned, const lr_row_sink *sink)
 {
-    const int64_t begin = turned->first[n], count = turned->first[n + 1] - begin;
-    for (int64_t k = 0; k < count; k++) {
-        handed->voxel[k] = turned->voxel[begin + k];
-        handed->value[k] = (double)turned->value[begin + k];
-    }
-    const lr_row row = {lor, count, handed->voxel, handed->value};
-    return sink->take(sink->user, &row);
-}
-
-static lr_status reserve_handed(const struct block *block, const struct turned *turned, struct handed *handed)
-{
+    struct handed handed = {0};
+    struct lr_selection_walk walk = {.lors = block->op->params.lors, .selection = block->part};
     const lr_log *log = block->op->params.log;
     int64_t most = 0;
     for (int64_t n = 0; n < block->end - block->begin; n++) {
         const int64_t count = turned->first[n + 1] - turned->first[n];
         most = count > most ? count : most;
     }
-    handed->voxel = lr_alloc(most, sizeof(*handed->voxel), "a row of a LOR", log);
-    handed->value = lr_alloc(most, sizeof(*handed->value), "a row of a LOR", log);
-    return handed->voxel != NULL && handed->value != NULL ? LR_OK : LR_FAILED;
-}
+    handed.voxel = lr_alloc(most, sizeof(*handed.voxel), "a row of a LOR", log);
+    handed.value = lr_alloc(most, sizeof(*handed.value), "a row of a LOR", log);
+    lr_status status = handed.voxel != NULL && handed.value != NULL ? LR_OK : LR_FAILED;
 
-/* The block's elements are there; asks whether to stop. */
-static lr_status report_delivery(const struct block *block)
-{
-    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs", (double)block->end,
-                                  (double)block->total);
-}
-
-static lr_status deliver(const struct block *block, const struct turned *turned, const lr_row_sink *sink)
-{
-    struct handed handed = {0};
-    struct lr_selection_walk walk = {.lors = block->op->params.lors, .selection = block->part};
-    lr_status status = reserve_handed(block, turned, &handed);
     while (status == LR_OK && lr_selection_next(&walk) && walk.position < block->end) {
         const int64_t skipped = block->begin > walk.position ? block->begin - walk.position : 0;
         for (int64_t k = skipped; k < walk.span.count && status == LR_OK; k++) {
             const int64_t place = walk.position + k;
             if (place >= block->end) break;
             const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
-            status = hand_over(turned, place - block->begin, lor, &handed, sink);
-            if (status == LR_OK && k % 4096 == 0) status = report_delivery(block);
+            const int64_t n = place - block->begin;
+            const int64_t begin = turned->first[n], count = turned->first[n + 1] - begin;
+            for (int64_t m = 0; m < count; m++) {
+                handed.voxel[m] = turned->voxel[begin + m];
+                handed.value[m] = (double)turned->value[begin + m];
+            }
+            const lr_row row = {lor, count, handed.voxel, handed.value};
+            status = sink->take(sink->user, &row);
+
+            if (status == LR_OK && k % 4096 == 0)
+                status = lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
+                                                (double)block->end, (double)block->total);
         }
     }
     free(handed.voxel);
@@ -508,7 +476,7 @@ static lr_status run_rows(struct block *block, int64_t begin, int64_t end, const
     int32_t *pairs = lr_alloc(block->op->params.lors->num_pairs, sizeof(*pairs), "module pairs", block->op->params.log);
     if (pairs == NULL) return LR_FAILED;
     const lr_selection window = window_of(block, pairs);
-    const lr_status status = lr_rows_run(block->op, &rows, &window, sink);
+    const lr_status status = rows_run(block->op, &rows, &window, sink);
     free(pairs);
     return status;
 }
@@ -551,15 +519,6 @@ static struct lr_lor_rows_plan lor_rows_forecast(const struct lr_operator *op, d
                                      .memory_bytes = fmin(needed, memory)};
 }
 
-/* LORs that are planned to fit. */
-static int64_t plan_length(const struct block *block, int64_t memory, double density)
-{
-    const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
-    const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
-    const double left = (double)(block->total - block->begin);
-    return most >= left ? block->total - block->begin : most > 1.0 ? (int64_t)most : 1;
-}
-
 static lr_status do_block(struct block *block, const lr_row_sink *sink)
 {
     struct turned turned = {0};
@@ -567,7 +526,10 @@ static lr_status do_block(struct block *block, const lr_row_sink *sink)
     LR_TRY(run_rows(block, 0, block->op->info.num_voxels, &collector));
     lr_status status = turn_over(block, &turned);
     if (status == LR_OK) status = deliver(block, &turned, sink);
-    turned_finish(&turned);
+    free(turned.first);
+    free(turned.voxel);
+    free(turned.value);
+
     return status;
 }
 
@@ -577,7 +539,12 @@ static lr_status do_blocks(struct block *block, const lr_row_sink *sink)
     double density;
     LR_TRY(guess_density(block, &density));
     while (block->begin < block->total) {
-        const int64_t length = plan_length(block, memory, density);
+        /* LORs that are planned to fit. */
+        const double fitting = PLANNED_SHARE * (double)memory / (ELEMENT_BYTES * density + LOR_BYTES);
+        const double most = fitting < 4e9 ? fitting : 4e9; /* places are 32 bits */
+        const double left = (double)(block->total - block->begin);
+        const int64_t length = most >= left ? block->total - block->begin : most > 1.0 ? (int64_t)most : 1;
+
         const int64_t room = memory - LOR_BYTES * length;
         block->end = block->begin + length;
         block->most = room > ELEMENT_BYTES * 1024 ? room / ELEMENT_BYTES : 1024;
@@ -656,7 +623,7 @@ static lr_status run_place(struct sample *sample, int64_t place, int64_t most, i
     const struct lr_rows rows = rows_of_voxels(sample->op, begin, begin + *num);
     sample->elements = sample->kept = 0;
     LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix", sample->places, MOST_PLACES));
-    return lr_rows_run(sample->op, &rows, choice->part, &sink);
+    return rows_run(sample->op, &rows, choice->part, &sink);
 }
 
 /* Small work is not looked at for longer than it takes. */

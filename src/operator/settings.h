@@ -10,7 +10,7 @@
 #include <lr/grid.h>
 #include <lr/scanner.h>
 
-/* --- A grid against the scanner it is meant for. --- */
+/* --- the grid against the scanner --- */
 
 /* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors, and of a
  * grid so small that its unit must be another.

@@ -204,22 +204,6 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
     return LR_OK;
 }
 
-static lr_status decline_count(const struct lr_backend_params *params, const struct lr_stored_wish *wish)
-{
-    const long long count = (long long)params->lors->count;
-    if (wish->required) {
-        return lr_error(params->log, LR_FAILED,
-                        "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
-                        "the coincidence rules, or do not store the matrix",
-                        count);
-    }
-    lr_info(params->log,
-            "the matrix is computed anew in every projection: it has %lld LORs, and at most "
-            "4294967296 can be stored",
-            count);
-    return LR_OK;
-}
-
 static lr_status put_in_place(struct lr_backend *backend, const struct lr_backend_params *params,
                               struct lr_matrix *matrix, struct lr_stored_size *size)
 {
@@ -286,7 +270,21 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
                          const struct lr_stored_wish *wish, struct lr_stored_size *size)
 {
     *size = (struct lr_stored_size){0};
-    if (params->lors->count >= LR_STORED_MOST_LORS) return decline_count(params, wish);
+    if (params->lors->count >= LR_STORED_MOST_LORS) {
+        const long long count = (long long)params->lors->count;
+        if (wish->required) {
+            return lr_error(params->log, LR_FAILED,
+                            "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
+                            "the coincidence rules, or do not store the matrix",
+                            count);
+        }
+        lr_info(params->log,
+                "the matrix is computed anew in every projection: it has %lld LORs, and at most "
+                "4294967296 can be stored",
+                count);
+        return LR_OK;
+    }
+
     struct sampling sampling = {.log = params->log};
     wish->progress_filter->is_silent = true;
     lr_status status = sample_rows(backend, params, wish, &sampling);

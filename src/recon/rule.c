@@ -95,7 +95,7 @@ static double find_relaxation(const struct lr_update_step *step)
     return update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
 }
 
-/* Of own steps the largest. */
+/* The step length; the largest if voxels have steps of their own. */
 static double find_lambda(const struct lr_update_step *step)
 {
     return find_relaxation(step) * step->scale;
@@ -108,20 +108,18 @@ static double find_most(const struct lr_update_step *step, double total, double 
     return total + find_lambda(step) * counts;
 }
 
-/* As BSREM's, without a floor: what is 0 stays so. */
-static lr_status update_by_own_steps(const struct lr_update_step *step)
-{
-    LR_TRY(update_gradient(step));
-    return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
-                                                     .gradient = step->next,
-                                                     .scale = step->own_scale,
-                                                     .relaxation = find_relaxation(step),
-                                                     .next = step->next});
-}
-
 static lr_status ramla_update(const struct lr_update_step *step)
 {
-    if (step->own_scale != NULL) return update_by_own_steps(step);
+    if (step->own_scale != NULL) {
+        /* BSREM's step without a floor: what is 0 stays so. */
+        LR_TRY(update_gradient(step));
+        return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
+                                                         .gradient = step->next,
+                                                         .scale = step->own_scale,
+                                                         .relaxation = find_relaxation(step),
+                                                         .next = step->next});
+    }
+
     return lr_vector_update_ramla(&(lr_ramla_update){.x = step->image,
                                                      .correction = step->ratios,
                                                      .sensitivity = step->sensitivity,

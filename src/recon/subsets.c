@@ -44,8 +44,6 @@ double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads)
     return sum;
 }
 
-/* --- subsets --- */
-
 /* LORs that a source is asked for at a time when all of it is summed. */
 enum { CHUNK = 1 << 20 };
 
@@ -107,22 +105,6 @@ static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
     return lors->offsets[pair + 1] - lors->offsets[pair];
 }
 
-/* Pairs that follow each other are one run. */
-static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
-{
-    struct lr_lor_run *run = NULL;
-    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
-        const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = num_lors_of(lors, pair);
-        if (run == NULL || run->first + run->count != lors->offsets[pair]) {
-            run = &subset->runs[subset->num_runs++];
-            *run = (struct lr_lor_run){lors->offsets[pair], subset->num_values, 0};
-        }
-        run->count += count;
-        subset->num_values += count;
-    }
-}
-
 /* Counts of its LORs. */
 static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *subset)
 {
@@ -159,7 +141,20 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
     subset->projected = subset->pairs;
     subset->runs = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, subsets->params->log);
     if (subset->runs == NULL) return LR_FAILED;
-    fill_runs(subsets->lors, subset);
+    /* Pairs that follow each other are one run. */
+    const lr_lors *lors = subsets->lors;
+    struct lr_lor_run *run = NULL;
+    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
+        const int32_t pair = subset->pairs.pairs[k];
+        const int64_t count = num_lors_of(lors, pair);
+        if (run == NULL || run->first + run->count != lors->offsets[pair]) {
+            run = &subset->runs[subset->num_runs++];
+            *run = (struct lr_lor_run){lors->offsets[pair], subset->num_values, 0};
+        }
+        run->count += count;
+        subset->num_values += count;
+    }
+
     return sum_dense(subsets, subset);
 }
 
@@ -192,22 +187,6 @@ static void take_entry(struct lr_subset *subset, int64_t lor, float value)
 {
     subset->lor_list[subset->num_values] = lor;
     subset->measured[subset->num_values++] = value;
-}
-
-static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
-{
-    const lr_log *log = subsets->params->log;
-    for_each_count(subsets, group_of, count_entry);
-    for (int k = 0; k < subsets->count; k++) {
-        struct lr_subset *subset = &subsets->list[k];
-        subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
-        subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
-        if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
-        subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
-        subset->num_values = 0; /* counted again as they come */
-    }
-    for_each_count(subsets, group_of, take_entry);
-    return LR_OK;
 }
 
 /* --- additive term of LORs that are not all compared --- */
@@ -317,7 +296,20 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
     lr_osem_visits(subsets->count, subsets->order);
     for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count; k++)
         subsets->order[k] = k;
-    if (subsets->is_sparse) LR_TRY(cut_sparse(subsets, group_of));
+    if (subsets->is_sparse) {
+        const lr_log *log = subsets->params->log;
+        for_each_count(subsets, group_of, count_entry);
+        for (int k = 0; k < subsets->count; k++) {
+            struct lr_subset *subset = &subsets->list[k];
+            subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
+            subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
+            if (subset->lor_list == NULL || subset->measured == NULL) return LR_FAILED;
+            subset->projected = (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
+            subset->num_values = 0; /* counted again as they come */
+        }
+        for_each_count(subsets, group_of, take_entry);
+    }
+
     if (subsets->is_sparse || subsets->interleave > 1) LR_TRY(add_additive(subsets));
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
@@ -387,7 +379,7 @@ void lr_subsets_finish(struct lr_subsets *subsets)
     *subsets = (struct lr_subsets){0};
 }
 
-/* --- compared --- */
+/* --- data that estimates are compared with --- */
 
 enum { MEASURED = 0, ADDITIVE };
 
@@ -397,22 +389,6 @@ enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 static const char *const names[2] = {"the measured counts", "the additive term"};
 
 /* --- values of a subset, gathered on the host --- */
-
-static void gather(const struct lr_subset *subset, const lr_lor_data *data, float *to)
-{
-    const struct lr_lor_run all = {0, 0, subset->num_values};
-    const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
-    const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
-    for (int64_t n = 0; n < num_runs; n++) {
-        float *values = to + runs[n].begin;
-        if (data->index == NULL) {
-            memcpy(values, data->values + runs[n].first, (size_t)runs[n].count * sizeof(*values));
-            continue;
-        }
-        struct lr_lor_cursor cursor = lr_lor_cursor_at(data, runs[n].first);
-        for (int64_t k = 0; k < runs[n].count; k++) values[k] = (float)lr_lor_cursor_read(&cursor, runs[n].first + k);
-    }
-}
 
 /* Negative values would turn into missing LORs. */
 static lr_status read_source(const struct lr_compared *compared, const struct lr_subset *subset, float *to)
@@ -445,7 +421,22 @@ static lr_status gather_values(const struct lr_compared *compared, const struct 
         return LR_OK;
     }
     LR_TRY(data == NULL ? read_source(compared, subset, to) : LR_OK);
-    if (data != NULL) gather(subset, data, to);
+    if (data != NULL) {
+        const struct lr_lor_run all = {0, 0, subset->num_values};
+        const struct lr_lor_run *runs = subset->runs != NULL ? subset->runs : &all;
+        const int64_t num_runs = subset->runs != NULL ? subset->num_runs : 1;
+        for (int64_t n = 0; n < num_runs; n++) {
+            float *values = to + runs[n].begin;
+            if (data->index == NULL) {
+                memcpy(values, data->values + runs[n].first, (size_t)runs[n].count * sizeof(*values));
+                continue;
+            }
+            struct lr_lor_cursor cursor = lr_lor_cursor_at(data, runs[n].first);
+            for (int64_t k = 0; k < runs[n].count; k++)
+                values[k] = (float)lr_lor_cursor_read(&cursor, runs[n].first + k);
+        }
+    }
+
     if (which == MEASURED) /* LORs between those of the subset explain nothing and add nothing */
         lr_selection_blank(compared->subsets->lors, &subset->pairs, to);
     return LR_OK;
@@ -481,15 +472,6 @@ static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
     if (any) atomic_store(&uniform->is_broken, true);
 }
 
-/* As counts of list mode are, each of which is 1: a device has these without their crossing to it. */
-static bool is_uniform(const float *values, int64_t count, int threads)
-{
-    struct uniform uniform = {.values = values};
-    atomic_init(&uniform.is_broken, false);
-    if (count > 0) lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share, &uniform);
-    return count > 0 && !atomic_load(&uniform.is_broken);
-}
-
 static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which, lr_vector *held)
 {
     const float *array = find_array(compared, subset, which);
@@ -509,7 +491,14 @@ static lr_status hold(struct lr_compared *compared, const struct lr_subset *subs
                             held));
     const float *values = host.values;
     const int threads = lr_operator_get_info(compared->subsets->params->op)->threads;
-    return is_uniform(values, host.count, threads) ? lr_vector_fill(held, values[0]) : lr_vector_copy(&host, held);
+    /* Counts of list mode are all 1: a device fills such values in by itself. */
+    const int64_t count = host.count;
+    struct uniform uniform = {.values = values};
+    atomic_init(&uniform.is_broken, false);
+    if (count > 0) lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share, &uniform);
+
+    return (count > 0 && !atomic_load(&uniform.is_broken)) ? lr_vector_fill(held, values[0])
+                                                           : lr_vector_copy(&host, held);
 }
 
 static lr_status make_scratch(struct lr_compared *compared, int which)
@@ -557,16 +546,11 @@ void lr_compared_finish(struct lr_compared *compared)
     *compared = (struct lr_compared){0};
 }
 
-static bool is_held(const lr_vector *vector)
-{
-    return vector->values != NULL || vector->storage != NULL;
-}
-
 static lr_status get(struct lr_compared *compared, int k, int which, lr_vector *vector)
 {
     const struct lr_subset *subset = &compared->subsets->list[k];
     *vector = which == MEASURED ? compared->measured[k] : compared->additive[k];
-    if (is_held(vector)) return LR_OK;
+    if (vector->values != NULL || vector->storage != NULL) return LR_OK;
     *vector = lr_vector_part(&compared->scratch[which], 0, subset->num_values);
     return gather_values(compared, subset, which, vector->values);
 }

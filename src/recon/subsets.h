@@ -10,14 +10,16 @@
 #include <lr/vector.h>
 #include <stddef.h>
 
-/* --- Dense or sparse LOR data, read at ascending LORs. --- */
+/* --- reading LOR data --- */
+
+/* Reads dense or sparse LOR data at ascending LORs. */
 
 struct lr_lor_cursor {
     const lr_lor_data *data; /* NULL = zero everywhere */
     int64_t next;            /* sparse: the first entry not behind */
 };
 
-/* From a LOR on. */
+/* Starts reading at a LOR. */
 static inline struct lr_lor_cursor lr_lor_cursor_at(const lr_lor_data *data, int64_t lor)
 {
     struct lr_lor_cursor cursor = {data, 0};
@@ -42,7 +44,7 @@ static inline double lr_lor_cursor_read(struct lr_lor_cursor *cursor, int64_t lo
     return is_listed ? data->values[cursor->next] : 0.0;
 }
 
-/* --- What sensitivities tell of voxels: which are seen, and how much. --- */
+/* --- voxels that LORs see --- */
 
 /* Notes voxels of which a sensitivity of the host's, in floats, is above 0; voxels: [count], those noted before stay so.
  * Returns the sum of the sensitivity, which does not depend on the number of threads. */
@@ -62,7 +64,7 @@ struct lr_subset {
     double counts;           /* sum of y, of all ranks */
     double share;            /* of the values of all ranks that all subsets have */
     float *measured;         /* sparse: y in the order of the values; else NULL */
-    float *additive;         /* sparse: b alike; NULL = none */
+    float *additive;         /* sparse: b of these LORs; NULL = none */
     struct lr_lor_run *runs; /* dense: [num_runs]; NULL where it is the only subset */
     int64_t num_runs;
     int32_t *pair_list; /* what `pairs` of all that are interleaved point to: the first one's */
@@ -88,15 +90,16 @@ struct lr_subsets {
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params);
 void lr_subsets_finish(struct lr_subsets *subsets);
 
-/* --- What estimates are compared with: the measured counts and the additive term of a subset, in the
- * order of its values, where reconstruction has them. --- */
+/* --- the data that estimates are compared with --- */
+
+/* The measured counts and the additive term of each subset, in the order of its values. */
 
 struct lr_compared {
     const struct lr_subsets *subsets;
     lr_place *place;      /* where values are; NULL = the host */
     lr_vector *measured;  /* [subsets] held; zero where they are gathered when asked for */
-    lr_vector *additive;  /* alike; and zero where there is none */
-    lr_vector scratch[2]; /* on the host: measured, additive, of the subset at hand */
+    lr_vector *additive;  /* [subsets] held or gathered in the same way; zero where there is none */
+    lr_vector scratch[2]; /* on the host: measured, additive, of the current subset */
     bool has_additive;
 };
 
@@ -106,7 +109,7 @@ struct lr_compared {
 lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
 void lr_compared_finish(struct lr_compared *compared);
 
-/* Of subset k, until the next call; additive is zero where there is none. */
+/* The values of subset k, valid until the next call; additive is zero where there is none. */
 struct lr_compared_values {
     lr_vector measured, additive;
 };
