@@ -4,8 +4,8 @@
 symbols of what was built: also calls through public headers are seen. Prints one line per violation; exit
 code 1 when there is any.
 
-usage: check_links.py BUILD     BUILD holds folders.txt and the objects of each folder's library, and of the
-                                viewer, which may call any folder
+usage: check_links.py BUILD     BUILD holds folders.txt and the objects of each folder's library, and of
+                                programs, which may call any folder
 """
 import json
 import re
@@ -14,19 +14,12 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-# Each has a table of what it dispatches to, and those files may call it.
-DISPATCHERS = {
-    "io/events/events.c",             # readers of list mode
-    "io/files/file_kind.c",           # what files begin with
-    "io/images/image.c",              # formats of images
-    "io/scanners/scanner_formats.c",  # formats of scanners
-    "viewer/tools/tools.c",           # the viewer's tools, and what they do at a click or with a file
-    "viewer/frame/panels.c",          # their panels
-    "viewer/script/command.c",        # the steps of scripts
+# Programs, and the viewer, may call any folder; their objects lie elsewhere.
+PROGRAMS = {
+    "viewer": "CMakeFiles/lr_viewer.dir/src/viewer",
+    "cli": "src/cli/CMakeFiles/loraster.dir",
+    "bench": "bench/CMakeFiles/loraster-bench.dir",
 }
-
-# It has a library of its own, whose objects lie elsewhere.
-VIEWER = "CMakeFiles/lr_viewer.dir/src/viewer"
 
 
 def read_folders(build):
@@ -59,8 +52,7 @@ def read_outputs(build):
 
 
 def root_of(build, folder):
-    return build / VIEWER if folder == "viewer" else \
-        build / "src" / folder / "CMakeFiles" / f"lr_{folder}.dir"
+    return build / PROGRAMS.get(folder, f"src/{folder}/CMakeFiles/lr_{folder}.dir")
 
 
 def read_objects(root, outputs):
@@ -104,7 +96,7 @@ def check_circles(home, wanted):
         for name, files in names.items():
             for file in files:
                 here = f"{folder}/{file}"
-                if name in home and here not in DISPATCHERS:
+                if name in home:
                     calls[here].add("/".join(home[name]))
                     calls[here].discard(here)
     circle = find_circle(calls)
@@ -116,8 +108,8 @@ def check(build):
     allowed = read_folders(build)
     home, wanted = {}, {}
     outputs = read_outputs(build)
-    viewer = ["viewer"] if (build / VIEWER).is_dir() else []
-    for folder in [*allowed, *viewer]:
+    programs = [folder for folder, where in PROGRAMS.items() if any((build / where).rglob("*.o"))]
+    for folder in [*allowed, *programs]:
         defined, wanted[folder] = read_objects(root_of(build, folder), outputs)
         for name, file in defined.items():
             home.setdefault(name, (folder, file))

@@ -12,7 +12,7 @@
 /* Size of a file from which on it is announced before it is written. */
 static const double large_bytes = 1e9;
 
-/* How much of the free space an estimate may fill. */
+/* Share of the free space that an estimate may fill. */
 static const double filled_share = 0.95;
 
 /* --- the disk --- */
@@ -34,7 +34,7 @@ static const char *size_in_words(char text[32], double bytes)
 
 /* --- what is said --- */
 
-/* What a forecast comes to. */
+/* A forecast. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes;
 };

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events/petsird.h"
-#include "io/scanners/centre_index.h"
+#include "io/scanners/crystal_map.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/scanners/scanner_formats.h"
-#include "io/sessions/run_record.h"
 #include "io/sessions/session.h"
 
 #include <dirent.h>
@@ -32,11 +31,6 @@ static bool is_session(const struct lr_file_head *head)
     return lr_view_session_recognises(head->bytes);
 }
 
-static bool is_run(const struct lr_file_head *head)
-{
-    return lr_run_record_recognises(head->bytes);
-}
-
 static bool is_petsird(const struct lr_file_head *head)
 {
     return lr_events_head_format(head) == LR_EVENTS_PETSIRD;
@@ -54,10 +48,13 @@ enum lr_file_kind lr_file_kind_of(const char *path)
         enum lr_file_kind kind;
         bool (*is)(const struct lr_file_head *head);
     } kinds[] = {
-        {LR_FILE_PETSIRD, is_petsird}, {LR_FILE_IMAGE, lr_image_recognises},
-        {LR_FILE_EVENTS, is_events},   {LR_FILE_SESSION, is_session},
-        {LR_FILE_RUN, is_run},         {LR_FILE_HISTO, is_histo},
-        {LR_FILE_DATA, is_data},       {LR_FILE_SCANNER, lr_scanner_recognises},
+        {LR_FILE_PETSIRD, is_petsird},
+        {LR_FILE_IMAGE, lr_image_recognises},
+        {LR_FILE_EVENTS, is_events},
+        {LR_FILE_SESSION, is_session},
+        {LR_FILE_HISTO, is_histo},
+        {LR_FILE_DATA, is_data},
+        {LR_FILE_SCANNER, lr_scanner_recognises},
     };
     struct lr_file_head head;
     lr_file_head_read(path, &head);

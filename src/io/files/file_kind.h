@@ -13,8 +13,7 @@ enum lr_file_kind {
     LR_FILE_EVENTS,  /* lr_events_read */
     LR_FILE_PETSIRD, /* a scanner, and mostly events with it */
     LR_FILE_HISTO,   /* lr_histo_images_read */
-    LR_FILE_SESSION, /* lr_view_session_read */
-    LR_FILE_RUN      /* lr_run_record_read */
+    LR_FILE_SESSION  /* lr_view_session_read */
 };
 
 enum { LR_FILE_NAME = 256 };

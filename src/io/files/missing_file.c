@@ -6,7 +6,7 @@
 
 #include "io/files/file_kind.h"
 #include "io/files/output.h"
-#include "io/scanners/nearest.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -119,9 +119,8 @@ const char *lr_other_kind(const char *path, int wanted, const char *otherwise)
         [LR_FILE_DATA] = ": it looks like LOR data, which recon --data takes, or another HDF5 file",
         [LR_FILE_EVENTS] = ": it looks like list mode, which recon --events takes",
         [LR_FILE_PETSIRD] = ": it looks like list mode (PETSIRD), which recon --events takes",
-        [LR_FILE_HISTO] = ": it looks like histo-images, which direct recon --histo takes",
+        [LR_FILE_HISTO] = ": it looks like histo-images, which recon --operator direct --data takes",
         [LR_FILE_SESSION] = ": it looks like a session of the viewer, which view --session takes",
-        [LR_FILE_RUN] = ": it looks like what recon --json tells of a run, which view --record takes",
     };
     static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its "
                                 "numbers are: write LOR data as docs/formats/lor-data.md shows, or give an "

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/yaml.h"
-#include "io/scanners/nearest.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <ctype.h>
 #include <limits.h>
