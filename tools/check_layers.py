@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "vector_gl": ["gl/", "vector/"],
     "render": ["model/", "gl/", "direct/", "listmode/", "vector/", "operator/backend.h", "plugin/plugin.h"],
     "cuda_interop": ["model/", "gl/", "direct/", "listmode/", "vector/", "render/direct/direct.h", "plugin/plugin.h"],
-    "operator": ["model/", "direct/", "listmode/", "vector/", "io/files/notes.h", "plugin/plugin.h"],
+    "operator": ["model/", "direct/", "listmode/", "vector/", "plugin/plugin.h"],
     "dist": ["vector/", "plugin/plugin.h"],
     "recon": ["model/lors/lor_check.h", "operator/updates.h", "vector/later.h", "dist/weights.h"],
     "viewer": ["plugin/plugin.h", "model/", "gl/", "picture/", "io/sessions/session.h", "io/files/file_kind.h", "io/files/keyed_text.h", "io/files/notes.h"],

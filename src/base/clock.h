@@ -8,8 +8,4 @@
 /* Seconds on a clock that never goes back. */
 double lr_clock_seconds(void);
 
-/* Seconds that this thread has been ready to run while others held the processors; 0 where the
- * system does not say. */
-double lr_clock_waited_seconds(void);
-
 #endif

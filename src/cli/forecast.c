@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* Work that takes less is not announced: it is done before that is read. */
-static const double long_s = 3.0, large_bytes = 1e9;
+/* Size of a file from which on it is announced before it is written. */
+static const double large_bytes = 1e9;
 
 /* Share of the free space that an estimate may fill. */
 static const double filled_share = 0.95;
@@ -36,28 +36,25 @@ static const char *size_in_words(char text[32], double bytes)
 
 /* A forecast. */
 struct total {
-    double elements, rows, memory_bytes, disk_bytes, free_bytes, seconds;
-    bool is_most; /* seconds */
+    double elements, rows, memory_bytes, disk_bytes, free_bytes;
 };
 
 static bool is_announced(const struct setup *setup, const struct total *total)
 {
     const struct report *report = setup->report;
-    const bool is_long = total->seconds >= long_s || total->disk_bytes >= large_bytes;
-    return setup->dry_run || report->verbose || (is_long && !report->quiet);
+    return setup->dry_run || report->verbose || (total->disk_bytes >= large_bytes && !report->quiet);
 }
 
 static void say_total(const struct setup *setup, const struct total *total)
 {
-    char what[96] = "", disk[128] = "", memory[32], needed[32], there[32], duration[32];
+    char what[96] = "", disk[128] = "", memory[32], needed[32], there[32];
     if (total->elements > 0) snprintf(what, sizeof(what), "%.3g elements in %.0f rows, ", total->elements, total->rows);
     if (total->disk_bytes > 0) {
         snprintf(disk, sizeof(disk), "%s on the disk, where %s are free, ", size_in_words(needed, total->disk_bytes),
                  isfinite(total->free_bytes) ? size_in_words(there, total->free_bytes) : "any number");
     }
-    report_info(setup->report, "this takes about %s%s%s of memory and %s%s", what, disk,
-                size_in_words(memory, total->memory_bytes), total->is_most ? "at most " : "",
-                report_duration(duration, total->seconds));
+    report_info(setup->report, "this takes about %s%s%s%s of memory", what, disk, disk[0] != '\0' ? "and " : "",
+                size_in_words(memory, total->memory_bytes));
 }
 
 static void print_json(const struct setup *setup, const char *verb, const char *output, const struct total *total)
@@ -71,8 +68,6 @@ static void print_json(const struct setup *setup, const char *verb, const char *
     json_number(&json, "disk_bytes", total->disk_bytes);
     json_number(&json, "free_bytes", total->free_bytes);
     json_number(&json, "memory_bytes", total->memory_bytes);
-    json_number(&json, "seconds", total->seconds);
-    json_bool(&json, "seconds_are_most", total->is_most);
     json_close(&json, '}');
     common_json_end(&json);
 }
@@ -101,28 +96,15 @@ static lr_status check_output_room(const struct setup *setup, const struct forec
                         size_in_words(there, total->free_bytes));
 }
 
-/* A graphics processor does it before a trial has measured how long it takes: an H200 needs 1e-14 to 4e-14
- * seconds for an LOR of a voxel (docs/performance.md). */
-static bool is_soon_done(const struct setup *setup, const struct forecast_projections *work)
-{
-    static const double soon = 1e14;
-    const lr_operator_info *info = lr_operator_get_info(setup->op);
-    return info->is_gpu && (double)info->num_voxels * (double)info->num_lors * work->projections < soon;
-}
-
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on)
 {
-    const struct report *report = setup->report;
     struct total total = {0};
     lr_forecast forecast;
     *goes_on = !setup->dry_run;
     CLI_TRY(check_output_room(setup, work, &total));
-    if (!setup->dry_run && (is_soon_done(setup, work) || report->quiet || !(report->terminal || report->verbose)))
-        return LR_OK; /* nobody reads what a trial of a second would tell */
+    if (!is_announced(setup, &total)) return LR_OK;
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));
     total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
-    total.seconds = forecast.seconds;
-    total.is_most = forecast.is_most;
     announce(setup, work->output, &total);
     return LR_OK;
 }
@@ -198,17 +180,15 @@ lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, d
                                        .elements = NAN,
                                        .disk_bytes = NAN,
                                        .free_bytes = total.free_bytes,
-                                       .memory_bytes = NAN,
-                                       .seconds = NAN});
+                                       .memory_bytes = NAN});
         } else if (setup->dry_run) {
-            report_info(setup->report, "rows of points take no time worth telling");
+            report_info(setup->report, "rows of points are few, and not estimated");
         }
         return LR_OK;
     }
     CLI_TRY(lr_operator_forecast_rows(setup->op, &rows->work, &forecast));
     *elements = total.elements = forecast.kept_elements;
     total.rows = forecast.rows;
-    total.seconds = forecast.seconds;
     total.memory_bytes = forecast.memory_bytes + (double)common_peak_memory();
     CLI_TRY(check_size(setup, rows, &total));
     announce(setup, rows->file.path, &total);

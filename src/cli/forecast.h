@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a verb says before long work: how much it is going to take of memory, disk and time, and
- * whether that is there. */
+ * The memory and disk that work is going to take, said before it begins, and whether the disk has room.
+ * Times are not foretold: progress bars tell them from what the run has measured. */
 #ifndef LR_CLI_FORECAST_H
 #define LR_CLI_FORECAST_H
 
@@ -10,7 +10,7 @@
 
 #define FORECAST_DRY_RUN                                                                                               \
     {                                                                                                                  \
-        "--dry-run", NULL, "only say what it would take: memory, disk and time", false                                 \
+        "--dry-run", NULL, "only say what it would take: memory and disk", false                                       \
     }
 
 /* Projections, and what is written of them. */
@@ -21,9 +21,8 @@ struct forecast_projections {
     double output_bytes; /* of the file */
 };
 
-/* Refuses with LR_FAILED what does not fit on the disk. On a terminal, with --verbose and with
- * --dry-run it says what the work is going to take, where that is long. *goes_on: whether to begin:
- * not with --dry-run. */
+/* Refuses with LR_FAILED what does not fit on the disk. Says what the work is going to take with --verbose,
+ * with --dry-run, and for a large file. *goes_on: false with --dry-run. */
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work, bool *goes_on);
 
 /* The same of matrix rows; sample: the size of the file is said by it. Nothing is refused where

@@ -10,7 +10,6 @@
 #include "listmode/backend.h"
 #include "listmode/hull.h"
 #include "listmode/line.h"
-#include "listmode/places.h"
 #include "listmode/rows.h"
 #include "listmode/tube.h"
 #include "model/lors/selection.h"

@@ -76,7 +76,7 @@ struct lr_deposit_backend {
 lr_status lr_deposit_cpu_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params, struct lr_deposit_backend *backend);
 
-/* Where the intervals of lr_view_set_find begin: of azimuth 0 .. azimuths - 1; of tilt 0 .. tilts - 1,
+/* The angles at which intervals of lr_view_set_find begin: of azimuth 0 .. azimuths - 1; of tilt 0 .. tilts - 1,
  * and where the last one ends. */
 double lr_view_set_azimuth_border_deg(const lr_view_set *set, int azimuth);
 double lr_view_set_tilt_border_deg(const lr_view_set *set, int tilt);

@@ -5,13 +5,351 @@
  * first make a table of lines for each of them, then each takes slices of all histo-images. So every sum
  * has one order, whatever the number of threads. */
 #include "base/log.h"
+
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "direct/factor_table.h"
+#include "base/vec.h"
+#include "model/lors/attenuation.h"
+#include "model/scanner/coincidence.h"
 #include "model/simulate/rays.h"
 
+#include <lr/direct.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* A crystal as LORs need it. */
+struct factor_crystal {
+    double hit_mm[3]; /* where hits are read */
+    int module;
+    float efficiency;
+};
+
+/* The data that all directions share. Zero is valid and finishes to nothing. */
+struct factor_scene {
+    const lr_lors *lors;
+    lr_grid grid;
+    lr_view_set set;                 /* complete */
+    struct factor_crystal *crystals; /* owned [num_crystals] */
+    struct lr_mu_lines mu;           /* where has_mu */
+    bool has_mu;
+    double mu_step_mm;     /* between lines that it is integrated along */
+    double outer_mm;       /* no crystal is farther from the axis */
+    double cell_mm[2];     /* of tables, along the radial and the axial axis */
+    int lines_per_cell[2]; /* along the same axes */
+    int most_size[2];      /* that a table may have */
+};
+
+struct factor_direction {
+    double axes[3][3]; /* tof, radial, axial, as of a view */
+    double weight;     /* its share of the solid angle that views have in the mean */
+    double shift[2];   /* of the lattice of lines, 0 .. 1 of its step */
+    int view;          /* whose intervals hold it; -1: beyond the acceptance */
+};
+
+/* Values of lines, by the view of their LOR. Zero is valid and finishes to nothing. */
+struct factor_table {
+    double first_mm[2]; /* middle of the first cell */
+    int size[2];        /* cells; voxel centres are at least one cell within the outermost middles */
+    int num_planes;
+    struct factor_plane {
+        int view;
+        int low[2], high[2]; /* cells beyond these are 0 */
+        float *cells;        /* owned [size[1]][size[0]] */
+    } * planes;              /* owned */
+};
+
+/* Scratch of a thread. Zero is valid and finishes to nothing. */
+struct factor_worker {
+    struct lr_bundle bundle;
+    double *integrals; /* owned: of mu, on a lattice mu_step_mm wide; NaN = not known yet */
+};
+
+/* Directions closer than this to a view's border, in intervals, are left to lr_view_set_find, which knows
+ * to which side ties go. */
+static const double near_border = 1e-6;
+
+static const double degree = 3.14159265358979323846 / 180.0;
+
+/* --- views of LORs --- */
+
+/* The inside of the intervals of a direction's own view, of which nearly all LORs are: borders in azimuth as
+ * directions across the axis, those in tilt as slopes. */
+struct inside {
+    int view; /* -1: none */
+    double azimuth[2][2], slope[2];
+};
+
+static struct inside find_inside(const lr_view_set *set, const struct factor_direction *direction)
+{
+    struct inside inside = {.view = direction->view};
+    if (inside.view < 0) return inside;
+    const lr_view middle = lr_view_set_at(set, inside.view);
+    for (int n = 0; n < 2; n++) {
+        const double side = (n == 0 ? -1 : 1) * (1 - near_border);
+        const double azimuth = (middle.azimuth_deg + side * 90.0 / set->azimuths) * degree;
+        const double tilt = (middle.tilt_deg + side * set->acceptance_deg / set->tilts) * degree;
+        inside.azimuth[n][0] = cos(azimuth);
+        inside.azimuth[n][1] = sin(azimuth);
+        inside.slope[n] = tan(tilt);
+    }
+    return inside;
+}
+
+static int view_of(const lr_view_set *set, const struct inside *inside, const double along[3])
+{
+    if (inside->view >= 0 && set->azimuths > 1) {
+        const double(*border)[2] = inside->azimuth;
+        const double across = hypot(along[0], along[1]);
+        if (border[0][0] * along[1] - border[0][1] * along[0] > 0 &&
+            along[0] * border[1][1] - along[1] * border[1][0] > 0 && along[2] > inside->slope[0] * across &&
+            along[2] < inside->slope[1] * across)
+            return inside->view;
+    }
+    return lr_view_set_find(set, along);
+}
+
+/* --- values of LORs --- */
+
+/* The value of lines between two crystals; view -1: they are not measured, or in no view. */
+struct lor_value {
+    int crystals[2];
+    int view;
+    float value;
+};
+
+static bool is_in_coincidence(const lr_lors *lors, int low, int high, const int modules[2])
+{
+    const lr_scanner *scanner = lors->scanner;
+    const int64_t pair = modules[0] != modules[1] ? lr_lors_pair(lors, modules[0], modules[1]) : -1;
+    if (pair < 0) return false;
+    const int a = low - scanner->first_crystal[modules[0]];
+    const int b = high - scanner->first_crystal[modules[1]];
+    const int nu_a = scanner->modules[modules[0]].crystals[0];
+    const int nu_b = scanner->modules[modules[1]].crystals[0];
+    return lr_coincidence_allows(lors, pair, a % nu_a, a / nu_a, b % nu_b, b / nu_b);
+}
+
+/* --- filling --- */
+
+/* A table at work. */
+struct work {
+    struct factor_table *table;
+    const struct factor_scene *scene;
+    const struct factor_direction *direction;
+    struct factor_worker *worker;
+    struct inside inside;
+    int room;                   /* planes */
+    struct factor_plane *plane; /* the last one asked for */
+};
+
+static lr_status open_plane(struct work *work, int view)
+{
+    struct factor_table *table = work->table;
+    for (int k = 0; k < table->num_planes; k++) {
+        if (table->planes[k].view == view) {
+            work->plane = &table->planes[k];
+            return LR_OK;
+        }
+    }
+    if (table->num_planes == work->room) {
+        const int room = 2 * work->room + 4;
+        struct factor_plane *planes = lr_resize(table->planes, room, sizeof(*planes), "tables of lines", NULL);
+        if (planes == NULL) return LR_FAILED;
+        table->planes = planes;
+        work->room = room;
+    }
+    const int64_t cells = (int64_t)table->size[0] * table->size[1];
+    work->plane = &table->planes[table->num_planes];
+    *work->plane = (struct factor_plane){
+        .view = view,
+        .low = {table->size[0], table->size[1]},
+        .high = {-1, -1},
+        .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
+    };
+    if (work->plane->cells == NULL) return LR_FAILED;
+    table->num_planes++;
+    return LR_OK;
+}
+
+static void follow(const struct work *work)
+{
+    const struct factor_table *table = work->table;
+    struct lr_bundle_lines lines = {.size = {0}};
+    memcpy(lines.along, work->direction->axes[0], sizeof(lines.along));
+    for (int n = 0; n < 2; n++) {
+        const int per_cell = work->scene->lines_per_cell[n];
+        memcpy(lines.across[n], work->direction->axes[1 + n], sizeof(lines.across[n]));
+        lines.step_mm[n] = work->scene->cell_mm[n] / per_cell;
+        lines.first_mm[n] =
+            table->first_mm[n] - 0.5 * work->scene->cell_mm[n] + work->direction->shift[n] * lines.step_mm[n];
+        lines.size[n] = table->size[n] * per_cell;
+    }
+    lr_bundle_follow(&work->worker->bundle, &lines);
+}
+
+/* Adds one row of lines, of one layer on either side, to the cells that hold them. */
+static lr_status add_row(struct work *work, int k, const int32_t *backward, const int32_t *forward)
+{
+    const struct factor_table *table = work->table;
+    const int *per_cell = work->scene->lines_per_cell;
+    const int64_t row = (int64_t)(k / per_cell[1]) * table->size[0];
+    struct lor_value lor = {.crystals = {-1, -1}, .view = -1};
+    for (int i = 0; i < table->size[0] * per_cell[0]; i++) {
+        const int a = backward[i], b = forward[i];
+        if (a < 0 || b < 0) continue;
+        if (a != lor.crystals[0] || b != lor.crystals[1]) {
+            const struct factor_scene *scene = work->scene;
+            const struct factor_crystal *ends[2] = {&scene->crystals[a], &scene->crystals[b]};
+            struct lor_value found = {.crystals = {a, b}, .view = -1};
+            const bool ascend = a < b;
+            const int modules[2] = {ends[!ascend]->module, ends[ascend]->module};
+            if (is_in_coincidence(scene->lors, ascend ? a : b, ascend ? b : a, modules)) {
+                double along[3];
+                vec_sub(ends[1]->hit_mm, ends[0]->hit_mm, along);
+                found.view = view_of(&scene->set, &work->inside, along);
+                found.value = ends[0]->efficiency * ends[1]->efficiency;
+            }
+            lor = found;
+        }
+
+        if (lor.view < 0) continue;
+        if (work->plane == NULL || work->plane->view != lor.view) LR_TRY(open_plane(work, lor.view));
+        work->plane->cells[row + i / per_cell[0]] += lor.value;
+    }
+    return LR_OK;
+}
+
+/* --- attenuation --- */
+
+static int64_t size_of_integrals(const struct factor_scene *scene, const int size[2], int integrals[2])
+{
+    for (int n = 0; n < 2; n++) integrals[n] = (int)(size[n] * scene->cell_mm[n] / scene->mu_step_mm) + 2;
+    return (int64_t)integrals[0] * integrals[1];
+}
+
+/* Integral of mu along the line at these places of the two axes across, as far as crystals may be. */
+static double integrate(const struct work *work, const double place_mm[2])
+{
+    const double(*axes)[3] = work->direction->axes;
+    const double slant = hypot(axes[0][0], axes[0][1]);
+    const double outer_mm = work->scene->outer_mm;
+    if (fabs(place_mm[0]) >= outer_mm) return 0;
+    const double half_mm = sqrt(outer_mm * outer_mm - place_mm[0] * place_mm[0]) / slant;
+    const double nearest_mm = place_mm[1] * axes[0][2] / slant;
+    double ends[2][3];
+    for (int n = 0; n < 2; n++) {
+        double point_mm[3] = {0};
+        vec_add_scaled(point_mm, place_mm[0], axes[1], point_mm);
+        vec_add_scaled(point_mm, place_mm[1], axes[2], point_mm);
+        vec_add_scaled(point_mm, nearest_mm + (n == 0 ? -half_mm : half_mm), axes[0], point_mm);
+        lr_mu_lines_place(&work->scene->mu, point_mm, ends[n]);
+    }
+    return lr_mu_lines_integral(&work->scene->mu, ends[0], ends[1]);
+}
+
+/* Point (i, k) of the lattice of integrals, computed when it is first asked for. */
+static double integral_at(const struct work *work, int width, int i, int k)
+{
+    double *known = &work->worker->integrals[(int64_t)k * width + i];
+    if (isnan(*known)) {
+        const double step_mm = work->scene->mu_step_mm;
+        *known = integrate(
+            work, (const double[2]){work->table->first_mm[0] + i * step_mm, work->table->first_mm[1] + k * step_mm});
+    }
+    return *known;
+}
+
+/* Survival at the middle of a cell, by the integrals around it. */
+static double survival(const struct work *work, int width, int i, int k)
+{
+    const double x = i * work->scene->cell_mm[0] / work->scene->mu_step_mm;
+    const double y = k * work->scene->cell_mm[1] / work->scene->mu_step_mm;
+    const int x0 = (int)x, y0 = (int)y;
+    double sum = 0;
+    for (int n = 0; n < 4; n++) {
+        const int dx = n % 2, dy = n / 2;
+        const double weight = (dx ? x - x0 : 1 - (x - x0)) * (dy ? y - y0 : 1 - (y - y0));
+        sum += weight > 0 ? weight * integral_at(work, width, x0 + dx, y0 + dy) : 0;
+    }
+    return exp(-sum);
+}
+
+/* Survival of all cells' lines is asked for, none of which is known yet. Returns how many integrals lie side by
+ * side; 0 without a map. */
+static int forget_integrals(const struct work *work)
+{
+    int integrals[2] = {0};
+    if (work->scene->has_mu && work->table->num_planes > 0) {
+        const int64_t count = size_of_integrals(work->scene, work->table->size, integrals);
+        for (int64_t n = 0; n < count; n++) work->worker->integrals[n] = NAN;
+    }
+    return integrals[0];
+}
+
+/* Makes sums over the lines of cells means of what reaches the crystals, and finds where these are. */
+static void scale_plane(const struct work *work, struct factor_plane *plane, int integrals)
+{
+    const struct factor_scene *scene = work->scene;
+    const int *size = work->table->size;
+    const int layers = work->worker->bundle.num_layers;
+    const double norm = 1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
+    for (int64_t n = 0; n < (int64_t)size[0] * size[1]; n++) {
+        const int at[2] = {(int)(n % size[0]), (int)(n / size[0])};
+        if (plane->cells[n] == 0.0f) continue;
+        const double reach = integrals > 0 ? survival(work, integrals, at[0], at[1]) : 1;
+        plane->cells[n] = (float)(plane->cells[n] * norm * reach);
+        for (int axis = 0; axis < 2; axis++) {
+            plane->low[axis] = at[axis] < plane->low[axis] ? at[axis] : plane->low[axis];
+            plane->high[axis] = at[axis] > plane->high[axis] ? at[axis] : plane->high[axis];
+        }
+    }
+}
+
+static lr_status factor_table_fill(struct factor_table *table, const struct factor_scene *scene,
+                                   const struct factor_direction *direction, struct factor_worker *worker)
+{
+    struct work work = {.table = table,
+                        .scene = scene,
+                        .direction = direction,
+                        .worker = worker,
+                        .inside = find_inside(&scene->set, direction)};
+    *table = (struct factor_table){.planes = NULL};
+    /* Cells whose middles reach one cell beyond the voxels' centres. */
+    const lr_grid *grid = &work.scene->grid;
+    for (int n = 0; n < 2; n++) {
+        const double *axis = work.direction->axes[1 + n];
+        double low_mm = 0, high_mm = 0;
+        for (int m = 0; m < 3; m++) {
+            const double first_mm = axis[m] * grid->origin_mm[m];
+            const double last_mm = first_mm + axis[m] * (grid->size[m] - 1) * grid->voxel_mm[m];
+            low_mm += fmin(first_mm, last_mm);
+            high_mm += fmax(first_mm, last_mm);
+        }
+        const double cell_mm = work.scene->cell_mm[n];
+        work.table->first_mm[n] = low_mm - cell_mm;
+        work.table->size[n] = (int)ceil((high_mm - low_mm) / cell_mm) + 3;
+    }
+
+    follow(&work);
+    const struct lr_bundle *bundle = &work.worker->bundle;
+    const int width = work.table->size[0] * work.scene->lines_per_cell[0];
+    for (int i = 0; i < work.table->size[1] * work.scene->lines_per_cell[1]; i++) {
+        const int64_t first = (int64_t)i * width;
+        for (int a = 0; a < bundle->num_layers; a++) {
+            for (int b = 0; b < bundle->num_layers; b++) {
+                LR_TRY(add_row(&work, i, lr_bundle_crystals(bundle, a, 0) + first,
+                               lr_bundle_crystals(bundle, b, 1) + first));
+            }
+        }
+    }
+
+    const int integrals = forget_integrals(&work);
+    for (int k = 0; k < table->num_planes; k++) scale_plane(&work, &table->planes[k], integrals);
+    return LR_OK;
+}
+
+/* --- the job --- */
 
 /* Directions between two reports of progress, at most; voxels times directions, about. */
 enum { BATCH = 64, BATCH_VOXELS = 1 << 26 };
@@ -19,25 +357,24 @@ enum { BATCH = 64, BATCH_VOXELS = 1 << 26 };
 /* Lines to a crystal's pitch, at least; lines to a cell's edge, at most. */
 enum { LINES_A_PITCH = 4, MOST_LINES_A_CELL = 16 };
 
-static const double degree = 3.14159265358979323846 / 180.0;
 static const int usual_directions = 32;
 
-/* Nothing is tilted more, nor by more beyond the acceptance. */
+/* The steepest tilt of a direction, and the largest beyond the acceptance. */
 static const double steepest_deg = 89.5, widest_margin_deg = 10;
 
-/* Of sequences whose every run is spread evenly, by the golden ratio in one and two dimensions. */
+/* Steps of sequences whose every run is spread evenly, by the golden ratio in one and two dimensions. */
 static const double golden = 0.6180339887498949, plastic[2] = {0.7548776662466927, 0.5698402909980532};
 
 struct job {
     const lr_direct_factors_params *params;
     int threads;
-    struct lr_factor_scene scene;
+    struct factor_scene scene;
     double margin_deg; /* by which lines may be tilted more or less than their LOR */
     int64_t num_directions;
-    struct lr_factor_worker *workers; /* owned [threads] */
+    struct factor_worker *workers; /* owned [threads] */
     int num_workers;
-    struct lr_factor_direction directions[BATCH];
-    struct lr_factor_table tables[BATCH];
+    struct factor_direction directions[BATCH];
+    struct factor_table tables[BATCH];
     lr_status made[BATCH];
     int64_t first, count; /* directions of the batch */
     lr_histo_images *histo;
@@ -75,7 +412,7 @@ static double share_of(const struct job *job, const struct patch *patch)
     return (patch->sine[1] - patch->sine[0]) / mean;
 }
 
-/* How many directions each patch of a tilt has: beyond the acceptance as dense as within. */
+/* Directions of each patch of a tilt: beyond the acceptance as dense as within. */
 static int count_of(const struct job *job, int tilt)
 {
     const int wanted = job->params->directions > 0 ? job->params->directions : usual_directions;
@@ -84,7 +421,7 @@ static int count_of(const struct job *job, int tilt)
 }
 
 /* Tilts one after the other, in each azimuths, in each its directions. */
-static struct lr_factor_direction direction_at(const struct job *job, int64_t number)
+static struct factor_direction direction_at(const struct job *job, int64_t number)
 {
     int64_t left = number, count = count_of(job, -1);
     int tilt = -1;
@@ -97,7 +434,7 @@ static struct lr_factor_direction direction_at(const struct job *job, int64_t nu
     const double x = (place + 0.5) / (double)count, y = fmod(0.5 + (place + 1) * golden, 1);
     const double sine = patch.sine[0] + x * (patch.sine[1] - patch.sine[0]);
     const lr_view along = {patch.azimuth_deg + (2 * y - 1) * patch.half_deg, asin(sine) / degree};
-    struct lr_factor_direction direction = {
+    struct factor_direction direction = {
         .weight = share_of(job, &patch) / (double)count,
         .shift = {fmod((double)number * plastic[0], 1), fmod((double)number * plastic[1], 1)},
         .view = patch.view,
@@ -106,37 +443,27 @@ static struct lr_factor_direction direction_at(const struct job *job, int64_t nu
     return direction;
 }
 
-static void count_directions(struct job *job)
-{
-    for (int tilt = -1; tilt <= job->scene.set.tilts; tilt++)
-        job->num_directions += (int64_t)job->scene.set.azimuths * count_of(job, tilt);
-}
-
 /* --- scene --- */
-
-static lr_status check_efficiencies(const lr_direct_factors_params *params)
-{
-    const int count = params->lors->scanner->num_crystals;
-    for (int c = 0; params->efficiencies != NULL && c < count; c++) {
-        if (!(params->efficiencies[c] >= 0 && isfinite(params->efficiencies[c]))) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "crystal %d has the efficiency %g: it must be finite and not negative", c,
-                            (double)params->efficiencies[c]);
-        }
-    }
-    return LR_OK;
-}
 
 static lr_status place_crystals(struct job *job)
 {
     const lr_scanner *scanner = job->scene.lors->scanner;
     const float *efficiencies = job->params->efficiencies;
-    LR_TRY(check_efficiencies(job->params));
+    const lr_direct_factors_params *params = job->params;
+    const int count = params->lors->scanner->num_crystals;
+    for (int n = 0; params->efficiencies != NULL && n < count; n++) {
+        if (!(params->efficiencies[n] >= 0 && isfinite(params->efficiencies[n]))) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "crystal %d has the efficiency %g: it must be finite and not negative", n,
+                            (double)params->efficiencies[n]);
+        }
+    }
+
     job->scene.crystals = lr_alloc(scanner->num_crystals, sizeof(*job->scene.crystals), "crystals", job->params->log);
     if (job->scene.crystals == NULL) return LR_FAILED;
     for (int m = 0; m < scanner->num_modules; m++) {
         for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
-            struct lr_factor_crystal *crystal = &job->scene.crystals[c];
+            struct factor_crystal *crystal = &job->scene.crystals[c];
             crystal->module = m;
             crystal->efficiency = efficiencies != NULL ? efficiencies[c] : 1;
             lr_scanner_hit_centre(scanner, c, crystal->hit_mm);
@@ -148,7 +475,7 @@ static lr_status place_crystals(struct job *job)
 /* Cells are half a voxel wide; their lines are at most a quarter of a crystal's pitch apart. */
 static void choose_cells(struct job *job)
 {
-    struct lr_factor_scene *scene = &job->scene;
+    struct factor_scene *scene = &job->scene;
     const lr_scanner *scanner = scene->lors->scanner;
     const double *voxel_mm = scene->grid.voxel_mm;
     double pitch_mm = HUGE_VAL;
@@ -164,7 +491,7 @@ static void choose_cells(struct job *job)
     }
 }
 
-/* Of a LOR and a line between the same crystals: by their size, seen over the bore's radius. */
+/* Largest angle between a LOR and any line joining the same two crystals: their size over the bore's radius. */
 static double find_margin_deg(const lr_scanner *scanner, const struct lr_sight *sight)
 {
     double widest_mm = 0;
@@ -173,31 +500,6 @@ static double find_margin_deg(const lr_scanner *scanner, const struct lr_sight *
         widest_mm = fmax(widest_mm, hypot(pitch_mm[0], pitch_mm[1]));
     }
     return fmin(atan2(widest_mm, sight->radius_mm[0]) / degree, widest_margin_deg);
-}
-
-/* What a table of the steepest direction measures. */
-static void find_most_size(struct job *job)
-{
-    struct lr_factor_scene *scene = &job->scene;
-    const lr_grid *grid = &scene->grid;
-    const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * degree;
-    const double across_mm = hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
-    const double extent_mm[2] = {across_mm, (grid->size[2] - 1) * grid->voxel_mm[2] + across_mm * sin(tilt)};
-    for (int n = 0; n < 2; n++) scene->most_size[n] = (int)ceil(extent_mm[n] / scene->cell_mm[n]) + 4;
-}
-
-static lr_status prepare_mu(struct job *job)
-{
-    const lr_image *mu = job->params->mu;
-    if (mu == NULL) return LR_OK;
-    job->scene.has_mu = true;
-    LR_TRY(lr_mu_lines_init(&job->scene.mu, mu, job->params->log));
-    job->scene.mu_step_mm = HUGE_VAL;
-    for (int k = 0; k < 3; k++) {
-        const double edge_mm = fmin(mu->grid.voxel_mm[k], job->scene.grid.voxel_mm[k]);
-        job->scene.mu_step_mm = fmin(job->scene.mu_step_mm, edge_mm);
-    }
-    return LR_OK;
 }
 
 static lr_status prepare_scene(struct job *job)
@@ -215,8 +517,24 @@ static lr_status prepare_scene(struct job *job)
     lr_sight_finish(&sight);
     LR_TRY(place_crystals(job));
     choose_cells(job);
-    find_most_size(job);
-    return prepare_mu(job);
+    /* The size of a table of the steepest direction. */
+    struct factor_scene *scene = &job->scene;
+    const lr_grid *grid = &scene->grid;
+    const double tilt = fmin(scene->set.acceptance_deg + job->margin_deg, steepest_deg) * degree;
+    const double across_mm = hypot((grid->size[0] - 1) * grid->voxel_mm[0], (grid->size[1] - 1) * grid->voxel_mm[1]);
+    const double extent_mm[2] = {across_mm, (grid->size[2] - 1) * grid->voxel_mm[2] + across_mm * sin(tilt)};
+    for (int n = 0; n < 2; n++) scene->most_size[n] = (int)ceil(extent_mm[n] / scene->cell_mm[n]) + 4;
+
+    const lr_image *mu = job->params->mu;
+    if (mu == NULL) return LR_OK;
+    job->scene.has_mu = true;
+    LR_TRY(lr_mu_lines_init(&job->scene.mu, mu, job->params->log));
+    job->scene.mu_step_mm = HUGE_VAL;
+    for (int k = 0; k < 3; k++) {
+        const double edge_mm = fmin(mu->grid.voxel_mm[k], job->scene.grid.voxel_mm[k]);
+        job->scene.mu_step_mm = fmin(job->scene.mu_step_mm, edge_mm);
+    }
+    return LR_OK;
 }
 
 static lr_status open_workers(struct job *job)
@@ -225,7 +543,17 @@ static lr_status open_workers(struct job *job)
     job->workers = lr_alloc(job->threads, sizeof(*job->workers), "threads", log);
     for (int k = 0; job->workers != NULL && k < job->threads; k++) {
         job->num_workers++;
-        LR_TRY(lr_factor_worker_init(&job->workers[k], &job->scene, log));
+        struct factor_worker *worker = &job->workers[k];
+        *worker = (struct factor_worker){.integrals = NULL};
+        const int64_t lines = (int64_t)job->scene.most_size[0] * job->scene.lines_per_cell[0] *
+                              job->scene.most_size[1] * job->scene.lines_per_cell[1];
+        LR_TRY(lr_bundle_init(&worker->bundle, job->scene.lors->scanner, lines, log));
+        if (job->scene.has_mu) {
+            int integrals[2];
+            const int64_t room = size_of_integrals(&job->scene, job->scene.most_size, integrals);
+            worker->integrals = lr_alloc(room, sizeof(*worker->integrals), "line integrals", log);
+        }
+        LR_TRY(job->scene.has_mu && worker->integrals == NULL ? LR_FAILED : LR_OK);
     }
     return job->workers != NULL ? LR_OK : LR_FAILED;
 }
@@ -236,51 +564,17 @@ static void fill_tables(void *user, int64_t begin, int64_t end, int worker)
 {
     struct job *job = user;
     for (int64_t k = begin; k < end; k++)
-        job->made[k] = lr_factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
+        job->made[k] = factor_table_fill(&job->tables[k], &job->scene, &job->directions[k], &job->workers[worker]);
 }
 
-/* Where a row of voxels begins in a table, in cells, and how far each voxel goes on. */
+/* The begin of a row of voxels in a table, in cells, and the step of each voxel. */
 struct course {
     float begin[2], step[2];
 };
 
-static struct course course_of(const struct job *job, int64_t k, int y, int z)
-{
-    const lr_grid *grid = &job->scene.grid;
-    const struct lr_factor_table *table = &job->tables[k];
-    struct course course;
-    for (int n = 0; n < 2; n++) {
-        const double *axis = job->directions[k].axes[1 + n];
-        const double cell_mm = job->scene.cell_mm[n];
-        const double place_mm = axis[0] * grid->origin_mm[0] + axis[1] * (grid->origin_mm[1] + y * grid->voxel_mm[1]) +
-                                axis[2] * (grid->origin_mm[2] + z * grid->voxel_mm[2]);
-        course.begin[n] = (float)((place_mm - table->first_mm[n]) / cell_mm);
-        course.step[n] = (float)(axis[0] * grid->voxel_mm[0] / cell_mm);
-    }
-    return course;
-}
-
-/* Voxels of a row, from the first up to the second without it, that may lie where a plane is not 0. */
-static void find_range(const struct lr_factor_plane *plane, const struct course *course, int count, int range[2])
-{
-    double low = 0, high = count;
-    for (int n = 0; n < 2; n++) {
-        const double begin = (double)course->begin[n], step = (double)course->step[n];
-        const double a = plane->low[n] - 1 - begin, b = plane->high[n] + 1 - begin;
-        if (fabs(step) * count < 0.5) {
-            high = a > 1 || b < -1 ? 0 : high; /* all voxels are within half a cell */
-        } else {
-            low = fmax(low, floor(fmin(a / step, b / step)));
-            high = fmin(high, ceil(fmax(a / step, b / step)) + 1);
-        }
-    }
-    range[0] = (int)fmin(low, count);
-    range[1] = (int)fmax(high, 0);
-}
-
 /* Linear between the middles of cells. row: of the voxels; range: those to add to. */
-static void add_row(const struct lr_factor_table *table, const float *cells, const struct course *course,
-                    const int range[2], float weight, float *row)
+static void factors_add_row(const struct factor_table *table, const float *cells, const struct course *course,
+                            const int range[2], float weight, float *row)
 {
     const int width = table->size[0];
     for (int x = range[0]; x < range[1]; x++) {
@@ -298,17 +592,43 @@ static void add_row(const struct lr_factor_table *table, const float *cells, con
 static void add_slice(struct job *job, int64_t k, int z)
 {
     const int *size = job->scene.grid.size;
-    const struct lr_factor_table *table = &job->tables[k];
+    const struct factor_table *table = &job->tables[k];
     const float weight = (float)job->directions[k].weight;
     const int64_t num_voxels = lr_grid_num_voxels(&job->scene.grid);
     for (int y = 0; table->num_planes > 0 && y < size[1]; y++) {
-        const struct course course = course_of(job, k, y, z);
+        const lr_grid *grid = &job->scene.grid;
+        struct course course;
+        for (int m = 0; m < 2; m++) {
+            const double *axis = job->directions[k].axes[1 + m];
+            const double cell_mm = job->scene.cell_mm[m];
+            const double place_mm = axis[0] * grid->origin_mm[0] +
+                                    axis[1] * (grid->origin_mm[1] + y * grid->voxel_mm[1]) +
+                                    axis[2] * (grid->origin_mm[2] + z * grid->voxel_mm[2]);
+            course.begin[m] = (float)((place_mm - table->first_mm[m]) / cell_mm);
+            course.step[m] = (float)(axis[0] * grid->voxel_mm[0] / cell_mm);
+        }
+
         for (int n = 0; n < table->num_planes; n++) {
-            const struct lr_factor_plane *plane = &table->planes[n];
+            const struct factor_plane *plane = &table->planes[n];
             float *view = job->histo->values + plane->view * num_voxels;
             int range[2];
-            find_range(plane, &course, size[0], range);
-            add_row(table, plane->cells, &course, range, weight, view + size[0] * (y + (int64_t)size[1] * z));
+            /* Voxels of a row, from the first up to the second without it, that may lie where a plane is not 0. */
+            const int count = size[0];
+            double low = 0, high = count;
+            for (int i = 0; i < 2; i++) {
+                const double begin = (double)course.begin[i], step = (double)course.step[i];
+                const double a = plane->low[i] - 1 - begin, b = plane->high[i] + 1 - begin;
+                if (fabs(step) * count < 0.5) {
+                    high = a > 1 || b < -1 ? 0 : high; /* all voxels are within half a cell */
+                } else {
+                    low = fmax(low, floor(fmin(a / step, b / step)));
+                    high = fmin(high, ceil(fmax(a / step, b / step)) + 1);
+                }
+            }
+            range[0] = (int)fmin(low, count);
+            range[1] = (int)fmax(high, 0);
+
+            factors_add_row(table, plane->cells, &course, range, weight, view + size[0] * (y + (int64_t)size[1] * z));
         }
     }
 }
@@ -331,28 +651,22 @@ static lr_status add_batch(struct job *job)
         lr_parallel_for(job->threads, job->scene.grid.size[2], 1, add_slices, job);
     else
         (void)lr_error(job->params->log, status, "no memory for tables of lines");
-    for (int64_t k = 0; k < job->count; k++) lr_factor_table_finish(&job->tables[k]);
-    return status;
-}
-
-/* Points beyond all crystals lie on lines that the scanner measures, but not between their ends. */
-static void clear_beyond(const struct job *job)
-{
-    const lr_grid *grid = &job->scene.grid;
-    const int64_t num_voxels = lr_grid_num_voxels(grid);
-    const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
-    for (int64_t n = 0; n < slice; n++) {
-        double centre_mm[3];
-        lr_grid_voxel_centre(grid, n, centre_mm);
-        if (hypot(centre_mm[0], centre_mm[1]) < job->scene.outer_mm) continue;
-        for (int64_t at = n; at < job->histo->num_views * num_voxels; at += slice) job->histo->values[at] = 0;
+    for (int64_t k = 0; k < job->count; k++) {
+        struct factor_table *table = &job->tables[k];
+        for (int n = 0; n < table->num_planes; n++) free(table->planes[n].cells);
+        free(table->planes);
+        *table = (struct factor_table){.planes = NULL};
     }
+
+    return status;
 }
 
 static lr_status run(struct job *job)
 {
     LR_TRY(prepare_scene(job));
-    count_directions(job);
+    for (int tilt = -1; tilt <= job->scene.set.tilts; tilt++)
+        job->num_directions += (int64_t)job->scene.set.azimuths * count_of(job, tilt);
+
     LR_TRY(open_workers(job));
     const int num_views = lr_view_set_count(&job->scene.set);
     lr_view *views = lr_alloc(num_views, sizeof(*views), "views", job->params->log);
@@ -369,7 +683,17 @@ static lr_status run(struct job *job)
         job->count = left < batch ? left : batch;
         LR_TRY(add_batch(job));
     }
-    clear_beyond(job);
+    /* Points beyond all crystals lie on lines that the scanner measures, but not between their ends. */
+    const lr_grid *grid = &job->scene.grid;
+    const int64_t num_voxels = lr_grid_num_voxels(grid);
+    const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
+    for (int64_t n = 0; n < slice; n++) {
+        double centre_mm[3];
+        lr_grid_voxel_centre(grid, n, centre_mm);
+        if (hypot(centre_mm[0], centre_mm[1]) < job->scene.outer_mm) continue;
+        for (int64_t at = n; at < job->histo->num_views * num_voxels; at += slice) job->histo->values[at] = 0;
+    }
+
     return LR_OK;
 }
 
@@ -391,7 +715,13 @@ lr_histo_images *lr_direct_factors_create(const lr_direct_factors_params *params
         histo = job->histo;
         job->histo = NULL;
     }
-    for (int k = 0; k < job->num_workers; k++) lr_factor_worker_finish(&job->workers[k]);
+    for (int k = 0; k < job->num_workers; k++) {
+        struct factor_worker *worker = &job->workers[k];
+        lr_bundle_finish(&worker->bundle);
+        free(worker->integrals);
+        *worker = (struct factor_worker){.integrals = NULL};
+    }
+
     free(job->workers);
     free(job->scene.crystals);
     lr_mu_lines_finish(&job->scene.mu);

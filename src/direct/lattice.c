@@ -23,14 +23,6 @@ struct columns {
     struct column *list; /* owned [2 half y + 1][2 half x + 1] */
 };
 
-static const struct column *column_at(const struct columns *columns, int x, int y)
-{
-    static const struct column none = {0, 1, 0};
-    const int *half = columns->shape->info.half;
-    if (abs(x) > half[0] || abs(y) > half[1]) return &none;
-    return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
-}
-
 /* Offsets of a column follow each other, and an ellipsoid has no holes. */
 static lr_status find_columns(struct columns *columns, const lr_log *log)
 {
@@ -52,7 +44,9 @@ static lr_status find_columns(struct columns *columns, const lr_log *log)
 
 /* --- steps --- */
 
-int lr_lattice_class(const struct lr_lattice_step *step)
+/* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
+ * taps. */
+static int lattice_class(const struct lr_lattice_step *step)
 {
     const int shape = step->taps == 1 ? 0 : step->taps - 2;
     return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
@@ -61,22 +55,12 @@ int lr_lattice_class(const struct lr_lattice_step *step)
 /* The column that output j finds at a place. */
 static const struct column *column_of(const struct columns *columns, const int next[2], const int place[2], int j)
 {
-    return column_at(columns, place[0] - j * next[0], place[1] - j * next[1]);
-}
-
-/* Slices that the outputs' columns have at a place, all together; false: none. */
-static bool find_slices(const struct columns *columns, const int next[2], const int place[2], int slices[2])
-{
-    slices[0] = INT32_MAX;
-    slices[1] = INT32_MIN;
-    for (int j = 0; j < J; j++) {
-        const struct column *column = column_of(columns, next, place, j);
-        if (column->low <= column->high) {
-            slices[0] = column->low < slices[0] ? column->low : slices[0];
-            slices[1] = column->high > slices[1] ? column->high : slices[1];
-        }
-    }
-    return slices[0] <= slices[1];
+    const int x = place[0] - j * next[0];
+    const int y = place[1] - j * next[1];
+    static const struct column none = {0, 1, 0};
+    const int *half = columns->shape->info.half;
+    if (abs(x) > half[0] || abs(y) > half[1]) return &none;
+    return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
 }
 
 /* Two taps are taken as three of which one is nothing. */
@@ -113,18 +97,6 @@ static int find_taps(const struct columns *columns, const int next[2], const int
     return low < above ? (1 << above) - (1 << low) : 0;
 }
 
-/* Instructions of a thread for a step, about; 0 = there is none. A tap's multiply-adds for two outputs
- * are made where one of them has it. */
-static int cost_of(const struct columns *columns, const int next[2], const int place[2], int slice)
-{
-    enum { SLICES = 24, BESIDES = 45 };
-    static const int count[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-    int pairs = 0;
-    for (int j = 0; j < J; j += 2)
-        pairs += count[find_taps(columns, next, place, slice, j) | find_taps(columns, next, place, slice, j + 1)];
-    return pairs > 0 ? 2 * SLICES * pairs + BESIDES : 0;
-}
-
 /* Steps of a walk, and what they cost. */
 struct walked {
     int count;
@@ -136,9 +108,29 @@ static void visit(const struct columns *columns, const int next[2], const int pl
                   struct walked *walked)
 {
     int slices[2];
-    if (!find_slices(columns, next, place, slices)) return;
+    /* Slices that the outputs' columns have at a place, all together; false: none. */
+    slices[0] = INT32_MAX;
+    slices[1] = INT32_MIN;
+    for (int j = 0; j < J; j++) {
+        const struct column *column = column_of(columns, next, place, j);
+        if (column->low <= column->high) {
+            slices[0] = column->low < slices[0] ? column->low : slices[0];
+            slices[1] = column->high > slices[1] ? column->high : slices[1];
+        }
+    }
+
+    if (!(slices[0] <= slices[1])) return;
     for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
-        const int cost = cost_of(columns, next, place, slices[0]);
+        /* Instructions of a thread for a step, about; 0 = there is none. A tap's multiply-adds for two outputs
+         * are made where one of them has it. */
+        enum { SLICES = 24, BESIDES = 45 };
+        static const int count[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+        int pairs = 0;
+        for (int n = 0; n < J; n += 2)
+            pairs += count[find_taps(columns, next, place, slices[0], n) |
+                           find_taps(columns, next, place, slices[0], n + 1)];
+        const int cost = pairs > 0 ? 2 * SLICES * pairs + BESIDES : 0;
+
         if (cost == 0) continue;
         if (steps != NULL) steps[walked->count] = make_step(columns, next, place, slices);
         walked->count++;
@@ -171,21 +163,11 @@ _Static_assert((int)NUM_DIRECTIONS <= (int)LR_LATTICE_CANDIDATES, "all of them m
 static int compare_steps(const void *a, const void *b)
 {
     const struct lr_lattice_step *one = a, *other = b;
-    const int classes = lr_lattice_class(one) - lr_lattice_class(other);
+    const int classes = lattice_class(one) - lattice_class(other);
     if (classes != 0) return classes;
     return one->column[1] != other->column[1]   ? one->column[1] - other->column[1]
            : one->column[0] != other->column[0] ? one->column[0] - other->column[0]
                                                 : one->quad - other->quad;
-}
-
-static void sort_steps(struct lr_lattice *lattice)
-{
-    qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
-    int k = 0;
-    for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
-        while (k < lattice->count && lr_lattice_class(&lattice->steps[k]) < class) k++;
-        lattice->first[class] = k;
-    }
 }
 
 /* The share of a row's direction that lies along the line of response, in voxels. */
@@ -227,7 +209,13 @@ static lr_status build(struct lr_lattice *lattice, const struct columns *columns
     lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
     if (lattice->steps == NULL) return LR_FAILED;
     walk(columns, lattice->next, lattice->steps);
-    sort_steps(lattice);
+    qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
+    int n = 0;
+    for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
+        while (n < lattice->count && lattice_class(&lattice->steps[n]) < class) n++;
+        lattice->first[class] = n;
+    }
+
     return LR_OK;
 }
 

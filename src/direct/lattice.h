@@ -41,10 +41,6 @@ struct lr_lattice {
     int first[LR_LATTICE_CLASSES + 1]; /* steps of class c are first[c] .. first[c + 1] - 1 */
 };
 
-/* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
- * taps. */
-int lr_lattice_class(const struct lr_lattice_step *step);
-
 /* next and across, and no steps, of the lattices whose rows lie near enough along the line of response
  * for a gather to be cheap; returns how many there are. */
 int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);
@@ -53,11 +49,10 @@ int lr_lattice_candidates(const struct lr_direct_shape *shape, struct lr_lattice
 lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape, const lr_log *log);
 void lr_lattice_finish(struct lr_lattice *lattice);
 
-/* Where a column of the grid lies along the lattice's rows and across them: column = at[0] next + at[1]
- * across. */
+/* Place of a column of the grid along the lattice's rows and across them: column = at[0] next + at[1] across. */
 void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2]);
 
-/* Where the columns of a grid lie, along the rows and across: from least to most. */
+/* Extent of a grid's columns along the rows and across: from least to most. */
 void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2], int most[2]);
 
 /* The p and q (lr_lattice) of the first outputs whose threads cover a grid: from least to most. */

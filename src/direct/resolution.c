@@ -45,27 +45,24 @@ static double between(double low, double high, double share)
     return low + share * (high - low);
 }
 
-static double variant1(double distance_mm, double edge_mm)
-{
-    if (distance_mm <= variant1_at_mm) return between(variant1_mm[0], variant1_mm[1], distance_mm / variant1_at_mm);
-    return between(variant1_mm[1], variant1_edge_mm, (distance_mm - variant1_at_mm) / (edge_mm - variant1_at_mm));
-}
-
-static double variant3(double share)
-{
-    const double grown = variant3_edge_mm * variant3_edge_mm - variant3_mm * variant3_mm;
-    return sqrt(variant3_mm * variant3_mm + grown * share * share);
-}
-
 double lr_resolution_radial_mm(const lr_resolution *resolution, double distance_mm)
 {
     const double edge_mm = resolution->edge_mm > 0 ? resolution->edge_mm : usual_edge_mm;
     const double width_mm = resolution->radial_mm > 0 ? resolution->radial_mm : usual_width_mm;
     const double at_mm = fmin(fabs(distance_mm), edge_mm);
     switch (resolution->model) {
-    case LR_RADIAL_VARIANT1: return variant1(at_mm, edge_mm);
+    case LR_RADIAL_VARIANT1: {
+        if (at_mm <= variant1_at_mm) return between(variant1_mm[0], variant1_mm[1], at_mm / variant1_at_mm);
+        return between(variant1_mm[1], variant1_edge_mm, (at_mm - variant1_at_mm) / (edge_mm - variant1_at_mm));
+    }
+
     case LR_RADIAL_VARIANT2: return between(variant2_mm, variant2_edge_mm, at_mm / edge_mm);
-    case LR_RADIAL_VARIANT3: return variant3(at_mm / edge_mm);
+    case LR_RADIAL_VARIANT3: {
+        const double share = at_mm / edge_mm;
+        const double grown = variant3_edge_mm * variant3_edge_mm - variant3_mm * variant3_mm;
+        return sqrt(variant3_mm * variant3_mm + grown * share * share);
+    }
+
     case LR_RADIAL_LINEAR: return between(width_mm, resolution->radial_edge_mm, at_mm / edge_mm);
     case LR_RADIAL_MEASURED: return 0;
     case LR_RADIAL_INVARIANT: break;
@@ -123,20 +120,6 @@ static lr_status check_profiles(const lr_radial_profiles *profiles, const lr_log
     return check_values(profiles, log);
 }
 
-static lr_status check_model(const lr_resolution *complete, const lr_log *log)
-{
-    if (complete->model == LR_RADIAL_LINEAR)
-        LR_TRY(check_width("the radial width at the edge", complete->radial_edge_mm, "mm", log));
-    if (complete->model == LR_RADIAL_VARIANT1 && complete->edge_mm <= variant1_at_mm) {
-        return lr_error(log, LR_USAGE, "an edge at %g mm: variant 1 needs one beyond %g mm", complete->edge_mm,
-                        variant1_at_mm);
-    }
-    if (complete->model != LR_RADIAL_MEASURED) return LR_OK;
-    if (complete->asymmetric)
-        return lr_error(log, LR_USAGE, "measured profiles are what they are: leave out the asymmetric kernel");
-    return check_profiles(complete->measured, log);
-}
-
 lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution *complete, const lr_log *log)
 {
     *complete = *resolution;
@@ -154,7 +137,16 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
         return lr_error(log, LR_USAGE, "the second Gaussian's shift is %g: it must not be negative",
                         complete->second_shift);
     }
-    return check_model(complete, log);
+    if (complete->model == LR_RADIAL_LINEAR)
+        LR_TRY(check_width("the radial width at the edge", complete->radial_edge_mm, "mm", log));
+    if (complete->model == LR_RADIAL_VARIANT1 && complete->edge_mm <= variant1_at_mm) {
+        return lr_error(log, LR_USAGE, "an edge at %g mm: variant 1 needs one beyond %g mm", complete->edge_mm,
+                        variant1_at_mm);
+    }
+    if (complete->model != LR_RADIAL_MEASURED) return LR_OK;
+    if (complete->asymmetric)
+        return lr_error(log, LR_USAGE, "measured profiles are what they are: leave out the asymmetric kernel");
+    return check_profiles(complete->measured, log);
 }
 
 /* --- profiles --- */

@@ -14,13 +14,13 @@ lr_status lr_resolution_complete(const lr_resolution *resolution, lr_resolution 
 /* Standard deviation of a Gaussian of that FWHM. */
 double lr_sigma_of(double fwhm);
 
-/* What follows takes a complete resolution. */
+/* The functions below take a complete resolution. */
 
 /* The profile across the line, without norm, at that distance from the axis; outward_mm > 0 leads
  * away from the axis. */
 double lr_resolution_profile(const lr_resolution *resolution, double distance_mm, double outward_mm);
 
-/* Whether the profile looks the same in both directions everywhere. */
+/* True if the profile looks the same in both directions everywhere. */
 bool lr_resolution_is_symmetric(const lr_resolution *resolution);
 
 /* Standard deviation that stands for the widest profile up to that distance: k of it enclose the

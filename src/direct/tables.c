@@ -13,6 +13,37 @@
 #include <math.h>
 #include <stdlib.h>
 
+int lr_direct_count_rows(const struct lr_direct_shape *shape)
+{
+    const lr_resolution *resolution = &shape->resolution;
+    const bool is_one = resolution->model == LR_RADIAL_INVARIANT && lr_resolution_is_symmetric(resolution);
+    return is_one ? 1 : shape->info.num_kernels;
+}
+
+void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel, double described[2])
+{
+    described[0] =
+        lr_sigma_of(lr_resolution_radial_mm(&shape->resolution, lr_direct_kernel_distance_mm(shape, kernel)));
+    described[1] = lr_direct_kernel_is_mirrored(shape, kernel) ? -1 : 1;
+}
+
+int lr_direct_count_samples(const struct lr_direct_shape *shape)
+{
+    const lr_resolution *resolution = &shape->resolution;
+    return resolution->model == LR_RADIAL_MEASURED ? resolution->measured->num_offsets : 0;
+}
+
+void lr_direct_list_samples(const struct lr_direct_shape *shape, float *samples)
+{
+    const lr_radial_profiles *measured = shape->resolution.measured;
+    const int64_t count = lr_direct_count_samples(shape);
+    for (int64_t k = 0; k < count * shape->info.num_kernels; k++) {
+        samples[k] =
+            (float)lr_radial_profiles_at(measured, lr_direct_kernel_distance_mm(shape, (int)(k / count)),
+                                         measured->first_offset_mm + (double)(k % count) * measured->offset_step_mm);
+    }
+}
+
 struct lr_direct_tables {
     struct lr_direct_shape shape;
     int32_t *map;   /* [ny][nx] */
@@ -24,44 +55,6 @@ static const double usual_support = 9.0;
 
 /* --- the shape --- */
 
-static lr_status check_view(const lr_view *view, const lr_log *log)
-{
-    if (!isfinite(view->azimuth_deg) || fabs(view->azimuth_deg) > 1e6)
-        return lr_error(log, LR_USAGE, "a view's azimuth of %g degrees is out of range", view->azimuth_deg);
-    if (!(fabs(view->tilt_deg) < 90)) {
-        return lr_error(log, LR_USAGE, "a view's tilt of %g degrees is out of range: it lies between -90 and 90",
-                        view->tilt_deg);
-    }
-    return LR_OK;
-}
-
-static lr_status complete_kernel(struct lr_direct_shape *shape, const lr_direct_tables_params *params)
-{
-    const lr_direct_kernel *kernel = &params->kernel;
-    const double *voxel_mm = params->grid->voxel_mm;
-    lr_direct_tables_info *info = &shape->info;
-    info->support = kernel->support == 0 ? usual_support : kernel->support;
-    info->epsilon_mm = kernel->epsilon_mm == 0 ? 0.5 * fmin(voxel_mm[0], voxel_mm[1]) : kernel->epsilon_mm;
-    if (!(info->support > 0 && isfinite(info->support)))
-        return lr_error(params->log, LR_USAGE, "a support of k^2 = %g: it must be positive", info->support);
-    if (!(info->epsilon_mm > 0 && isfinite(info->epsilon_mm)))
-        return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive", info->epsilon_mm);
-    return lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log);
-}
-
-/* The distance from the axis is largest in a corner of the slice. */
-static double most_distance_mm(const struct lr_direct_shape *shape)
-{
-    const lr_grid *grid = &shape->info.grid;
-    double most = 0;
-    for (int corner = 0; corner < 4; corner++) {
-        const double x = grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
-        const double y = grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
-        most = fmax(most, fabs(x * shape->axes[1][0] + y * shape->axes[1][1]));
-    }
-    return most;
-}
-
 static int identifier_of(double distance_mm, double epsilon_mm)
 {
     return (int)floor(distance_mm / epsilon_mm + LR_DIRECT_TIE);
@@ -70,7 +63,15 @@ static int identifier_of(double distance_mm, double epsilon_mm)
 static lr_status count_identifiers(struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_direct_tables_info *info = &shape->info;
-    const double most_mm = most_distance_mm(shape);
+    /* The distance from the axis is largest in a corner of the slice. */
+    const lr_grid *grid = &shape->info.grid;
+    double most_mm = 0;
+    for (int corner = 0; corner < 4; corner++) {
+        const double x = grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
+        const double y = grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
+        most_mm = fmax(most_mm, fabs(x * shape->axes[1][0] + y * shape->axes[1][1]));
+    }
+
     if (most_mm / info->epsilon_mm >= most_identifiers) {
         return lr_error(log, LR_USAGE,
                         "an epsilon of %g mm makes more than %d identifiers of the %g mm to the "
@@ -86,7 +87,7 @@ static lr_status count_identifiers(struct lr_direct_shape *shape, const lr_log *
     return LR_OK;
 }
 
-/* How far the ellipsoid reaches along an axis of the grid is k |(sigma_i e_i)|. */
+/* The ellipsoid reaches k |(sigma_i e_i)| along an axis of the grid. */
 static lr_status find_half(struct lr_direct_shape *shape, const lr_log *log)
 {
     lr_direct_tables_info *info = &shape->info;
@@ -120,22 +121,6 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
     return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
 }
 
-/* The sum of squares as a form of whole offsets, [i][j] for i <= j, about. */
-static void find_form(const struct lr_direct_shape *shape, double form[3][3])
-{
-    const double *voxel_mm = shape->info.grid.voxel_mm;
-    for (int i = 0; i < 3; i++) {
-        for (int j = i; j < 3; j++) {
-            form[i][j] = 0;
-            for (int k = 0; k < 3; k++) {
-                const double *axis = shape->axes[k];
-                const double sigma_mm = shape->info.sigma_mm[k];
-                form[i][j] += axis[i] * voxel_mm[i] / sigma_mm * (axis[j] * voxel_mm[j] / sigma_mm);
-            }
-        }
-    }
-}
-
 /* The whole t from -half to half for which a t^2 + 2 b t + c <= most, and maybe one more at each end;
  * range[0] > range[1]: none. */
 static void find_range(const double abc[3], double most, int half, int range[2])
@@ -159,19 +144,24 @@ struct walk {
 static struct walk begin_walk(struct lr_direct_shape *shape)
 {
     struct walk walk = {.shape = shape};
-    find_form(shape, walk.form);
+    /* The sum of squares as a form of whole offsets, [i][j] for i <= j, about. */
+    const double *voxel_mm = shape->info.grid.voxel_mm;
+    for (int i = 0; i < 3; i++) {
+        for (int j = i; j < 3; j++) {
+            walk.form[i][j] = 0;
+            for (int k = 0; k < 3; k++) {
+                const double *axis = shape->axes[k];
+                const double sigma_mm = shape->info.sigma_mm[k];
+                walk.form[i][j] += axis[i] * voxel_mm[i] / sigma_mm * (axis[j] * voxel_mm[j] / sigma_mm);
+            }
+        }
+    }
+
     const double(*form)[3] = (const double(*)[3])walk.form;
     walk.across[0] = form[0][0] - form[0][2] * form[0][2] / form[2][2];
     walk.across[1] = form[0][1] - form[0][2] * form[1][2] / form[2][2];
     walk.across[2] = form[1][1] - form[1][2] * form[1][2] / form[2][2];
     return walk;
-}
-
-static void find_columns(const struct walk *walk, int y, int range[2])
-{
-    const lr_direct_tables_info *info = &walk->shape->info;
-    const double abc[3] = {walk->across[0], walk->across[1] * y, walk->across[2] * y * y};
-    find_range(abc, info->support, info->half[0], range);
 }
 
 /* The offsets of a column, which follow each other. */
@@ -186,19 +176,15 @@ static void find_slices(const struct walk *walk, int x, int y, int range[2])
     while (range[0] <= range[1] && !is_within(shape, x, y, range[1])) range[1]--;
 }
 
-static lr_status make_room(struct walk *walk, int64_t count, const lr_log *log)
-{
-    struct lr_direct_shape *shape = walk->shape;
-    return lr_grow(&shape->offsets, &walk->room, shape->info.num_offsets + count,
-                   &(struct lr_items){sizeof(*shape->offsets), "mSR", log});
-}
-
 static lr_status list_column(struct walk *walk, int x, int y, const lr_log *log)
 {
     struct lr_direct_shape *shape = walk->shape;
     int range[2];
     find_slices(walk, x, y, range);
-    LR_TRY(make_room(walk, 2 * shape->info.half[2] + 1, log));
+    const int64_t count = 2 * shape->info.half[2] + 1;
+    LR_TRY(lr_grow(&shape->offsets, &walk->room, shape->info.num_offsets + count,
+                   &(struct lr_items){sizeof(*shape->offsets), "mSR", log}));
+
     for (int z = range[0]; z <= range[1]; z++) {
         int32_t *offset = shape->offsets[shape->info.num_offsets++];
         offset[0] = x;
@@ -214,7 +200,10 @@ static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
     struct walk walk = begin_walk(shape);
     for (int y = -shape->info.half[1]; y <= shape->info.half[1]; y++) {
         int range[2];
-        find_columns(&walk, y, range);
+        const lr_direct_tables_info *info = &walk.shape->info;
+        const double abc[3] = {walk.across[0], walk.across[1] * y, walk.across[2] * y * y};
+        find_range(abc, info->support, info->half[0], range);
+
         for (int x = range[0]; x <= range[1]; x++) LR_TRY(list_column(&walk, x, y, log));
     }
     return LR_OK;
@@ -225,9 +214,27 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
     *shape = (struct lr_direct_shape){.info = {.view = params->view}};
     LR_TRY(lr_grid_check(params->grid, params->log));
     shape->info.grid = *params->grid;
-    LR_TRY(check_view(&params->view, params->log));
+    if (!isfinite(params->view.azimuth_deg) || fabs(params->view.azimuth_deg) > 1e6)
+        return lr_error(params->log, LR_USAGE, "a view's azimuth of %g degrees is out of range",
+                        params->view.azimuth_deg);
+    if (!(fabs(params->view.tilt_deg) < 90)) {
+        return lr_error(params->log, LR_USAGE,
+                        "a view's tilt of %g degrees is out of range: it lies between -90 and 90",
+                        params->view.tilt_deg);
+    }
+
     lr_view_axes(&params->view, shape->axes);
-    LR_TRY(complete_kernel(shape, params));
+    const lr_direct_kernel *kernel = &params->kernel;
+    const double *voxel_mm = params->grid->voxel_mm;
+    lr_direct_tables_info *info = &shape->info;
+    info->support = kernel->support == 0 ? usual_support : kernel->support;
+    info->epsilon_mm = kernel->epsilon_mm == 0 ? 0.5 * fmin(voxel_mm[0], voxel_mm[1]) : kernel->epsilon_mm;
+    if (!(info->support > 0 && isfinite(info->support)))
+        return lr_error(params->log, LR_USAGE, "a support of k^2 = %g: it must be positive", info->support);
+    if (!(info->epsilon_mm > 0 && isfinite(info->epsilon_mm)))
+        return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive", info->epsilon_mm);
+    LR_TRY(lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log));
+
     LR_TRY(count_identifiers(shape, params->log));
     LR_TRY(find_half(shape, params->log));
     const lr_status status = list_offsets(shape, params->log);
@@ -348,9 +355,4 @@ const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))[3]
 const double *lr_direct_tables_values(const lr_direct_tables *tables, int kernel)
 {
     return tables->values + kernel * tables->shape.info.num_offsets;
-}
-
-const struct lr_direct_shape *lr_direct_tables_shape(const lr_direct_tables *tables)
-{
-    return &tables->shape;
 }

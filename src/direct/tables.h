@@ -27,9 +27,21 @@ void lr_direct_shape_finish(struct lr_direct_shape *shape);
 /* The distance from the axis that kernel's values are those of: its interval's middle. */
 double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int kernel);
 
-/* Whether the kernel is one of those of voxels on the negative radial side. */
+/* True if the kernel is one of those of voxels on the negative radial side. */
 bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kernel);
 
-const struct lr_direct_shape *lr_direct_tables_shape(const lr_direct_tables *tables);
+/* --- kernels of a view, for devices that make mSRval --- */
+
+/* Rows of mSRval: one where all kernels are the same, else one a kernel. */
+int lr_direct_count_rows(const struct lr_direct_shape *shape);
+
+/* Standard deviation of a kernel in mm, and its side: 1, or -1 where it is mirrored. */
+void lr_direct_describe_kernel(const struct lr_direct_shape *shape, int kernel, double described[2]);
+
+/* Values of a measured profile; 0: kernels are Gaussians. */
+int lr_direct_count_samples(const struct lr_direct_shape *shape);
+
+/* The measured profile at the distance of each kernel, at the measured offsets: [rows][samples]. */
+void lr_direct_list_samples(const struct lr_direct_shape *shape, float *samples);
 
 #endif

@@ -32,7 +32,7 @@ struct lr_direct_views {
 lr_status lr_direct_views_init(struct lr_direct_views *views);
 void lr_direct_views_finish(struct lr_direct_views *views);
 
-/* As struct lr_backend_fns has them; vectors are on the host. */
+/* The functions of struct lr_backend_fns; vectors are on the host. */
 lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part, const lr_vector *image,
                                   lr_vector *values);
 lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part, const lr_vector *values,

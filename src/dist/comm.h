@@ -5,10 +5,35 @@
 #ifndef LR_DIST_COMM_H
 #define LR_DIST_COMM_H
 
-#include "dist/fns.h"
 #include "vector/kinds.h"
 
-/* Where a rank has a vector, and by which way it would exchange it. Values are told to other ranks. */
+#include <lr/comm.h>
+
+/* --- the few functions of a communicator, of which comm.c makes the rest --- */
+
+/* Facts of a communicator, found when it is opened. */
+struct lr_comm_facts {
+    int rank, size, local_rank, local_size;
+    char machine[64], way[96];
+    bool is_cuda_aware; /* transfer and broadcast take memory of CUDA devices */
+};
+
+struct lr_comm_fns {
+    /* Once in a process. The sentence goes to the log. */
+    lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
+    /* Fills in the facts known without opening: way, is_cuda_aware. */
+    void (*describe)(struct lr_comm_facts *facts);
+    /* All of them arrive before it returns. */
+    lr_status (*transfer)(const struct lr_messages *messages);
+    /* all: [size][bytes], of every rank. */
+    lr_status (*gather_little)(const void *own, void *all, int bytes);
+    lr_status (*broadcast)(int from, void *bytes, int count);
+    void (*abort)(int code);
+    void (*close)(bool is_whole); /* whether all ranks come here */
+    const char *mistake;          /* what to say where the above fail */
+};
+
+/* The place of a rank's vector, and the way by which it would exchange it. Values are sent to other ranks. */
 enum lr_comm_way {
     LR_WAY_PLAIN = 0, /* it is on the host */
     LR_WAY_OPEN,      /* at a device, and no way has been chosen yet */
@@ -17,7 +42,7 @@ enum lr_comm_way {
     LR_WAY_NCCL
 };
 
-/* How vectors at devices are exchanged, which all ranks have found out together (ways.c). */
+/* The exchange of vectors at devices, which all ranks have settled together (moves.c). */
 struct lr_comm_ways {
     enum lr_comm_way way; /* OPEN before, then HOST, MPI or NCCL */
     lr_place *place;      /* MPI, NCCL: the CUDA place; kept */
@@ -55,7 +80,7 @@ struct lr_comm {
 /* The longest of lr_comm_same, and of others. */
 enum { LR_COMM_LITTLE = 512 };
 
-/* What all are about to do, so that it can be seen that they do the same. */
+/* The step that a rank is about to take; all must take the same. */
 enum lr_comm_step {
     LR_COMM_STEP_FAIL = 1,
     LR_COMM_STEP_BARRIER,
@@ -84,18 +109,11 @@ lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status
 /* lr_comm_meet, and *way becomes that of all ranks, where it is one, else LR_WAY_HOST. */
 lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count, enum lr_comm_way *way);
 
-/* lr_comm_meet for a vector; *way: that by which all exchange it. The first time that all have theirs at
- * devices they choose one. */
-lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector, enum lr_comm_way *way);
-
 /* Ends what was chosen. is_whole: all ranks come here. */
 void lr_comm_close_ways(lr_comm *comm, bool is_whole);
 
-/* What of `support` is NCCL's. */
+/* Fills in the part of `support` that is NCCL's. */
 void lr_comm_probe_nccl(lr_comm_support *support);
-
-/* The place of the chosen way becomes that of the vector, of the same device. */
-lr_status lr_comm_follow(lr_comm *comm, const lr_vector *vector);
 
 /* Turns what a function of the table says into a status, with its sentence. */
 lr_status lr_comm_check(lr_comm *comm, lr_status status);

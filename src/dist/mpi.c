@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The plugin of MPI: the only file that includes mpi.h. */
-#include "dist/eigen.h"
-#include "dist/fns.h"
+ * The plugin of MPI: the only file that includes mpi.h and lapacke.h. */
+#include "dist/comm.h"
 #include "plugin/plugin.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 
+#if defined(LR_HAS_LAPACKE)
+#include <lapacke.h>
+#endif
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,29 +36,15 @@ static bool is_cuda_aware(void)
 #endif
 }
 
-/* "Open MPI v4.1.4, package: ...": up to the first comma. */
-static void name_library(char *name, size_t size)
+static void describe(struct lr_comm_facts *facts)
 {
+    /* "Open MPI v4.1.4, package: ...": up to the first comma. */
+    const size_t size = sizeof(facts->way);
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "MPI";
     int length = 0;
     MPI_Get_library_version(text, &length);
-    snprintf(name, size, "%.*s", (int)strcspn(text, ",\n"), text);
-}
+    snprintf(facts->way, size, "%.*s", (int)strcspn(text, ",\n"), text);
 
-static void find_neighbours(struct lr_comm_facts *facts)
-{
-    MPI_Comm local;
-    facts->local_size = 1;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
-        MPI_Comm_rank(local, &facts->local_rank);
-        MPI_Comm_size(local, &facts->local_size);
-        MPI_Comm_free(&local);
-    }
-}
-
-static void describe(struct lr_comm_facts *facts)
-{
-    name_library(facts->way, sizeof(facts->way));
     facts->is_cuda_aware = is_cuda_aware();
 }
 
@@ -74,7 +62,14 @@ static lr_status open_mpi(const lr_log *log, struct lr_comm_facts *facts)
     MPI_Get_processor_name(machine, &length);
     snprintf(facts->machine, sizeof(facts->machine), "%.*s", length, machine);
     describe(facts);
-    find_neighbours(facts);
+    MPI_Comm local;
+    facts->local_size = 1;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local) == MPI_SUCCESS) {
+        MPI_Comm_rank(local, &facts->local_rank);
+        MPI_Comm_size(local, &facts->local_size);
+        MPI_Comm_free(&local);
+    }
+
     return LR_OK;
 }
 
@@ -130,10 +125,19 @@ static const struct lr_comm_fns fns = {
     .mistake = "MPI could not exchange data among the ranks: has one of them been lost?",
 };
 
+#if defined(LR_HAS_LAPACKE)
+/* LAPACK leaves eigenvectors in columns of its own order, which are rows of ours; of a symmetric matrix, rows
+ * are columns. */
+static lr_status eigen_lapacke(double *matrix, double *values, int size)
+{
+    return LAPACKE_dsyev(LAPACK_COL_MAJOR, 'V', 'U', size, matrix, size, values) == 0 ? LR_OK : LR_FAILED;
+}
+#endif
+
 const struct lr_mpi_plugin lr_mpi_plugin = {
     .plugin = {lr_plugin_build, lr_pool_use},
     .fns = &fns,
 #if defined(LR_HAS_LAPACKE)
-    .eigen = lr_eigen_lapacke,
+    .eigen = eigen_lapacke,
 #endif
 };

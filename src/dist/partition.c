@@ -14,7 +14,7 @@ enum { PIECES_OF_RANK = 8 };
 struct deal {
     const lr_partition_params *params;
     double *load;   /* [ranks] of all subsets so far */
-    double *within; /* [ranks] of the subset at hand */
+    double *within; /* [ranks] of the current subset */
     int64_t *held;  /* [ranks] pairs */
     int32_t *rank_of;
 };
@@ -23,20 +23,6 @@ static double cost_of(const lr_partition_params *params, int64_t pair)
 {
     return params->costs != NULL ? params->costs[pair]
                                  : (double)(params->lors->offsets[pair + 1] - params->lors->offsets[pair]);
-}
-
-/* The rank with the least to do of the subset, then of all; one without any pair goes before others
- * that have no more. */
-static int find_idle(const struct deal *deal)
-{
-    int best = 0;
-    for (int r = 1; r < deal->params->ranks; r++) {
-        const double a[3] = {deal->within[r], deal->load[r], (double)deal->held[r]};
-        const double b[3] = {deal->within[best], deal->load[best], (double)deal->held[best]};
-        const int k = a[0] != b[0] ? 0 : a[1] != b[1] ? 1 : 2;
-        best = a[k] < b[k] ? r : best;
-    }
-    return best;
 }
 
 static void deal_subset(struct deal *deal, int subset, int64_t num_pairs, double cost)
@@ -50,7 +36,17 @@ static void deal_subset(struct deal *deal, int subset, int64_t num_pairs, double
     for (int64_t pair = 0; pair < params->lors->num_pairs; pair++) {
         if (params->subset_of[pair] != subset) continue;
         if (left <= 0.0 || num_pairs <= wanted) {
-            rank = find_idle(deal);
+            /* The rank with the least to do of the subset, then of all; one without any pair goes before others
+             * that have no more. */
+            int best = 0;
+            for (int r = 1; r < deal->params->ranks; r++) {
+                const double a[3] = {deal->within[r], deal->load[r], (double)deal->held[r]};
+                const double b[3] = {deal->within[best], deal->load[best], (double)deal->held[best]};
+                const int k = a[0] != b[0] ? 0 : a[1] != b[1] ? 1 : 2;
+                best = a[k] < b[k] ? r : best;
+            }
+            rank = best;
+
             left += piece;
         }
         const double own = cost_of(params, pair);

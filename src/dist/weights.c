@@ -12,29 +12,6 @@
 /* Eigenvalues below this part of the largest one, for each of them, count as 0: what rounding leaves. */
 static const double zero_share = 1e-14;
 
-static double find_scale(const struct lr_gram *gram)
-{
-    double largest = 0.0;
-    for (int k = 0; k < gram->count * gram->count; k++) largest = fmax(largest, fabs(gram->gram[k]));
-    return largest;
-}
-
-static void border(const struct lr_gram *gram, double scale, double *matrix)
-{
-    const int size = gram->count + 1;
-    for (int k = 0; k < gram->count; k++) {
-        for (int g = 0; g < gram->count; g++) matrix[k * size + g] = gram->gram[k * gram->count + g] / scale;
-        matrix[k * size + gram->count] = matrix[gram->count * size + k] = 1.0;
-    }
-    matrix[size * size - 1] = 0.0;
-}
-
-/* What a row of the right side is. */
-static double right_of(const struct lr_gram *gram, double scale, int k)
-{
-    return k < gram->count ? gram->with[k] / scale : 1.0;
-}
-
 /* x = sum over eigenvectors v of v (v . right) / eigenvalue, those of about 0 left out. */
 static void invert(const struct lr_gram *gram, double scale, const double *vectors, const double *values,
                    double *weights, double *condition)
@@ -49,25 +26,19 @@ static void invert(const struct lr_gram *gram, double scale, const double *vecto
     for (int k = 0; k < gram->count; k++) weights[k] = 0.0;
     for (int n = 0; n < size; n++) {
         double along = 0.0;
-        for (int k = 0; k < size; k++) along += vectors[n * size + k] * right_of(gram, scale, k);
+        for (int k = 0; k < size; k++) along += vectors[n * size + k] * (k < gram->count ? gram->with[k] / scale : 1.0);
         for (int k = 0; fabs(values[n]) > zero && k < gram->count; k++)
             weights[k] += along / values[n] * vectors[n * size + k];
     }
     *condition = smallest > zero ? largest / smallest : HUGE_VAL;
 }
 
-/* Rounding leaves a sum that is 1 to some 1e-16 times the condition. */
-static void make_sum_1(double *weights, int count)
-{
-    double sum = 0.0;
-    for (int k = 0; k < count; k++) sum += weights[k];
-    for (int k = 0; k < count; k++) weights[k] += (1.0 - sum) / count;
-}
-
 lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *condition, const lr_log *log)
 {
     const int size = gram->count + 1;
-    const double scale = find_scale(gram);
+    double scale = 0.0;
+    for (int k = 0; k < gram->count * gram->count; k++) scale = fmax(scale, fabs(gram->gram[k]));
+
     const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
     if (mpi == NULL || mpi->eigen == NULL) {
         return lr_error(log, LR_NO_DEVICE,
@@ -82,11 +53,21 @@ lr_status lr_gram_weights(const struct lr_gram *gram, double *weights, double *c
     double *matrix = lr_alloc((int64_t)size * size + size, sizeof(*matrix), "weights", log);
     if (matrix == NULL) return LR_FAILED;
     double *values = matrix + size * size;
-    border(gram, scale, matrix);
+    for (int n = 0; n < gram->count; n++) {
+        for (int g = 0; g < gram->count; g++) matrix[n * size + g] = gram->gram[n * gram->count + g] / scale;
+        matrix[n * size + gram->count] = matrix[gram->count * size + n] = 1.0;
+    }
+    matrix[size * size - 1] = 0.0;
+
     lr_status status = mpi->eigen(matrix, values, size);
     if (status == LR_OK) {
         invert(gram, scale, matrix, values, weights, condition);
-        make_sum_1(weights, gram->count);
+        /* Rounding leaves a sum that is 1 to some 1e-16 times the condition. */
+        const int count = gram->count;
+        double sum = 0.0;
+        for (int k = 0; k < count; k++) sum += weights[k];
+        for (int k = 0; k < count; k++) weights[k] += (1.0 - sum) / count;
+
     } else {
         lr_error(log, status, "LAPACK finds no eigenvalues of the guesses' products");
     }

@@ -50,7 +50,8 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
-/* At a place of kind LR_PLACE_CUDA, params->place. errors: LR_NO_DEVICE too. */
+/* Works at a place of kind LR_PLACE_CUDA, params->place.
+ * errors: LR_NO_DEVICE too. */
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
 /* Checks and arranges events that are open, on the device of that place, where its memory holds them; else they

@@ -30,19 +30,14 @@ static double bessel_i(double order, double x)
     return sum;
 }
 
-/* The lattice's shortest waves have the length spacing / sqrt 2: there the spectrum is 0. */
-static double best_spacing(const lr_blobs *blobs)
-{
-    return 2.0 * sqrt(2.0) * PI * blobs->radius_mm / hypot(blobs->alpha, FIRST_ZERO);
-}
-
 lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
 {
     blobs->radius_mm = blobs->radius_mm == 0 ? 10.0 : blobs->radius_mm;
     blobs->alpha = blobs->alpha == 0 ? 8.37 : blobs->alpha;
     const bool has_shape =
         blobs->radius_mm > 0 && isfinite(blobs->radius_mm) && blobs->alpha > 0 && blobs->alpha <= MOST_ALPHA;
-    if (has_shape && blobs->spacing_mm == 0) blobs->spacing_mm = best_spacing(blobs);
+    if (has_shape && blobs->spacing_mm == 0)
+        blobs->spacing_mm = 2.0 * sqrt(2.0) * PI * blobs->radius_mm / hypot(blobs->alpha, FIRST_ZERO);
     if (!has_shape || !(blobs->spacing_mm > 0) || !isfinite(blobs->spacing_mm)) {
         return lr_error(log, LR_USAGE,
                         "blobs cannot have a radius of %g mm, alpha %g and a spacing of %g mm: give "
@@ -52,7 +47,7 @@ lr_status lr_blobs_complete(lr_blobs *blobs, const lr_log *log)
     return LR_OK;
 }
 
-/* What makes blobs of coefficient 1 add up to 1: each has half a cell of the lattice's cubes. */
+/* The scale with which blobs of coefficient 1 add up to 1: each has half a cell of the lattice's cubes. */
 static double scale_of(const lr_blobs *blobs)
 {
     const double radius = blobs->radius_mm, spacing = blobs->spacing_mm;

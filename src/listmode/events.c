@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "listmode/events.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -10,8 +11,118 @@
 #include <limits.h>
 #include <math.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A radix sort. Threads take parts of the tickets that follow each other: where a part's tickets with a digit
+ * go is known from what all parts have of each digit. */
+
+enum {
+    DIGIT_BITS = 11,
+    NUM_DIGITS = 1 << DIGIT_BITS,
+    NUM_PASSES = 3,
+    MOST_PARTS = 16,
+    LEAST_PART = 1 << 14 /* smaller ones are not worth a thread */
+};
+
+struct pass {
+    const struct lr_listmode_ticket *from;
+    struct lr_listmode_ticket *to;
+    int64_t count, part; /* part: tickets of each but the last */
+    int shift, threads, num_parts;
+    int64_t places[MOST_PARTS][NUM_DIGITS]; /* how many a part has, then where the next one goes */
+};
+
+static uint32_t digit_of(const struct pass *pass, int64_t k)
+{
+    return pass->from[k].key >> pass->shift & (NUM_DIGITS - 1);
+}
+
+static void count_part(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct pass *pass = user;
+    int64_t *places = pass->places[begin / pass->part];
+    (void)worker;
+    memset(places, 0, sizeof(pass->places[0]));
+    for (int64_t k = begin; k < end; k++) places[digit_of(pass, k)]++;
+}
+
+static void move_part(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct pass *pass = user;
+    int64_t *places = pass->places[begin / pass->part];
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) pass->to[places[digit_of(pass, k)]++] = pass->from[k];
+}
+
+/* Turns counts into places; false: all have one digit, and are in order. */
+static bool find_places(struct pass *pass)
+{
+    int64_t sum = 0;
+    for (int digit = 0; digit < NUM_DIGITS; digit++) {
+        const int64_t before = sum;
+        for (int part = 0; part < pass->num_parts; part++) {
+            const int64_t here = pass->places[part][digit];
+            pass->places[part][digit] = sum;
+            sum += here;
+        }
+        if (sum - before == pass->count) return false;
+    }
+    return true;
+}
+
+/* Stable. false: nothing was to be moved. */
+static bool sort_by_digit(struct pass *pass)
+{
+    lr_parallel_for(pass->threads, pass->count, pass->part, count_part, pass);
+    if (!find_places(pass)) return false;
+    lr_parallel_for(pass->threads, pass->count, pass->part, move_part, pass);
+    return true;
+}
+
+void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
+                              int threads)
+{
+    const int64_t most = count / LEAST_PART < MOST_PARTS ? count / LEAST_PART : MOST_PARTS;
+    const int64_t parts = threads < most ? threads : most;
+    struct lr_listmode_ticket *from = tickets, *to = spare;
+    struct pass pass; /* large, and not to be cleared as a whole */
+    pass.count = count;
+    pass.num_parts = parts > 1 ? (int)parts : 1;
+    pass.part = (count + pass.num_parts - 1) / pass.num_parts;
+    pass.threads = pass.num_parts;
+    for (int k = 0; count > 1 && k < NUM_PASSES; k++) {
+        pass.from = from;
+        pass.to = to;
+        pass.shift = k * DIGIT_BITS;
+        if (sort_by_digit(&pass)) {
+            to = from;
+            from = to == tickets ? spare : tickets;
+        }
+    }
+    if (from != tickets) memcpy(tickets, from, (size_t)count * sizeof(*tickets));
+}
+
+/* --- sample --- */
+
+/* A number in [0, 1) that depends on seed and line alone (SplitMix64's mixing, Steele, Lea and Flood
+ * 2014). */
+static double draw(uint64_t seed, int64_t line)
+{
+    uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k)
+{
+    const int64_t line = sample->first + sample->step * k, last = sample->lors->count - 1;
+    const double within = sample->stride > 1.0 ? draw(sample->seed, line) : 0.0;
+    const int64_t lor = (int64_t)(((double)line + within) * sample->stride);
+    return lor < last ? lor : last;
+}
 
 /* mm of tof_mm for each ps of a time difference: half the speed of light. */
 static const double tof_mm_per_ps = 0.149896229;
@@ -19,22 +130,7 @@ static const double fwhm_per_sigma = 2.3548200450309493;
 
 /* --- ranges --- */
 
-static lr_status check_ranges(const lr_listmode_params *params, int num_ranges)
-{
-    for (int r = 0; params->ranges != NULL && r < num_ranges; r++) {
-        if (params->ranges[r + 1] < params->ranges[r]) {
-            return lr_error(params->log, LR_USAGE, "range %d of the events ends at %lld, before it begins at %lld", r,
-                            (long long)params->ranges[r + 1], (long long)params->ranges[r]);
-        }
-    }
-    if (params->ranges != NULL && (params->ranges[0] != 0 || params->ranges[num_ranges] != params->count)) {
-        return lr_error(params->log, LR_USAGE, "ranges go from event 0 to the last one, %lld, not from %lld to %lld",
-                        (long long)params->count, (long long)params->ranges[0], (long long)params->ranges[num_ranges]);
-    }
-    return LR_OK;
-}
-
-/* Where range r begins if they are as equal as can be. */
+/* The begin of range r if ranges are as equal as can be. */
 static int64_t even_range(const lr_listmode_params *params, int num_ranges, int r)
 {
     const int64_t each = params->count / num_ranges, more = params->count % num_ranges;
@@ -46,7 +142,17 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
     const int num_ranges = params->num_ranges > 0 ? params->num_ranges : 1;
     if (params->num_ranges < 0 || (params->ranges != NULL && params->num_ranges == 0))
         return lr_error(params->log, LR_USAGE, "events cannot have %d ranges", params->num_ranges);
-    LR_TRY(check_ranges(params, num_ranges));
+    for (int n = 0; params->ranges != NULL && n < num_ranges; n++) {
+        if (params->ranges[n + 1] < params->ranges[n]) {
+            return lr_error(params->log, LR_USAGE, "range %d of the events ends at %lld, before it begins at %lld", n,
+                            (long long)params->ranges[n + 1], (long long)params->ranges[n]);
+        }
+    }
+    if (params->ranges != NULL && (params->ranges[0] != 0 || params->ranges[num_ranges] != params->count)) {
+        return lr_error(params->log, LR_USAGE, "ranges go from event 0 to the last one, %lld, not from %lld to %lld",
+                        (long long)params->count, (long long)params->ranges[0], (long long)params->ranges[num_ranges]);
+    }
+
     events->offsets = lr_alloc(num_ranges + 1, sizeof(*events->offsets), "ranges", params->log);
     events->groups = lr_alloc(num_ranges, sizeof(*events->groups), "ranges", params->log);
     if (events->offsets == NULL || events->groups == NULL) return LR_FAILED;
@@ -77,28 +183,10 @@ static void find_hits(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t c = begin; c < end; c++) lr_scanner_hit_centre(hits->scanner, (int)c, hits->mm[c]);
 }
 
-static lr_status init_hits(struct lr_listmode_events *events, const lr_listmode_params *params, int threads)
-{
-    const lr_scanner *scanner = params->lors->scanner;
-    events->num_crystals = scanner->num_crystals;
-    events->hits = lr_alloc(scanner->num_crystals, sizeof(*events->hits), "crystals", params->log);
-    if (events->hits == NULL) return LR_FAILED;
-    lr_parallel_for(threads, scanner->num_crystals, CRYSTALS_AT_ONCE, find_hits, &(struct hits){scanner, events->hits});
-    return LR_OK;
-}
-
-/* The standard deviation that a resolution stands for, in mm of tof_mm; the scanner's where it is not
- * known; 0 where that is not, either. */
-static double sigma_of(double resolution_ps, const lr_listmode_params *params)
-{
-    const double known = resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
-    return known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
-}
-
 /* Bins narrower than this part of a standard deviation change nothing by 1e-5, and count as none. */
 static const double narrowest_bin = 0.01;
 
-/* All bins are as wide as the mean; where they are not, a warning tells. */
+/* All bins are as wide as the mean; where they are not, a warning says so. */
 static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 {
     const double mean = lr_tof_bin_mm(edges_mm, num_bins);
@@ -118,7 +206,11 @@ static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
 static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps, double bin_mm,
                          const lr_listmode_params *params)
 {
-    const double sigma = sigma_of(resolution_ps, params);
+    /* The standard deviation that a resolution stands for, in mm of tof_mm; the scanner's where it is not
+     * known; 0 where that is not, either. */
+    const double known = resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
+    const double sigma = known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
+
     const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
     if (!(sigma > 0) || !isfinite(sigma)) {
         return lr_error(params->log, LR_BAD_INPUT,
@@ -157,18 +249,6 @@ static lr_status init_kinds(struct lr_listmode_events *events, const lr_listmode
         }
     }
     return LR_OK;
-}
-
-static lr_status init_tof(struct lr_listmode_events *events, const lr_listmode_params *params)
-{
-    if (params->info != NULL && params->info->kinds.count > 0) return init_kinds(events, params);
-    events->num_kinds = 1;
-    events->sigma_mm = lr_alloc(1, sizeof(*events->sigma_mm), "time of flight", params->log);
-    if (events->sigma_mm == NULL) return LR_FAILED;
-    const lr_events_info *info = params->info;
-    if (info == NULL || !info->has_tof) return LR_OK;
-    check_bins(info->tof_edges_mm, info->num_tof_bins, params->log);
-    return put_tof(events, 0, info->tof_resolution_ps, lr_events_info_tof_bin_mm(info), params);
 }
 
 /* --- checking --- */
@@ -277,8 +357,20 @@ static lr_status open_all(struct lr_listmode_events *events, const lr_listmode_p
     if ((events->from == NULL && events->sample == NULL) || params->count <= 0)
         return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld", (long long)params->count);
     LR_TRY(init_ranges(events, params));
-    LR_TRY(init_hits(events, params, threads));
-    return init_tof(events, params);
+    const lr_scanner *scanner = params->lors->scanner;
+    events->num_crystals = scanner->num_crystals;
+    events->hits = lr_alloc(scanner->num_crystals, sizeof(*events->hits), "crystals", params->log);
+    if (events->hits == NULL) return LR_FAILED;
+    lr_parallel_for(threads, scanner->num_crystals, CRYSTALS_AT_ONCE, find_hits, &(struct hits){scanner, events->hits});
+
+    if (params->info != NULL && params->info->kinds.count > 0) return init_kinds(events, params);
+    events->num_kinds = 1;
+    events->sigma_mm = lr_alloc(1, sizeof(*events->sigma_mm), "time of flight", params->log);
+    if (events->sigma_mm == NULL) return LR_FAILED;
+    const lr_events_info *info = params->info;
+    if (info == NULL || !info->has_tof) return LR_OK;
+    check_bins(info->tof_edges_mm, info->num_tof_bins, params->log);
+    return put_tof(events, 0, info->tof_resolution_ps, lr_events_info_tof_bin_mm(info), params);
 }
 
 lr_status lr_listmode_events_open(struct lr_listmode_events *events, const lr_listmode_params *params)
@@ -328,4 +420,180 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
     free(events->sigma_mm);
     free(events->bin_mm);
     *events = (struct lr_listmode_events){0};
+}
+
+/* Events by groups, and sorted. Threads take parts of a range that follow each other, and the order is the same
+ * for any number of them. */
+
+enum {
+    ARRANGED_MOST_PARTS = 64,
+    ARRANGED_LEAST_PART = 1 << 14, /* smaller ones are not worth a thread */
+    COPIED_AT_ONCE = 1 << 16
+};
+
+/* A range on its way into order. */
+struct arranging {
+    struct lr_listmode_events *events;
+    const lr_event *range; /* as the caller has it */
+    int r;
+    int64_t first, count, part; /* part: events of each but the last */
+    int threads;
+    struct lr_listmode_ticket *tickets[2];
+    int64_t places[ARRANGED_MOST_PARTS][LR_LISTMODE_GROUPS]; /* how many, then where the next one goes */
+};
+
+/* --- partition --- */
+
+/* Numbers in the order of floats. */
+static uint32_t ascending(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+/* The coordinate of an event's centre along an axis. */
+static float centre_of(const struct lr_listmode_events *events, const lr_event *event, int axis)
+{
+    const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
+    double along[3];
+    vec_sub(b, a, along);
+    return (float)(0.5 * (a[axis] + b[axis]) + (double)event->tof_mm * along[axis] / vec_length(along));
+}
+
+/* Leaves the group in place of the number, and counts. */
+static void find_groups(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct arranging *arranging = user;
+    int64_t *places = arranging->places[begin / arranging->part];
+    (void)worker;
+    memset(places, 0, sizeof(arranging->places[0]));
+    for (int64_t k = begin; k < end; k++) {
+        const lr_event *event = &arranging->range[k];
+        const struct lr_listmode_events *events = arranging->events;
+        const int axis = lr_listmode_axis(events->hits[event->crystals[0]], events->hits[event->crystals[1]]);
+        const int group = 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
+
+        const float centre = lr_listmode_group_has_tof(group)
+                                 ? centre_of(arranging->events, event, lr_listmode_group_axis(group))
+                                 : 0.0f;
+        arranging->tickets[1][k] = (struct lr_listmode_ticket){group, ascending(centre)};
+        places[group]++;
+    }
+}
+
+static void move_to_groups(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct arranging *arranging = user;
+    int64_t *places = arranging->places[begin / arranging->part];
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        const struct lr_listmode_ticket found = arranging->tickets[1][k];
+        arranging->tickets[0][places[found.number]++] = (struct lr_listmode_ticket){(int32_t)k, found.key};
+    }
+}
+
+static void partition(struct arranging *arranging)
+{
+    lr_parallel_for(arranging->threads, arranging->count, arranging->part, find_groups, arranging);
+    /* Says where each group begins. */
+    int64_t *groups = arranging->events->groups[arranging->r], sum = 0;
+    const int64_t parts = (arranging->count + arranging->part - 1) / arranging->part;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        groups[g] = arranging->first + sum;
+        for (int64_t part = 0; part < parts; part++) {
+            const int64_t here = arranging->places[part][g];
+            arranging->places[part][g] = sum;
+            sum += here;
+        }
+    }
+    groups[LR_LISTMODE_GROUPS] = arranging->first + sum;
+
+    lr_parallel_for(arranging->threads, arranging->count, arranging->part, move_to_groups, arranging);
+}
+
+/* --- the rest --- */
+
+static void copy_events(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct arranging *arranging = user;
+    struct lr_listmode_events *events = arranging->events;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        const int32_t number = arranging->tickets[0][k].number;
+        const lr_event *event = &arranging->range[number];
+        const int64_t at = arranging->first + k;
+        events->crystals[0][at] = event->crystals[0];
+        events->crystals[1][at] = event->crystals[1];
+        events->tof_mm[at] = event->tof_mm;
+        events->number[at] = number;
+    }
+}
+
+/* Adds to *seconds what went by since *start, from when on the next time counts. */
+static void add_seconds(double *start, double *seconds)
+{
+    const double now = lr_clock_seconds();
+    *seconds += now - *start;
+    *start = now;
+}
+
+/* --- all ranges --- */
+
+static void arrange_all(struct arranging *arranging, const lr_event *all)
+{
+    for (int r = 0; r < arranging->events->layout.num_pairs; r++) {
+        const int64_t *offsets = arranging->events->offsets;
+        arranging->r = r;
+        arranging->first = offsets[r];
+        arranging->count = offsets[r + 1] - offsets[r];
+        arranging->range = all + offsets[r];
+        const int64_t parts = arranging->count / ARRANGED_LEAST_PART;
+        const int64_t most = parts < ARRANGED_MOST_PARTS ? (parts > 1 ? parts : 1) : ARRANGED_MOST_PARTS;
+        arranging->part = arranging->count > 0 ? (arranging->count + most - 1) / most : 1;
+
+        double start = lr_clock_seconds();
+        partition(arranging);
+        add_seconds(&start, &arranging->events->partition_seconds);
+        const int64_t *groups = arranging->events->groups[arranging->r];
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            if (lr_listmode_group_has_tof(g)) {
+                lr_listmode_sort_tickets(arranging->tickets[0] + (groups[g] - arranging->first), arranging->tickets[1],
+                                         groups[g + 1] - groups[g], arranging->threads);
+            }
+        }
+
+        add_seconds(&start, &arranging->events->sort_seconds);
+        lr_parallel_for(arranging->threads, arranging->count, COPIED_AT_ONCE, copy_events, arranging);
+    }
+}
+
+lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    if (events->is_arranged) return LR_OK;
+
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t size = events->offsets[r + 1] - events->offsets[r];
+        longest = size > longest ? size : longest;
+    }
+
+    struct arranging arranging; /* large, and not to be cleared as a whole */
+    arranging.events = events;
+    arranging.threads = params->threads > 0 ? params->threads : lr_num_processors();
+    LR_TRY(lr_listmode_events_check(events, arranging.threads, params->log));
+    LR_TRY(lr_listmode_events_make_arrays(events, params->log));
+    for (int k = 0; k < 2; k++)
+        arranging.tickets[k] = lr_alloc(longest, sizeof(*arranging.tickets[k]), "sorting events", params->log);
+    events->is_arranged = arranging.tickets[0] != NULL && arranging.tickets[1] != NULL;
+    if (events->is_arranged) arrange_all(&arranging, events->from);
+    free(arranging.tickets[0]);
+    free(arranging.tickets[1]);
+    return events->is_arranged ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_listmode_events_init(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    LR_TRY(lr_listmode_events_open(events, params));
+    return lr_listmode_events_arrange(events, params);
 }

@@ -8,9 +8,38 @@
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
-#include "listmode/sample.h"
-
 #include <lr/listmode.h>
+#include <lr/lors.h>
+#include <stdint.h>
+
+/* --- sorting by keys --- */
+
+/* The key by which an event is sorted. */
+struct lr_listmode_ticket {
+    int32_t number; /* from where the sorter counts */
+    uint32_t key;
+};
+
+/* Sorts in place, ascending by key; equals stay in their order, whatever the number of threads.
+ * spare: [count]. */
+void lr_listmode_sort_tickets(struct lr_listmode_ticket *tickets, struct lr_listmode_ticket *spare, int64_t count,
+                              int threads);
+
+/* --- samples of LORs --- */
+
+/* A sample is spread evenly over all LORs: a line stands for the LORs of one stride, and is one of them, drawn
+ * at random. */
+
+/* Lines first + step * k of all, 0 <= k < count. Plain data; lors outlives it. */
+struct lr_listmode_sample {
+    const lr_lors *lors;
+    double stride; /* LORs for each line; 1: line n is LOR n */
+    uint64_t seed;
+    int64_t first, step, count;
+};
+
+/* The LOR that is line k of these, which may be one that is not in coincidence. It depends on seed and line alone. */
+int64_t lr_listmode_sample_lor(const struct lr_listmode_sample *sample, int64_t k);
 
 /* Groups of a range: of each axis of the grid first those without time of flight, in the caller's order,
  * then those with it, ascending by the coordinate of their centre along the axis. */
@@ -46,11 +75,11 @@ struct lr_listmode_events {
     const struct lr_listmode_sample *sample;   /* in place of `from`; NULL = none */
     bool are_checked;                          /* all of them */
     int32_t *crystals[2];                      /* owned [count] a and b; NULL until the host's arrays are made */
-    float *tof_mm;                             /* owned [count] as in lr_event; likewise */
-    int32_t *number;                           /* owned [count] the caller's number, from the range's begin; likewise */
-    int num_crystals;                          /* of the scanner */
-    double (*hits)[3];                         /* owned [num_crystals] ends of lines, mm */
-    unsigned char *kind_of;                    /* owned [num_crystals], or NULL: all are of kind 0 */
+    float *tof_mm;                             /* owned [count] as in lr_event; NULL as long as those */
+    int32_t *number;        /* owned [count] the caller's number, from the range's begin; NULL as long as those */
+    int num_crystals;       /* of the scanner */
+    double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
+    unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
     double *sigma_mm;              /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double *bin_mm;                /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
@@ -80,7 +109,8 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events, const lr
 lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events, const lr_listmode_params *params,
                                          const struct lr_listmode_sample *sample);
 
-/* Whether all events are good, before anything is looked up by their crystals. errors: LR_BAD_INPUT as above. */
+/* Checks all events before anything is looked up by their crystals.
+ * errors: LR_BAD_INPUT as above. */
 lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads, const lr_log *log);
 
 /* Events begin .. end - 1 in the caller's order, and where they go: arrays of end - begin. */

@@ -2,7 +2,50 @@
  * Copyright The LORaster authors */
 #include "listmode/hull.h"
 
+#include "base/mem.h"
+#include "model/scanner/arrangement.h"
+
 #include <math.h>
+#include <string.h>
+
+/* The grid axis along which every module has one of its own; -1: there is none. */
+static int shared_axis(const lr_scanner *scanner)
+{
+    for (int axis = 2; axis >= 0; axis--) {
+        int count = 0;
+        while (count < scanner->num_modules && lr_module_axial(&scanner->modules[count], axis) >= 0) count++;
+        if (count == scanner->num_modules) return axis;
+    }
+    return -1;
+}
+
+bool lr_listmode_is_leaning(const lr_scanner *scanner)
+{
+    return shared_axis(scanner) < 0;
+}
+
+static struct lr_listmode_module module_of(const lr_module *module, int axis)
+{
+    struct lr_listmode_module out = {{0}, {0}, {0}};
+    const bool is_u = axis >= 0 && lr_module_axial(module, axis) == 0;
+    memcpy(out.across, is_u ? module->v : module->u, sizeof(module->u));
+    memcpy(out.along, is_u ? module->u : module->v, sizeof(module->u));
+    memcpy(out.normal, module->normal, sizeof(module->normal));
+    out.across[3] = 0.5 * module->face_mm[is_u ? 1 : 0];
+    out.along[3] = 0.5 * module->face_mm[is_u ? 0 : 1];
+    return out;
+}
+
+struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log)
+{
+    const int axis = shared_axis(scanner);
+    struct lr_listmode_module *modules = lr_alloc(scanner->num_modules, sizeof(*modules), "modules", log);
+    for (int m = 0; modules != NULL && m < scanner->num_modules; m++)
+        modules[m] = module_of(&scanner->modules[m], axis);
+    return modules;
+}
+
+/* --- hulls of events --- */
 
 /* Room for rounding, in sample points. */
 #define SLACK 1e-6
@@ -27,23 +70,6 @@ static void find_corner(const struct lr_listmode_face *face, int corner, double 
     const double v = corner & 2 ? face->half_mm[1] : -face->half_mm[1];
     vec_add_scaled(face->centre, u, face->axis[0], point);
     vec_add_scaled(point, v, face->axis[1], point);
-}
-
-static void find_bounds(struct lr_listmode_hull *hull, double corners[2][4][3])
-{
-    for (int f = 0; f < 2; f++) {
-        for (int k = 0; k < 3; k++) {
-            hull->low[f][k] = INFINITY;
-            hull->high[f][k] = -INFINITY;
-        }
-        for (int c = 0; c < 4; c++) {
-            find_corner(&hull->faces[f], c, corners[f][c]);
-            for (int k = 0; k < 3; k++) {
-                hull->low[f][k] = fmin(hull->low[f][k], corners[f][c][k]);
-                hull->high[f][k] = fmax(hull->high[f][k], corners[f][c][k]);
-            }
-        }
-    }
 }
 
 static void find_lines(struct lr_listmode_hull *hull, double corners[2][4][3])
@@ -72,7 +98,20 @@ void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode
         find_face(model->scanner, crystal, events->hits[crystal], &hull->faces[f]);
     }
     hull->extent_mm = lr_listmode_extent(&hull->line, &model->grid);
-    find_bounds(hull, corners);
+    for (int n = 0; n < 2; n++) {
+        for (int k = 0; k < 3; k++) {
+            hull->low[n][k] = INFINITY;
+            hull->high[n][k] = -INFINITY;
+        }
+        for (int c = 0; c < 4; c++) {
+            find_corner(&hull->faces[n], c, corners[n][c]);
+            for (int k = 0; k < 3; k++) {
+                hull->low[n][k] = fmin(hull->low[n][k], corners[n][c][k]);
+                hull->high[n][k] = fmax(hull->high[n][k], corners[n][c][k]);
+            }
+        }
+    }
+
     hull->are_apart = hull->high[0][axis] < hull->low[1][axis] || hull->high[1][axis] < hull->low[0][axis];
     if (hull->are_apart) find_lines(hull, corners);
 }
@@ -101,7 +140,7 @@ void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2])
     if (low > high || hull->faces[0].module == hull->faces[1].module) slices[1] = slices[0];
 }
 
-/* Between two planes across the axis, which are those of a slice: along across axis k. */
+/* The part of the hull between the two planes of a slice across the axis: along across axis k. */
 static void find_between(const struct lr_listmode_hull *hull, int k, const double planes[2], double between[2])
 {
     const int axis = hull->line.axis, c = k == 0 ? (axis == 0 ? 1 : 0) : (axis == 2 ? 1 : 2);

@@ -9,6 +9,23 @@
 #include "listmode/backend.h"
 #include "listmode/line.h"
 
+#include <lr/scanner.h>
+
+/* --- crystals' faces, as devices have them for exact elements (docs/method/listmode.md) --- */
+
+/* Axes of a module's faces. Where all modules have an axis along the same one of the grid, `along` is that
+ * one of each. */
+struct lr_listmode_module {
+    double across[4], along[4]; /* the fourth is half of a face along it, mm */
+    double normal[4];           /* inward; the fourth is 0 */
+};
+
+/* True if there is no such axis. */
+bool lr_listmode_is_leaning(const lr_scanner *scanner);
+
+/* [num_modules], the caller's to free; NULL without memory, logged. */
+struct lr_listmode_module *lr_listmode_modules(const lr_scanner *scanner, const lr_log *log);
+
 /* A crystal's face on the detection plane. */
 struct lr_listmode_face {
     int module, at[2];     /* its column and row there */
@@ -31,7 +48,7 @@ struct lr_listmode_hull {
     double place[2][LR_LISTMODE_HULL_LINES], slope[2][LR_LISTMODE_HULL_LINES];
 };
 
-/* Of the event at place k of the arrays, in a group of this axis. */
+/* Finds the hull of the event at place k of the arrays, in a group of this axis. */
 void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
                          const struct lr_listmode_events *events, const int64_t at[2]);
 
@@ -46,7 +63,7 @@ void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, in
 /* The same of one plane of sample points across the axis, `plane` counting those of all voxels. */
 void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
 
-/* How far a voxel with an element may be from where the line has the same place, extents included. */
+/* Largest distance of a voxel with an element from the line's point at the same place, extents included. */
 double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid);
 
 /* Millimetres along the line that a voxel stands for: it has the variance of the voxel's own points along
@@ -61,7 +78,7 @@ static inline double lr_listmode_extent(const struct lr_listmode_line *line, con
     return sqrt(square);
 }
 
-/* Where along the line the centre of a voxel is, in mm from its middle. */
+/* Place of a voxel's centre along the line, in mm from its middle. */
 static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const lr_grid *grid = &hull->model->grid;
@@ -71,7 +88,7 @@ static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull
     return place;
 }
 
-/* Where sample point `index` of all along an axis is. */
+/* Place of sample point `index` of all along an axis. */
 static inline double lr_listmode_sample(const struct lr_listmode_model *model, int axis, int index)
 {
     const double spacing = model->grid.voxel_mm[axis] / model->samples[axis];

@@ -1,12 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
+
 #include "base/mem.h"
 #include "listmode/hull.h"
+#include "listmode/tube.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define FOUR_LN_2 2.7725887222397812
+
+double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm)
+{
+    const double within = fmin(distance_mm / (0.5 * tube->width_mm), 1.0);
+    if (tube->table == NULL) {
+        const double ratio = within * 0.5 * tube->width_mm / tube->fwhm_mm;
+        return exp(-FOUR_LN_2 * ratio * ratio);
+    }
+    const int last = tube->table_count - 1;
+    const double at = within * last;
+    const int k = at < last ? (int)at : last - 1;
+    return tube->table[k] + (at - k) * (tube->table[k + 1] - tube->table[k]);
+}
+
+void lr_listmode_tube_halves(const struct lr_listmode_model *model, const struct lr_listmode_line *line,
+                             const struct lr_listmode_walk *walk, double halves[2])
+{
+    const double radius = sqrt(lr_listmode_rim(&model->tube)) / line->direction[line->axis];
+    for (int k = 0; k < 2; k++) {
+        const double other = line->direction[walk->across[1 - k]];
+        halves[k] = radius * sqrt(fmax(1.0 - other * other, 0.0)) / model->grid.voxel_mm[walk->across[k]];
+    }
+}
+
+/* --- how large elements are --- */
+
+/* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
+static double share_near(const lr_listmode_tube *tube, const double edges_mm[2], const double at[2])
+{
+    enum { AROUND = 3 };
+    double sum = 0, most = 0;
+    for (int u = -AROUND; u <= AROUND; u++) {
+        for (int v = -AROUND; v <= AROUND; v++) {
+            const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
+            const double share = 2 * r <= tube->width_mm ? lr_listmode_tube_value(tube, r) : 0.0;
+            sum += share;
+            most = fmax(most, share);
+        }
+    }
+    return sum > 0 ? most / sum : 1.0;
+}
+
+static double largest_share(const struct lr_listmode_model *model, int axis)
+{
+    enum { PARTS = 10 };
+    const double margin = 1.1;
+    const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0], model->grid.voxel_mm[axis == 2 ? 1 : 2]};
+    double most = 0;
+    if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) return 1.0;
+    for (int k = 0; k < PARTS * PARTS; k++) {
+        const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
+        most = fmax(most, share_near(&model->tube, edges_mm, at));
+    }
+    return fmin(margin * most, 1.0);
+}
+
+double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events)
+{
+    double least = INFINITY;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++)
+        least = events->sigma_mm[k] > 0 ? fmin(least, events->sigma_mm[k]) : least;
+    return least;
+}
+
+double lr_listmode_largest_density(const struct lr_listmode_events *events)
+{
+    double most = 0;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
+        const double sigma = events->sigma_mm[k];
+        const double bin = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
+        if (sigma > 0) most = fmax(most, fmin(0.39894229 / (LR_LISTMODE_HELD * sigma), 1.0 / bin));
+    }
+    return most;
+}
+
+double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
+                                   int axis, bool has_tof)
+{
+    const double chord = sqrt(3.0) * model->grid.voxel_mm[axis];
+    if (model->tube.as_paper) {
+        double peak = model->tube.table_count > 0 ? model->tube.table[0] : 1.0;
+        for (int k = 1; k < model->tube.table_count; k++) peak = fmax(peak, model->tube.table[k]);
+        return peak;
+    }
+
+    return largest_share(model, axis) *
+           (has_tof ? fmin(chord * lr_listmode_largest_density(events), 1.0 / LR_LISTMODE_HELD) : chord);
+}
+
+/* --- models --- */
 
 /* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
 #define FWHM_TO_ONE_PERCENT 1.2887839413
@@ -17,16 +111,6 @@ static double largest_pitch(const lr_scanner *scanner)
     for (int m = 0; m < scanner->num_modules; m++)
         pitch = fmax(pitch, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
     return pitch;
-}
-
-static double largest_edge(const lr_grid *grid)
-{
-    return fmax(grid->voxel_mm[0], fmax(grid->voxel_mm[1], grid->voxel_mm[2]));
-}
-
-static double smallest_edge(const lr_grid *grid)
-{
-    return fmin(grid->voxel_mm[0], fmin(grid->voxel_mm[1], grid->voxel_mm[2]));
 }
 
 /* The diagonal of a voxel's largest face: a disc as wide holds the centre of a voxel wherever it is. */
@@ -55,36 +139,8 @@ static lr_status check_table(const lr_listmode_tube *tube, const lr_log *log)
     return sum > 0 ? LR_OK : lr_error(log, LR_USAGE, "the tube's table is 0 everywhere: it sees nothing");
 }
 
-static lr_status check_tube(const lr_listmode_tube *tube, const lr_log *log)
-{
-    if (!(tube->width_mm >= 0) || !isfinite(tube->width_mm) || !(tube->fwhm_mm >= 0) || !isfinite(tube->fwhm_mm)) {
-        return lr_error(log, LR_USAGE, "a tube of response cannot be %g mm wide with a FWHM of %g mm", tube->width_mm,
-                        tube->fwhm_mm);
-    }
-    if (tube->table == NULL && tube->table_count != 0)
-        return lr_error(log, LR_USAGE, "a tube's table of %d values needs the values", tube->table_count);
-    return tube->table != NULL ? check_table(tube, log) : LR_OK;
-}
-
 /* Voxels that a tube may be wide: its shares in a slice are held at once. */
 enum { MOST_VOXELS = 1000 };
-
-static lr_status check_width(const struct lr_listmode_model *model, const lr_log *log)
-{
-    const double least = largest_diagonal(&model->grid), edge = smallest_edge(&model->grid);
-    if (model->tube.width_mm > MOST_VOXELS * edge) {
-        return lr_error(log, LR_USAGE,
-                        "a tube of response %g mm wide spans more than %d voxels of %g mm: give "
-                        "its width in mm, or larger voxels",
-                        model->tube.width_mm, MOST_VOXELS, edge);
-    }
-    if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
-    return lr_error(log, LR_USAGE,
-                    "a tube of response %g mm wide misses the centres of voxels as large as these: "
-                    "make it at least %.4g mm wide, the diagonal of a voxel's largest face, or "
-                    "take thin lines",
-                    model->tube.width_mm, least);
-}
 
 static lr_status copy_table(lr_listmode_tube *tube, const lr_log *log)
 {
@@ -98,29 +154,40 @@ static lr_status copy_table(lr_listmode_tube *tube, const lr_log *log)
 static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
     lr_listmode_tube tube = params->tube;
-    LR_TRY(check_tube(&tube, params->log));
-    if (tube.fwhm_mm == 0) tube.fwhm_mm = fmax(0.5 * largest_pitch(params->lors->scanner), largest_edge(params->grid));
+    const lr_log *log = params->log;
+    if (!(tube.width_mm >= 0) || !isfinite(tube.width_mm) || !(tube.fwhm_mm >= 0) || !isfinite(tube.fwhm_mm)) {
+        return lr_error(log, LR_USAGE, "a tube of response cannot be %g mm wide with a FWHM of %g mm", tube.width_mm,
+                        tube.fwhm_mm);
+    }
+    if (tube.table == NULL && tube.table_count != 0)
+        return lr_error(log, LR_USAGE, "a tube's table of %d values needs the values", tube.table_count);
+    LR_TRY(tube.table != NULL ? check_table(&tube, log) : LR_OK);
+
+    if (tube.fwhm_mm == 0)
+        tube.fwhm_mm =
+            fmax(0.5 * largest_pitch(params->lors->scanner),
+                 fmax(params->grid->voxel_mm[0], fmax(params->grid->voxel_mm[1], params->grid->voxel_mm[2])));
     if (tube.width_mm == 0) tube.width_mm = 2.0 * FWHM_TO_ONE_PERCENT * tube.fwhm_mm;
     LR_TRY(copy_table(&tube, params->log));
     model->tube = tube;
-    return check_width(model, params->log);
+    const double least = largest_diagonal(&model->grid),
+                 edge = fmin(model->grid.voxel_mm[0], fmin(model->grid.voxel_mm[1], model->grid.voxel_mm[2]));
+    if (model->tube.width_mm > MOST_VOXELS * edge) {
+        return lr_error(params->log, LR_USAGE,
+                        "a tube of response %g mm wide spans more than %d voxels of %g mm: give "
+                        "its width in mm, or larger voxels",
+                        model->tube.width_mm, MOST_VOXELS, edge);
+    }
+    if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) return LR_OK;
+    return lr_error(params->log, LR_USAGE,
+                    "a tube of response %g mm wide misses the centres of voxels as large as these: "
+                    "make it at least %.4g mm wide, the diagonal of a voxel's largest face, or "
+                    "take thin lines",
+                    model->tube.width_mm, least);
 }
 
 /* Points along an axis. */
 enum { MOST_SAMPLES = 1000 };
-
-static lr_status complete_exact(struct lr_listmode_model *model, const lr_listmode_params *params)
-{
-    for (int k = 0; k < 3; k++) {
-        if (params->samples[k] < 0 || params->samples[k] > MOST_SAMPLES) {
-            return lr_error(params->log, LR_USAGE, "samples = %d along %c: give 1 to %d, or 0 for the default",
-                            params->samples[k], "xyz"[k], MOST_SAMPLES);
-        }
-        model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
-    }
-    model->reach_mm = lr_listmode_hull_reach(params->lors->scanner, params->grid);
-    return LR_OK;
-}
 
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
@@ -131,7 +198,18 @@ lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listm
     model->grid = *params->grid;
     model->scanner = params->lors->scanner;
     if (params->kernel == LR_LISTMODE_TUBE) return complete_tube(model, params);
-    if (params->kernel == LR_LISTMODE_EXACT) return complete_exact(model, params);
+    if (params->kernel == LR_LISTMODE_EXACT) {
+        for (int k = 0; k < 3; k++) {
+            if (params->samples[k] < 0 || params->samples[k] > MOST_SAMPLES) {
+                return lr_error(params->log, LR_USAGE, "samples = %d along %c: give 1 to %d, or 0 for the default",
+                                params->samples[k], "xyz"[k], MOST_SAMPLES);
+            }
+            model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
+        }
+        model->reach_mm = lr_listmode_hull_reach(params->lors->scanner, params->grid);
+        return LR_OK;
+    }
+
     return params->kernel == LR_LISTMODE_LINE
                ? LR_OK
                : lr_error(params->log, LR_USAGE, "list mode has no kernel %d", (int)params->kernel);

@@ -70,24 +70,6 @@ static void mark(struct lr_listmode_region *region, const lr_grid *grid, const i
     }
 }
 
-static void mark_all(struct lr_listmode_region *region, const struct lr_listmode_labelled *voxels)
-{
-    const unsigned char *labels = voxels->labels;
-    for (int g = 0; g < voxels->num_grids; g++) {
-        const lr_grid *grid = &voxels->grids[g];
-        int first[3], last[3], at[3];
-        box_of(voxels, g, first, last);
-        for (at[2] = first[2]; at[2] < last[2]; at[2]++) {
-            for (at[1] = first[1]; at[1] < last[1]; at[1]++) {
-                const unsigned char *row = labels + ((int64_t)at[2] * grid->size[1] + at[1]) * grid->size[0];
-                for (at[0] = first[0]; at[0] < last[0]; at[0]++)
-                    if (row[at[0]] == voxels->label) mark(region, grid, at);
-            }
-        }
-        labels += (int64_t)grid->size[0] * grid->size[1] * grid->size[2];
-    }
-}
-
 struct spreading {
     const struct lr_listmode_region *region;
     int axis;
@@ -129,7 +111,21 @@ lr_status lr_listmode_region_init(struct lr_listmode_region *region, const struc
     region->gap_mm = lr_alloc(count, sizeof(*region->gap_mm), "cells", log);
     if (region->gap_mm == NULL) return LR_FAILED;
     for (int64_t k = 0; k < count; k++) region->gap_mm[k] = FLT_MAX;
-    mark_all(region, voxels);
+    const unsigned char *labels = voxels->labels;
+    for (int g = 0; g < voxels->num_grids; g++) {
+        const lr_grid *grid = &voxels->grids[g];
+        int first[3], last[3], at[3];
+        box_of(voxels, g, first, last);
+        for (at[2] = first[2]; at[2] < last[2]; at[2]++) {
+            for (at[1] = first[1]; at[1] < last[1]; at[1]++) {
+                const unsigned char *row = labels + ((int64_t)at[2] * grid->size[1] + at[1]) * grid->size[0];
+                for (at[0] = first[0]; at[0] < last[0]; at[0]++)
+                    if (row[at[0]] == voxels->label) mark(region, grid, at);
+            }
+        }
+        labels += (int64_t)grid->size[0] * grid->size[1] * grid->size[2];
+    }
+
     for (int axis = 0; axis < 3; axis++)
         lr_parallel_for(threads, count / region->size[axis], 64, spread, &(struct spreading){region, axis});
     for (int64_t k = 0; k < count; k++) region->gap_mm[k] = sqrtf(region->gap_mm[k]);

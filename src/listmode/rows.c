@@ -5,8 +5,50 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/elements.h"
+#include "model/lors/selection.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+static lr_status map_numbers(struct lr_listmode_places *places, const lr_lor_span *span, const int64_t range[2],
+                             const lr_log *log)
+{
+    const int64_t size = range[1] - range[0];
+    if (places->room < size) {
+        int32_t *larger = lr_resize(places->owned, size, sizeof(*larger), "a part of the events", log);
+        if (larger == NULL) return LR_FAILED;
+        places->owned = larger;
+        places->room = size;
+    }
+    memset(places->owned, -1, (size_t)size * sizeof(*places->owned));
+    for (int64_t k = 0; k < span->count; k++) places->owned[span->numbers[k] - range[0]] = (int32_t)k;
+    places->map = places->owned;
+    return LR_OK;
+}
+
+lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struct lr_listmode_events *events,
+                                  const lr_selection *selection, int64_t r, const lr_log *log)
+{
+    const int64_t *range = &events->offsets[r];
+    struct lr_selection_walk walk = {
+        .lors = &events->layout, .selection = selection, .begin = range[0], .end = range[1]};
+    places->map = NULL;
+    places->count = 0;
+    if (range[1] == range[0] || !lr_selection_next(&walk)) return LR_OK;
+    places->count = walk.span.count;
+    places->share = (double)walk.span.count / (double)(range[1] - range[0]);
+    places->position = walk.position;
+    places->first = walk.span.first - range[0];
+    return walk.span.numbers != NULL ? map_numbers(places, &walk.span, range, log) : LR_OK;
+}
+
+void lr_listmode_places_finish(struct lr_listmode_places *places)
+{
+    free(places->owned);
+    *places = (struct lr_listmode_places){0};
+}
+
+/* --- rows --- */
 
 /* Rows that are made at a time, and events between two reports of progress. */
 enum { BLOCK = 1024, CHUNK = 1 << 13 };
@@ -15,7 +57,7 @@ struct block {
     const struct lr_listmode_row_source *source;
     int64_t begin, end;       /* its rows */
     struct lr_elements *rows; /* [BLOCK] */
-    int64_t number;           /* of the event at hand */
+    int64_t number;           /* of the current event */
     lr_status status;
     double done, total; /* events, of all blocks */
 };
@@ -25,30 +67,6 @@ static void take_element(void *user, int64_t voxel, double element)
     struct block *block = user;
     if (voxel >= block->begin && voxel < block->end && block->status == LR_OK)
         block->status = lr_elements_add(&block->rows[voxel - block->begin], block->number, element, block->source->log);
-}
-
-static lr_status take_group(struct block *block, int64_t r, int group)
-{
-    const struct lr_listmode_row_source *source = block->source;
-    const struct lr_listmode_events *events = source->events;
-    const struct lr_listmode_visitor visitor = {take_element, block};
-    const int64_t *ends = &events->groups[r][group];
-    for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
-        if ((k - ends[0]) % CHUNK == 0)
-            LR_TRY(lr_progress_report(source->progress, "computing matrix rows", block->done, block->total));
-        const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
-        block->number = events->offsets[r] + events->number[at];
-        source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
-        block->done += 1.0;
-    }
-    return block->status;
-}
-
-static lr_status collect(struct block *block)
-{
-    for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++)
-        for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(take_group(block, r, group));
-    return LR_OK;
 }
 
 static lr_status deliver(struct block *block, struct lr_row_delivery *delivery)
@@ -70,7 +88,24 @@ static lr_status each_block(struct block *block, const struct lr_rows *wanted, s
     for (int64_t row = wanted->begin; row < wanted->end; row += BLOCK) {
         block->begin = row;
         block->end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
-        LR_TRY(collect(block));
+        for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++)
+            for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
+                const struct lr_listmode_row_source *source = block->source;
+                const struct lr_listmode_events *events = source->events;
+                const struct lr_listmode_visitor visitor = {take_element, block};
+                const int64_t *ends = &events->groups[r][group];
+                for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
+                    if ((k - ends[0]) % CHUNK == 0)
+                        LR_TRY(
+                            lr_progress_report(source->progress, "computing matrix rows", block->done, block->total));
+                    const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
+                    block->number = events->offsets[r] + events->number[at];
+                    source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
+                    block->done += 1.0;
+                }
+                LR_TRY(block->status);
+            }
+
         LR_TRY(deliver(block, delivery));
     }
     return LR_OK;

@@ -10,6 +10,31 @@
 
 #include <lr/operator.h>
 
+/* --- values of a selection --- */
+
+/* Zero finds nothing. */
+struct lr_listmode_places {
+    int64_t count;      /* of the range's events that are selected */
+    int64_t position;   /* of the first of them */
+    double share;       /* count over all events of the range */
+    int64_t first;      /* its number, from the range's begin; without map the rest follow it */
+    const int32_t *map; /* [events of the range] places behind `position`, -1: not selected; or NULL */
+    int32_t *owned;     /* what map points to, kept for the next range */
+    int64_t room;
+};
+
+/* Looks at range r under a selection that is checked; NULL: all. errors: LR_FAILED without memory. */
+lr_status lr_listmode_places_find(struct lr_listmode_places *places, const struct lr_listmode_events *events,
+                                  const lr_selection *selection, int64_t r, const lr_log *log);
+void lr_listmode_places_finish(struct lr_listmode_places *places);
+
+/* Place of the event with this number, counted from the range's begin; -1: it is not selected. */
+static inline int64_t lr_listmode_place(const struct lr_listmode_places *places, int32_t number)
+{
+    const int64_t k = places->map != NULL ? places->map[number] : number - places->first;
+    return k >= 0 && k < places->count ? places->position + k : -1;
+}
+
 /* Takes the elements of an event one by one; each is positive. */
 struct lr_listmode_visitor {
     void (*take)(void *user, int64_t voxel, double element);

@@ -32,8 +32,8 @@ double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
 /* The largest density of time of flight that any event can have, about, per mm; 0 where none has. */
 double lr_listmode_largest_density(const struct lr_listmode_events *events);
 
-/* What an element of a slice across an axis can be at most, about: lines that lean are nearer to the voxels
- * around, whose shares are then larger, and a tenth is added for that. Not for the exact kernel. */
+/* About the largest element of a slice across an axis: lines that lean are nearer to the voxels around, whose
+ * shares are then larger, and a tenth is added for that. Not for the exact kernel. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model, const struct lr_listmode_events *events,
                                    int axis, bool has_tof);
 

@@ -9,19 +9,17 @@
 extern "C" {
 #endif
 
-/* Expected size and time of work with an operator, from rates measured on this machine: to about a tenth for
- * similar rows, to a factor of two if other programs run. Zero if a number does not apply. */
+/* The room that work with an operator is going to take: to the nearest tenth or so where rows are much
+ * alike. Zero where a number does not apply. */
 typedef struct lr_forecast {
     double rows;          /* that there are going to be */
     double elements;      /* of them all */
     double kept_elements; /* of them, at least `threshold` of their row's largest */
     double memory_bytes;  /* that the call works with, beside the caller's arrays */
-    double seconds;
-    bool is_most; /* they may be far fewer: one point took so long that no more were tried */
 } lr_forecast;
 
-/* Rows of a work: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of choice->part, as
- * lr_operator_lor_rows does. */
+/* Which rows: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of
+ * choice->part, as lr_operator_lor_rows does. */
 typedef struct lr_rows_work {
     lr_row_choice choice;
     bool by_lor;
@@ -35,8 +33,7 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 
 /* The same of projections of all LORs, forward or back: 1 for a sensitivity, 2 for an iteration of
  * ML-EM with dense data. `store`: whether the operator that does the work is to keep its matrix, so that one which
- * keeps none can tell what making it takes. The rate is that of `auto` or, where a backend was named, a trial of about
- * a second, kept in a file (docs/formats/sessions.md, "Speeds kept between runs").
+ * keeps none can tell the memory it takes, by a sample of its rows.
  * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free, which
  * they answer too; LR_USAGE for an operator of the family direct. */
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
@@ -55,11 +52,12 @@ typedef struct lr_rows_share {
     const lr_log *log;
 } lr_rows_share;
 
-/* Begin and end of that part (range[1] is not in it). For voxels: places among the rows of the choice, counted from
- * 0. For LORs: entries of the list of the selection, LORs or module pairs, or of all pairs if it has none. Each
- * part has a row at least, follows the one before, and takes about the same work: rows of voxels are weighed by how
- * many LORs pass through a few points of the grid, by lines in double precision, rows of LORs by how long their
- * lines run through it. Nothing is timed: the parts are the same in every run of the program, whatever the backend.
+/* Where that part begins and ends (range[1] is not in it). Of voxels: places among the rows of the
+ * choice, counted from 0. Of LORs: entries of the list of the selection, LORs or module pairs, or of
+ * all pairs where it has none. Each part has a row at least, follows the one before, and takes about
+ * the same work: rows of voxels are weighed by how many LORs pass through a few points of the grid, by
+ * lines in double precision, rows of LORs by how long their lines run through it. Nothing is timed:
+ * the parts are the same in every run of the program, whatever the backend.
  * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
  * no memory. */
 LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,

@@ -62,12 +62,11 @@ typedef struct lr_operator_params {
                            else LYSO's, with a warning */
     lr_store store;
     double projections;              /* how often all LORs are going to be projected, forward or back, as far as
-                           is known: LR_STORE_AUTO keeps the matrix where making it and projecting
-                           from it is quicker than projecting anew, by a trial of about a second
-                           whose result is kept (docs/formats/sessions.md, "Speeds kept between
-                           runs"). 0 = not known: it is kept where it fits; so it is by
-                           `deterministic`. On a graphics processor, and of raster, LR_STORE_AUTO
-                           never keeps it */
+                           is known. By it LR_STORE_AUTO keeps the matrix where making it and projecting
+                           from it is usually quicker than projecting anew: on processors from 8 on, of cpu
+                           from 2 on, on a renderer in software never. 0 = not known: it is kept where it
+                           fits; so it is by `deterministic`. On a graphics processor, and of raster,
+                           LR_STORE_AUTO never keeps it */
     int64_t max_memory_bytes;        /* host memory for a stored matrix, that of buffers on the device,
                                   and of what a reconstruction keeps there (lr/recon.h); 0 = half of
                                   what the machine has, what the device reports, and half of that. What a

@@ -26,21 +26,18 @@ struct lr_backend_params {
     int64_t max_memory_bytes; /* 0 = what the device reports */
     const lr_log *log;
     const lr_progress *progress;
-    /* Of a trial on a grid of its own: the operator that it stands for, whose programs it runs, as far as
-     * they can do this one's work. NULL else. */
-    const struct lr_backend_params *stands_for;
 };
 
 /* --- whole updates --- */
 
-/* What a reconstruction by whole updates will need. */
+/* Needs of a reconstruction by whole updates. */
 struct lr_update_plan {
     int num_subsets;
     lr_recon_algorithm algorithm;
     bool has_additive, has_factors;
 };
 
-/* What was measured in a subset, on the host in single precision, in the order of its part. */
+/* The measured data of a subset, on the host in single precision, in the order of its part. */
 struct lr_update_data {
     const lr_selection *part; /* of pairs; NULL = all LORs */
     const lr_vector *measured;
@@ -92,8 +89,8 @@ struct lr_backend_fns {
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
     double (*device_seconds)(void *self); /* of the last projection; it may wait for it */
-    double (*device_clock)(void *self);   /* of all so far, likewise; NULL = not known */
-    /* lr_operator_device_passes; NULL = not told apart */
+    double (*device_clock)(void *self);   /* of all so far; it may wait for the last; NULL = not known */
+    /* lr_operator_device_passes; NULL = not distinguished */
     int (*device_passes)(void *self, lr_device_pass *passes);
     /* Starts building what `forward` and `back` and a sensitivity run, which come next, so that it is
      * built side by side. lists: parts are going to be single LORs, and sensitivities of all LORs. */

@@ -4,14 +4,18 @@
  * Operators of the family `direct`: which backend they have, and what the family has beside
  * projections. */
 #include "base/clock.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "direct/tables.h"
-#include "operator/direct_facade.h"
-#include "operator/project.h"
+#include "operator/facade.h"
+#include "operator/families.h"
 #include "plugin/plugin.h"
 
+#include <lr/device.h>
+#include <lr/direct.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,23 +66,6 @@ static const char *choose(const lr_direct_params *params)
     return lr_direct_on_hardware(is_shared ? 0 : params->device, params->log) ? "cuda" : otherwise;
 }
 
-/* Everything that tables would complain about, before the first one is built. Only measured profiles
- * can make a kernel of zeros, which their values alone tell. */
-static lr_status check_view(const lr_direct_params *params, int view)
-{
-    const lr_direct_tables_params tables_params = {
-        .grid = params->grid, .view = params->views[view], .kernel = params->kernel, .log = params->log};
-    struct lr_direct_shape shape;
-    lr_status status = lr_direct_shape_init(&shape, &tables_params);
-    lr_direct_shape_finish(&shape);
-    if (status == LR_OK && params->kernel.resolution.model == LR_RADIAL_MEASURED) {
-        lr_direct_tables *tables = lr_direct_tables_create(&tables_params);
-        status = tables != NULL ? LR_OK : LR_BAD_INPUT;
-        lr_direct_tables_destroy(tables);
-    }
-    return status;
-}
-
 static lr_status check(const lr_direct_params *params)
 {
     if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
@@ -88,7 +75,22 @@ static lr_status check(const lr_direct_params *params)
     }
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0)
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
-    for (int k = 0; k < params->num_views; k++) LR_TRY(check_view(params, k));
+    for (int k = 0; k < params->num_views; k++) {
+        /* Everything that tables would complain about, before the first one is built. Only measured profiles
+         * can make a kernel of zeros, which their values alone tell. */
+        const lr_direct_tables_params tables_params = {
+            .grid = params->grid, .view = params->views[k], .kernel = params->kernel, .log = params->log};
+        struct lr_direct_shape shape;
+        lr_status status = lr_direct_shape_init(&shape, &tables_params);
+        lr_direct_shape_finish(&shape);
+        if (status == LR_OK && params->kernel.resolution.model == LR_RADIAL_MEASURED) {
+            lr_direct_tables *tables = lr_direct_tables_create(&tables_params);
+            status = tables != NULL ? LR_OK : LR_BAD_INPUT;
+            lr_direct_tables_destroy(tables);
+        }
+        LR_TRY(status);
+    }
+
     return LR_OK;
 }
 
@@ -119,23 +121,6 @@ static lr_status create_backend(struct lr_direct_family *family, const struct ch
     if (status != LR_NO_DEVICE) return status;
     const lr_status instead = create_compute(params, &family->backend);
     return instead == LR_NO_DEVICE ? lr_error(params->log, instead, "%s", log->reason) : instead;
-}
-
-/* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
- * LOR. */
-static lr_status lay_out(struct lr_direct_family *family, const lr_direct_params *params)
-{
-    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
-    const int count = params->num_views;
-    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
-    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
-    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
-    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
-    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
-    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
-    family->kernel = params->kernel;
-    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
-    return LR_OK;
 }
 
 static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
@@ -176,7 +161,20 @@ static lr_status build(struct lr_operator *op, const lr_direct_params *params)
     const double begin = lr_clock_seconds();
     op->direct = lr_alloc(1, sizeof(*op->direct), "an operator", params->log);
     if (op->direct == NULL) return LR_FAILED;
-    LR_TRY(lay_out(op->direct, params));
+    /* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
+     * LOR. */
+    struct lr_direct_family *family = op->direct;
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    const int count = params->num_views;
+    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
+    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
+    if (family->views == NULL || family->offsets == NULL) return LR_FAILED;
+    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
+    for (int view = 0; view <= count; view++) family->offsets[view] = view * num_voxels;
+    family->layout = (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
+    family->kernel = params->kernel;
+    family->info = (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
+
     LR_TRY(open_backend(op, params));
     if (params->factors != NULL) op->factors = *params->factors;
     const char *reason = op->direct->cuda_log.reason;
@@ -249,7 +247,7 @@ static lr_status count_offsets(const struct lr_operator *op, const lr_direct_tas
     return LR_OK;
 }
 
-/* To the host in the backend's precision, and from there to where a backend times it. */
+/* Takes the image to the host in the backend's precision, and from there to where a backend times it. */
 static lr_status take_image(struct lr_operator *op, const lr_vector *image)
 {
     lr_vector *timed = &op->direct->timed;
@@ -263,7 +261,7 @@ static lr_status take_image(struct lr_operator *op, const lr_vector *image)
     return op->direct->backend.time != NULL ? updates->set_image(op->backend.self, timed) : LR_OK;
 }
 
-/* By projections of that image. Tables of one view each are built and thrown away. */
+/* Times projections of that image. Tables of one view each are built and thrown away. */
 static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view, lr_vector *out)
 {
     const struct lr_direct_family *family = op->direct;
@@ -304,4 +302,255 @@ lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_
         backend->time != NULL ? backend->time(op->backend.self, task, &timing->device_s) : time_on_host(op, task);
     timing->wall_s = lr_clock_seconds() - begin;
     return status;
+}
+
+void lr_direct_family_destroy(struct lr_direct_family *family)
+{
+    if (family != NULL) {
+        lr_vector_destroy(&family->timed);
+        free(family->offsets);
+        free(family->views);
+        free(family);
+    }
+}
+
+/* Histo-images against the views of an operator. */
+
+lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op, const lr_log *log)
+{
+    const lr_direct_info *info = lr_direct_get_info(op);
+    if (info == NULL) return lr_error(log, LR_USAGE, "histo-images belong to an operator of the family direct");
+    for (int n = 0; n < 3; n++) {
+        const double slack_mm = 1e-3 * info->grid.voxel_mm[n];
+        if (histo->grid.size[n] != info->grid.size[n] ||
+            fabs(histo->grid.voxel_mm[n] - info->grid.voxel_mm[n]) * histo->grid.size[n] > slack_mm ||
+            fabs(histo->grid.origin_mm[n] - info->grid.origin_mm[n]) > slack_mm) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "the histo-images have %d voxels of %g mm from %g mm along %c, and %d "
+                            "of %g mm from %g mm are asked for: take the same grid for both",
+                            histo->grid.size[n], histo->grid.voxel_mm[n], histo->grid.origin_mm[n], "xyz"[n],
+                            info -> grid.size[n], info->grid.voxel_mm[n], info->grid.origin_mm[n]);
+        }
+    }
+
+    if (histo->num_views != info->num_views)
+        return lr_error(log, LR_BAD_INPUT, "there are %d histo-images and %d views", histo->num_views, info->num_views);
+    for (int k = 0; k < histo->num_views; k++) {
+        const lr_view a = histo->views[k], b = info->views[k];
+        if (fabs(a.azimuth_deg - b.azimuth_deg) > 1e-6 || fabs(a.tilt_deg - b.tilt_deg) > 1e-6) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "histo-image %d is of azimuth %g and tilt %g degrees, and view %d of "
+                            "%g and %g",
+                            k, a.azimuth_deg, a.tilt_deg, k, b.azimuth_deg, b.tilt_deg);
+        }
+    }
+    return LR_OK;
+}
+
+/* The facade of depositions: checks events, then hands them on to a backend. */
+
+struct lr_deposit {
+    lr_deposit_params params; /* set is complete */
+    lr_histo_images *images;
+    lr_deposit_counts counts;
+    int64_t other_kind;
+    struct lr_deposit_backend backend;
+};
+
+/* --- events --- */
+
+/* Runs of events of the kind that is asked for go on as they are. */
+static lr_status take(void *user, const lr_event *events, int64_t count)
+{
+    lr_deposit *deposit = user;
+    const struct lr_deposit_backend *backend = &deposit->backend;
+    for (int64_t k = 0; k < count;) {
+        const int64_t begin = k;
+        while (k < count && events[k].is_delayed == deposit->params.delayeds) {
+            const lr_event *event = &events[k];
+            for (int n = 0; n < 2; n++) {
+                if (event->crystals[n] < 0 || event->crystals[n] >= deposit->params.scanner->num_crystals) {
+                    return lr_error(deposit->params.log, LR_BAD_INPUT,
+                                    "an event names crystal %d, and the scanner has %d", (int)event->crystals[n],
+                                    deposit->params.scanner->num_crystals);
+                }
+            }
+
+            k++;
+        }
+        if (k > begin) LR_TRY(backend->fns->take(backend->self, events + begin, k - begin));
+        for (; k < count && events[k].is_delayed != deposit->params.delayeds; k++) deposit->other_kind++;
+    }
+    return LR_OK;
+}
+
+lr_event_sink lr_deposit_sink(lr_deposit *deposit)
+{
+    return (lr_event_sink){.take = take, .user = deposit};
+}
+
+lr_status lr_deposit_finish(lr_deposit *deposit)
+{
+    const struct lr_deposit_backend *backend = &deposit->backend;
+    LR_TRY(backend->fns->finish(backend->self, &deposit->counts));
+    deposit->counts.other_kind = deposit->other_kind;
+    return LR_OK;
+}
+
+/* --- creating --- */
+
+/* One that EGL lists: of ways that stand for no device, nothing is expected. */
+static bool is_refused_hardware(const lr_device *device)
+{
+    return !device->usable && !device->software && strncmp(device->way, "egl device ", 11) == 0;
+}
+
+bool lr_direct_on_hardware(int device, const lr_log *log)
+{
+    lr_device devices[16];
+    int usable = 0;
+    const lr_device *refused = NULL;
+    const int count = lr_device_list(devices, 16, NULL);
+    for (int k = 0; k < count && k < 16; k++) {
+        if (devices[k].usable && usable++ == device && !devices[k].software) return true;
+        refused = refused == NULL && is_refused_hardware(&devices[k]) ? &devices[k] : refused;
+    }
+    if (refused != NULL) lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
+    return false;
+}
+
+static lr_status make_images(lr_deposit *deposit, const lr_grid *grid)
+{
+    const lr_view_set *set = &deposit->params.set;
+    const int count = lr_view_set_count(set);
+    lr_view *views = lr_alloc(count, sizeof(*views), "views", deposit->params.log);
+    for (int k = 0; views != NULL && k < count; k++) views[k] = lr_view_set_at(set, k);
+    deposit->images = views ? lr_histo_images_create(grid, views, count, deposit->params.log) : NULL;
+    free(views);
+    return deposit->images ? LR_OK : LR_FAILED;
+}
+
+/* Points on the shortest edge of a voxel in which an event is spread over its bin, and points at most. */
+enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
+
+/* The first kind's, where kinds differ. Says what a bin adds to the Gaussian: where the event was measured and where
+ * it is put are both anywhere in it. */
+static double find_bin(const lr_deposit_params *params)
+{
+    const lr_events_info *info = params->info;
+    const bool has_kinds = info->kinds.count > 0;
+    const lr_tof_bins *first = info->kinds.tof;
+    const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins) : lr_events_info_tof_bin_mm(info);
+    const double own_ps = has_kinds ? first->resolution_ps : info->tof_resolution_ps;
+    const double ps = own_ps > 0 ? own_ps : params->scanner->tof_resolution_ps;
+    if (bin_mm > 0 && ps > 0) {
+        const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
+        lr_info(params->log,
+                "times of flight are in bins of %.4g mm, over which events are spread evenly: "
+                "reconstruct with a time resolution of %.4g ps instead of %.4g",
+                bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
+    }
+    return bin_mm;
+}
+
+static lr_status make_backend(lr_deposit *deposit, double bin_mm)
+{
+    const double *edge = deposit->images->grid.voxel_mm;
+    const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
+    const double points = fmin(ceil(POINTS_PER_EDGE * bin_mm / shortest), MOST_POINTS);
+    const lr_deposit_params *params = &deposit->params;
+    const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
+    const char *name = !is_auto                                             ? params->backend
+                       : lr_direct_on_hardware(params->device, params->log) ? "compute"
+                                                                            : "cpu";
+    const struct lr_deposit_backend_params backend_params = {.scanner = params->scanner,
+                                                             .images = deposit->images,
+                                                             .set = params->set,
+                                                             .rule = params->rule,
+                                                             .bin_mm = bin_mm,
+                                                             .parts = points > 1 ? (int)points : 1,
+                                                             .device = params->device,
+                                                             .log = params->log};
+    if (strcmp(name, "cpu") == 0) return lr_deposit_cpu_create(&backend_params, &deposit->backend);
+    if (strcmp(name, "compute") == 0) {
+        const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+        return gl != NULL ? gl->deposit(&backend_params, &deposit->backend) : LR_NO_DEVICE;
+    }
+    return lr_error(params->log, LR_USAGE, "depositions have no backend %s: they have cpu and compute", name);
+}
+
+/* An event without time of flight would be put in the middle of its line. */
+static lr_status check_kinds(const lr_deposit_params *params)
+{
+    const lr_event_kinds *kinds = &params->info->kinds;
+    bool differs = false;
+    for (int k = 0; k < kinds->count * kinds->count; k++) {
+        if (kinds->tof[k].num_bins < 2) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "events of the module types %d and %d are without time of flight, and "
+                            "DIRECT needs to know where on its line each one happened",
+                            k / kinds->count, k % kinds->count);
+        }
+        const lr_tof_bins *bins = &kinds->tof[k], *first = kinds->tof;
+        differs = differs || bins->resolution_ps != first->resolution_ps ||
+                  fabs(lr_tof_bin_mm(bins->edges_mm, bins->num_bins) -
+                       lr_tof_bin_mm(first->edges_mm, first->num_bins)) > 1e-3;
+    }
+    if (differs) {
+        lr_warn(params->log, "time resolution or bins of these events differ between types of modules, and "
+                             "histo-images are reconstructed with one");
+    }
+    return LR_OK;
+}
+
+static lr_status deposit_check(const lr_deposit_params *params)
+{
+    if (!params->info->has_tof) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "these events are without time of flight: DIRECT needs to know where on "
+                        "its line each one happened");
+    }
+    LR_TRY(check_kinds(params));
+    return params->device >= 0 ? LR_OK
+                               : lr_error(params->log, LR_USAGE, "device %d: it must not be negative", params->device);
+}
+
+lr_deposit *lr_deposit_create(const lr_deposit_params *params)
+{
+    if (deposit_check(params) != LR_OK) return NULL;
+    lr_deposit *deposit = lr_alloc(1, sizeof(*deposit), "a deposition", params->log);
+    if (deposit == NULL) return NULL;
+    deposit->params = *params;
+    deposit->params.info = NULL;
+    deposit->params.grid = NULL;
+    if (lr_view_set_complete(&params->set, &deposit->params.set, params->log) != LR_OK ||
+        make_images(deposit, params->grid) != LR_OK || make_backend(deposit, find_bin(params)) != LR_OK) {
+        lr_deposit_destroy(deposit);
+        return NULL;
+    }
+    return deposit;
+}
+
+const lr_deposit_counts *lr_deposit_get_counts(const lr_deposit *deposit)
+{
+    return &deposit->counts;
+}
+
+const lr_histo_images *lr_deposit_get_images(const lr_deposit *deposit)
+{
+    return deposit->images;
+}
+
+const char *lr_deposit_get_backend(const lr_deposit *deposit)
+{
+    return deposit->backend.fns->name;
+}
+
+void lr_deposit_destroy(lr_deposit *deposit)
+{
+    if (deposit != NULL) {
+        if (deposit->backend.fns != NULL) deposit->backend.fns->destroy(deposit->backend.self);
+        lr_histo_images_destroy(deposit->images);
+        free(deposit);
+    }
 }

@@ -7,16 +7,99 @@
 #define LR_OPERATOR_FACADE_H
 
 #include "operator/backend.h"
-#include "operator/factor_store.h"
-#include "operator/filters.h"
-#include "operator/psf.h"
+
+#include <lr/log.h>
+#include <lr/lors.h>
+#include <lr/operator.h>
+#include <lr/vector.h>
+#include <pthread.h>
+
+/* --- factors per LOR --- */
+
+/* Factors of the selections that were projected, kept where the projections are: attenuation is an integral
+ * along each LOR, and a reconstruction asks for the same ones in every iteration. */
+
+struct lr_stored_factors;
+
+/* Zero is an empty one. */
+struct lr_factor_store {
+    struct lr_stored_factors *list; /* owned [count] */
+    int count;
+    double bytes; /* of all factors and lists of LORs */
+};
+
+void lr_factor_store_finish(struct lr_factor_store *store);
+
+/* --- resolution in image space --- */
+
+/* A stationary Gaussian G between images and a backend, A G forward and G A^T back
+ * (docs/method/common.md, "Resolution in image space"). */
+
+struct lr_psf {
+    bool is_on;
+    int size[3];
+    int reach[3];                            /* of each axis in voxels; 0 = it is left alone */
+    double weights[3][LR_CONVOLUTION_REACH]; /* [axis][0 .. reach], which sum to 1 on both sides */
+    lr_vector scratch[2];                    /* [num_voxels]; made where images are */
+    const lr_log *log;
+};
+
+void lr_psf_finish(struct lr_psf *psf);
+
+/* *blurred is G image: `image` itself without a resolution, else one of the scratch vectors, until the
+ * next call. */
+lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred);
+
+/* image becomes G image. */
+lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image);
+
+/* errors: LR_USAGE where there is a resolution, with which `what` cannot be had. */
+lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what);
+
+/* --- the log and the progress that an operator hands to its backend --- */
+
+/* Passes sentences on one at a time, whatever thread they come from, and can hold back refusals while
+ * another backend may still do. */
+
+struct lr_log_filter {
+    lr_log log; /* give out &filter.log; must not move in memory */
+    lr_log to;
+    pthread_mutex_t mutex;
+    bool holds_refusals; /* errors of status LR_NO_DEVICE and LR_USAGE go to `reason` instead */
+    bool holds_errors;   /* the first error of any status goes to `reason`, others nowhere, and so
+                            does information, which goes with errors */
+    char reason[1024];
+};
+
+/* to: copied; NULL drops all sentences. */
+void lr_log_filter_init(struct lr_log_filter *filter, const lr_log *to);
+
+/* The progress that an operator hands to its backend. Who counts rows as they come silences the
+ * backend's own count meanwhile, so that a person sees one. */
+struct lr_progress_filter {
+    lr_progress progress;  /* give out &filter.progress; must not move in memory */
+    const lr_progress *to; /* the caller's; NULL = none */
+    bool is_silent;        /* what the backend reports is dropped, and what was said last is said
+                              again: only to ask whether to stop */
+    const char *what;      /* said last by lr_progress_filter_say; NULL = nothing yet */
+    double done, total;
+    double from, share; /* share > 0: what is reported is this much of a whole, after `from` */
+};
+
+void lr_progress_filter_init(struct lr_progress_filter *filter, const lr_progress *to);
+
+/* Reports in place of the silent backend. LR_OK or LR_CANCELLED. what: lives as long as the filter. */
+lr_status lr_progress_filter_say(struct lr_progress_filter *filter, const char *what, double done, double total);
+
+/* Sets what is reported while the silent backend asks whether to stop and nothing has been done yet. */
+void lr_progress_filter_begin(struct lr_progress_filter *filter, const char *what, double total);
 
 struct lr_direct_family;
 struct lr_listmode_family;
 
 enum { LR_MAX_CHOICES = 8 };
 
-/* A backend that can be asked for; "auto" chooses among them (operator/choose.h). */
+/* A backend that can be asked for; "auto" chooses among them (lr_choose_backend). */
 struct lr_backend_choice {
     const char *name;
     bool has_exact;       /* whether it computes LR_MODE_EXACT */
@@ -32,16 +115,11 @@ struct lr_operator {
     struct lr_progress_filter progress_filter; /* params.progress points into it */
     struct lr_backend_params params;           /* checked, defaults replaced */
     struct lr_backend backend;
-    const struct lr_backend_choice *choice; /* the caller's while the operator is being created, then
-                                               &chosen */
-    struct lr_backend_choice chosen;
-    double voxel_us;        /* one voxel forward and back, as measured; 0 = not yet */
-    bool voxel_us_is_most;  /* a projection of all may take no longer than one of a single voxel */
     char passed_over[2048]; /* why backends before it were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
     struct lr_factor_store factor_store;
     struct lr_direct_family *direct;     /* owned; NULL = another family */
-    struct lr_listmode_family *listmode; /* alike */
+    struct lr_listmode_family *listmode; /* owned; NULL = another family */
     struct lr_psf psf;
     float *sensitivity; /* [num_voxels] without the resolution, or NULL until it is asked for */
 };
@@ -50,5 +128,88 @@ struct lr_operator {
  * LR_MAX_CHOICES; read during the call only. */
 lr_operator *lr_operator_create_among(const lr_operator_params *params, const struct lr_backend_choice *choices,
                                       int num_choices);
+
+/* --- choosing a backend --- */
+
+struct lr_choices {
+    const struct lr_backend_choice *list;
+    int count;
+};
+
+/* Creates op->backend from op->params and settles op->params.mode.
+ *
+ * name: a backend's, which is taken or refused with the names of those that could; or some, parted
+ * by commas, of which the first that can be created is taken, and op->passed_over says why those
+ * before it cannot; or NULL or "auto": of those that have what is asked for and find a device, the
+ * first in the order of the list of those on graphics processors or on the processor's vector units;
+ * then of those on a renderer in software; then the reference. Exact mode comes before sampled, unless
+ * that is asked for. Nothing is timed: a graphics processor was 10 to 100 times as fast as
+ * `native` on every scanner tried (docs/performance.md), and `native` faster than a renderer in
+ * software.
+ * Where "auto" takes the processor though a graphics processor was found, which
+ * cannot do this, a warning and op->passed_over say why.
+ * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
+lr_status lr_choose_backend(struct lr_operator *op, const char *name, const struct lr_choices *choices);
+
+/* --- applying factors: with them the matrix is diag(n) A --- */
+
+static inline bool lr_has_factors(const struct lr_operator *op)
+{
+    return op->factors.get != NULL;
+}
+
+/* The factors of some LORs. values: [span->count].
+ * errors: what the source says; LR_BAD_INPUT, naming the LOR, for one that is negative or not
+ * finite. */
+lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
+
+/* Multiplies LOR values, which stand in the selection's order, by their factors; without factors
+ * leaves them alone. Factors are kept for the next time where there is room (lr_factor_store);
+ * else that takes a few MB on the host, however many there are, and on a device as much as the values. */
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values);
+
+/* The same, keeping nothing: of what is done once. */
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values);
+
+/* --- projections --- */
+
+/* --- numbers of vectors on the host, in either precision --- */
+
+static inline double lr_number_get(const lr_vector *vector, int64_t at)
+{
+    return vector->precision == LR_FLOAT64 ? ((const double *)vector->values)[at]
+                                           : (double)((const float *)vector->values)[at];
+}
+
+static inline void lr_number_put(const lr_vector *vector, int64_t at, double value)
+{
+    if (vector->precision == LR_FLOAT64)
+        ((double *)vector->values)[at] = value;
+    else
+        ((float *)vector->values)[at] = (float)value;
+}
+
+static inline lr_precision lr_precision_of(const struct lr_operator *op)
+{
+    return op->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32;
+}
+
+/* Zeros on the host, in the backend's precision. errors: LR_FAILED, logged. */
+lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count, lr_vector *vector);
+
+/* Bytes that a projection works with, beside the caller's arrays. */
+double lr_project_bytes(const struct lr_operator *op);
+
+/* errors: LR_FAILED, logged, where a large grid needs more memory than is free: the system would end
+ * the program amid the work. */
+lr_status lr_project_check_room(const struct lr_operator *op);
+
+/* --- rows --- */
+
+/* Passes and memory that rows of LORs with so many elements take. */
+struct lr_lor_rows_plan {
+    double passes; /* over all voxels */
+    double memory_bytes;
+};
 
 #endif

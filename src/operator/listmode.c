@@ -3,13 +3,13 @@
  *
  * Operators of the family `listmode`: their events, factors and backend. */
 #include "base/clock.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "listmode/line.h"
 #include "model/scanner/arrangement.h"
-#include "operator/direct_facade.h"
-#include "operator/listmode_facade.h"
+#include "operator/families.h"
 #include "plugin/plugin.h"
 #include "vector/place.h"
 
@@ -17,6 +17,205 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Backends of list mode whose image is of blobs: for each of their two grids one of tubes whose function
+ * is a blob's footprint, and projections are the sum (docs/method/listmode.md, "Blobs"). */
+
+/* Entries of a footprint. */
+enum { ENTRIES = 2001 };
+
+struct blobs_backend {
+    struct lr_backend_fns fns; /* the inner ones' properties */
+    struct lr_backend inner[2];
+    int64_t each; /* coefficients of a grid */
+    const lr_log *log;
+    const lr_progress *progress; /* the caller's; NULL = none */
+    lr_progress halves;          /* what the inner ones report to */
+    int half;                    /* that is at work */
+};
+
+/* --- models --- */
+
+/* Completes params->blobs, and makes a model for either grid. Finish both in any case.
+ * errors: LR_USAGE for blobs, LR_BAD_INPUT for a grid; LR_FAILED without memory. */
+static lr_status listmode_blobs_models(const lr_listmode_params *params, lr_blobs *blobs,
+                                       struct lr_listmode_model models[2])
+{
+    lr_grid grids[2];
+    *blobs = *params->blobs;
+    LR_TRY(lr_grid_check(params->grid, params->log));
+    LR_TRY(lr_blobs_complete(blobs, params->log));
+    lr_blobs_grids(blobs, params->grid, grids);
+    double *table = lr_alloc(ENTRIES, sizeof(*table), "the footprint of a blob", params->log);
+    lr_status status = table != NULL ? LR_OK : LR_FAILED;
+    for (int k = 0; status == LR_OK && k < ENTRIES; k++)
+        table[k] = lr_blobs_footprint(blobs, blobs->radius_mm * k / (ENTRIES - 1));
+    for (int g = 0; status == LR_OK && g < 2; g++) {
+        lr_listmode_params of_grid = *params;
+        of_grid.grid = &grids[g];
+        of_grid.kernel = LR_LISTMODE_TUBE;
+        of_grid.tube = (lr_listmode_tube){
+            .width_mm = 2.0 * blobs->radius_mm, .table = table, .table_count = ENTRIES, .as_paper = true};
+        status = lr_listmode_model_init(&models[g], &of_grid);
+    }
+    free(table);
+    return status;
+}
+
+/* --- progress --- */
+
+static bool report_half(void *user, const char *what, double done, double total)
+{
+    const struct blobs_backend *self = user;
+    return lr_progress_report(self->progress, what, done + self->half * total, 2.0 * total) == LR_OK;
+}
+
+/* --- projections, where the vectors are --- */
+
+static lr_status forward(void *user, const lr_selection *part, const lr_vector *image, lr_vector *values)
+{
+    struct blobs_backend *self = user;
+    const lr_vector_params like = {.place = values->place,
+                                   .count = values->count,
+                                   .precision = values->precision,
+                                   .name = "values of the second grid of blobs",
+                                   .log = self->log};
+    lr_vector more;
+    LR_TRY(lr_vector_create(&like, &more));
+    lr_status status = LR_OK;
+    for (int g = 0; status == LR_OK && g < 2; g++) {
+        const struct lr_backend *inner = &self->inner[g];
+        const lr_vector half = lr_vector_part(image, g * self->each, self->each);
+        self->half = g;
+        status = inner->fns->forward(inner->self, part, &half, g == 0 ? values : &more);
+    }
+    status = status == LR_OK ? lr_vector_add_scaled(values, 1.0, &more) : status;
+    lr_vector_destroy(&more);
+    return status;
+}
+
+static lr_status back(void *user, const lr_selection *part, const lr_vector *values, lr_vector *image)
+{
+    struct blobs_backend *self = user;
+    lr_status status = LR_OK;
+    for (int g = 0; status == LR_OK && g < 2; g++) {
+        const struct lr_backend *inner = &self->inner[g];
+        lr_vector half = lr_vector_part(image, g * self->each, self->each);
+        self->half = g;
+        status = inner->fns->back(inner->self, part, values, &half);
+    }
+    return status;
+}
+
+/* Seconds of both grids' projections, without the sum of the two. */
+static double device_seconds(void *user)
+{
+    struct blobs_backend *self = user;
+    double sum = 0;
+    for (int g = 0; g < 2; g++) sum += self->inner[g].fns->device_seconds(self->inner[g].self);
+    return sum;
+}
+
+/* --- rows --- */
+
+struct shifted {
+    const lr_row_sink *sink;
+    int64_t by;
+};
+
+static lr_status take_shifted(void *user, const lr_row *row)
+{
+    const struct shifted *shifted = user;
+    lr_row moved = *row;
+    moved.row += shifted->by;
+    return shifted->sink->take(shifted->sink->user, &moved);
+}
+
+static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct blobs_backend *self = user;
+    for (int g = 0; g < 2; g++) {
+        const int64_t first = g * self->each, end = first + self->each;
+        struct lr_rows of_grid = *wanted;
+        of_grid.blocks = NULL; /* rows get other numbers */
+        struct shifted shifted = {sink, wanted->grid != NULL ? first : 0};
+        const lr_row_sink inner_sink = {take_shifted, &shifted};
+        if (wanted->grid != NULL) {
+            of_grid.begin = (wanted->begin > first ? wanted->begin : first) - first;
+            of_grid.end = (wanted->end < end ? wanted->end : end) - first;
+        }
+        self->half = g;
+        if (of_grid.begin < of_grid.end) LR_TRY(self->inner[g].fns->rows(self->inner[g].self, &of_grid, &inner_sink));
+    }
+    return LR_OK;
+}
+
+/* --- life --- */
+
+/* The second one may run the first one's programs. */
+static void destroy(void *user)
+{
+    struct blobs_backend *self = user;
+    for (int g = 1; g >= 0; g--)
+        if (self->inner[g].fns != NULL) self->inner[g].fns->destroy(self->inner[g].self);
+    free(self);
+}
+
+static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode_family *family,
+                            const struct lr_listmode_backend_params *params)
+{
+    struct lr_listmode_backend_params of_grid = *params;
+    self->log = params->log;
+    self->progress = params->progress;
+    self->halves = (lr_progress){report_half, self};
+    of_grid.progress = params->progress != NULL ? &self->halves : NULL;
+    /* Each grid's backend has half of the memory, which they take at the same time. */
+    const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
+    const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
+    of_grid.max_memory_bytes = all > 0 ? all / 2 + 1 : 0;
+
+    for (int g = 0; g < 2; g++) {
+        of_grid.model = g == 0 ? &family->model : &family->second;
+        /* A grid's backend may run the programs of the same grid of another operator's, or of the first grid,
+         * which has the same kernel. */
+        of_grid.stands_for = params->stands_for != NULL
+                                 ? &((const struct blobs_backend *)params->stands_for->self)->inner[g]
+                             : g > 0 ? &self->inner[0]
+                                     : NULL;
+        LR_TRY(family->create(&of_grid, &self->inner[g]));
+    }
+    self->each = lr_grid_num_voxels(&family->model.grid);
+    const struct lr_backend_fns *inner = self->inner[0].fns;
+    self->fns = (struct lr_backend_fns){.name = inner->name,
+                                        .computes_in_double = inner->computes_in_double,
+                                        .has_parts = inner->has_parts,
+                                        .voxel_bytes = inner->voxel_bytes,
+                                        .forward = forward,
+                                        .back = back,
+                                        .rows = rows,
+                                        .device_seconds = inner->device_seconds != NULL ? device_seconds : NULL,
+                                        .destroy = destroy};
+    return LR_OK;
+}
+
+lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,
+                           struct lr_backend *backend)
+{
+    if (family->info.blobs.radius_mm == 0) return family->create(params, backend);
+    struct blobs_backend *self = lr_alloc(1, sizeof(*self), "the grids of blobs", params->log);
+    if (self == NULL) return LR_FAILED;
+    const lr_status status = open_inner(self, family, params);
+    if (status != LR_OK) {
+        destroy(self);
+        return status;
+    }
+    *backend = self->inner[0];
+    backend->fns = &self->fns;
+    backend->self = self;
+    return LR_OK;
+}
+
+/* --- the family --- */
 
 /* LORs that a sensitivity has at least where no number is asked for. */
 static const int64_t usual_lines = INT64_C(1) << 25;
@@ -50,7 +249,7 @@ static lr_status create_compute(const struct lr_listmode_backend_params *params,
     return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
 }
 
-/* Of which scanners a backend has the exact kernel. */
+/* Scanners for which a backend has the exact kernel. */
 enum exact { EXACT_OF_NONE = 0, EXACT_WHERE_NOTHING_HIDES, EXACT_OF_ALL };
 
 struct choice {
@@ -74,20 +273,6 @@ static bool has_kernel(const struct choice *choice, const struct lr_listmode_mod
 {
     return model->kernel != LR_LISTMODE_EXACT || choice->exact == EXACT_OF_ALL ||
            (choice->exact == EXACT_WHERE_NOTHING_HIDES && !lr_modules_may_hide(model->scanner));
-}
-
-static lr_status refuse(const struct choice *choice, const lr_log *log)
-{
-    if (choice->exact == EXACT_OF_NONE) {
-        return lr_error(log, LR_USAGE,
-                        "the backend %s has no exact kernel of list mode: take native or cpu, or "
-                        "another kernel",
-                        choice->name);
-    }
-    return lr_error(log, LR_USAGE,
-                    "modules of this scanner may hide each other, and the backend %s has exact "
-                    "elements only where none does: take the backend cpu, or another kernel",
-                    choice->name);
 }
 
 static bool is_auto(const lr_listmode_params *params)
@@ -174,19 +359,6 @@ static lr_status number_lors(const lr_listmode_params *params, struct numbered *
     return LR_OK;
 }
 
-/* A stable pass of a radix sort. */
-static void sort_by_digit(const struct numbered *from, struct numbered *to, int64_t count, int shift)
-{
-    int64_t places[NUM_DIGITS] = {0}, sum = 0;
-    for (int64_t k = 0; k < count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t here = places[digit];
-        places[digit] = sum;
-        sum += here;
-    }
-    for (int64_t k = 0; k < count; k++) to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
-}
-
 /* Ascending by LOR, of tens of millions of events: comparisons take many times as long. */
 static lr_status sort_lors(const lr_listmode_params *params, struct numbered **numbered)
 {
@@ -194,7 +366,16 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     if (to == NULL) return LR_FAILED;
     for (int shift = 0; shift < 63 && params->lors->count >> shift > 0; shift += DIGIT_BITS) {
         struct numbered *const sorted = to;
-        sort_by_digit(from, to, params->count, shift);
+        /* A stable pass of a radix sort. */
+        int64_t places[NUM_DIGITS] = {0}, sum = 0;
+        for (int64_t k = 0; k < params->count; k++) places[from[k].lor >> shift & (NUM_DIGITS - 1)]++;
+        for (int digit = 0; digit < NUM_DIGITS; digit++) {
+            const int64_t here = places[digit];
+            places[digit] = sum;
+            sum += here;
+        }
+        for (int64_t k = 0; k < params->count; k++) to[places[from[k].lor >> shift & (NUM_DIGITS - 1)]++] = from[k];
+
         to = from;
         from = sorted;
     }
@@ -203,19 +384,14 @@ static lr_status sort_lors(const lr_listmode_params *params, struct numbered **n
     return LR_OK;
 }
 
-/* Sources answer for ascending LORs without repeats. */
-static int64_t list_lors(const struct numbered *numbered, int64_t count, int64_t *lors)
-{
-    int64_t listed = 0;
-    for (int64_t k = 0; k < count; k++)
-        if (listed == 0 || lors[listed - 1] != numbered[k].lor) lors[listed++] = numbered[k].lor;
-    return listed;
-}
-
 static lr_status spread(const lr_listmode_params *params, const struct numbered *numbered, int64_t *lors,
                         struct lr_listmode_family *family)
 {
-    const int64_t listed = list_lors(numbered, params->count, lors);
+    /* Sources answer for ascending LORs without repeats. */
+    int64_t listed = 0;
+    for (int64_t n = 0; n < params->count; n++)
+        if (listed == 0 || lors[listed - 1] != numbered[n].lor) lors[listed++] = numbered[n].lor;
+
     float *of_lors = lr_alloc(listed, sizeof(*of_lors), "factors of events", params->log);
     if (of_lors == NULL) return LR_FAILED;
     const lr_lor_span span = {.numbers = lors, .count = listed};
@@ -228,36 +404,7 @@ static lr_status spread(const lr_listmode_params *params, const struct numbered 
     return status;
 }
 
-static lr_status find_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
-{
-    struct numbered *numbered = lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
-    int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
-    family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-    lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
-    status = status == LR_OK ? number_lors(params, numbered) : status;
-    status = status == LR_OK ? sort_lors(params, &numbered) : status;
-    status = status == LR_OK ? spread(params, numbered, lors, family) : status;
-    free(numbered);
-    free(lors);
-    return status;
-}
-
-static lr_status copy_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
-{
-    family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
-    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
-        const float factor = params->event_factors[k];
-        if (!(factor >= 0.0f && factor <= FLT_MAX)) {
-            return lr_error(params->log, LR_BAD_INPUT,
-                            "the factor of event %lld is %g: it must be finite and not negative", (long long)k,
-                            (double)factor);
-        }
-        family->event_factors[k] = factor;
-    }
-    return family->event_factors != NULL ? LR_OK : LR_FAILED;
-}
-
-/* As the operator asks for factors: of events, by their numbers. */
+/* Factors of events by their numbers, in the form in which an operator asks for those of LORs. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
     const float *factors = user;
@@ -268,27 +415,22 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 
 /* --- life --- */
 
-/* Points of the exact kernel are by default those of the family correspondence. */
-static lr_listmode_params complete_samples(const lr_listmode_params *params)
-{
-    lr_listmode_params complete = *params;
-    int usual[3] = {1, 1, 1};
-    if (params->kernel == LR_LISTMODE_EXACT) lr_operator_default_samples(params->lors->scanner, params->grid, usual);
-    for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
-    return complete;
-}
-
 static lr_status make_models(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     if (params->blobs != NULL) {
         struct lr_listmode_model models[2] = {[0] = {.kernel = LR_LISTMODE_TUBE}};
-        const lr_status status = lr_listmode_blobs_models(params, &family->info.blobs, models);
+        const lr_status status = listmode_blobs_models(params, &family->info.blobs, models);
         family->model = models[0];
         family->second = models[1];
         return status;
     }
     LR_TRY(lr_grid_check(params->grid, params->log));
-    const lr_listmode_params complete = complete_samples(params);
+    /* Points of the exact kernel are by default those of the family correspondence. */
+    lr_listmode_params complete = *params;
+    int usual[3] = {1, 1, 1};
+    if (params->kernel == LR_LISTMODE_EXACT) lr_operator_default_samples(params->lors->scanner, params->grid, usual);
+    for (int k = 0; k < 3; k++) complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
+
     return lr_listmode_model_init(&family->model, &complete);
 }
 
@@ -319,10 +461,33 @@ static lr_status take_factors(struct lr_listmode_family *family, const lr_listmo
     if (has_source) family->factors = *params->factors;
     if (has_source || params->blobs != NULL) /* what follows looks up by crystals */
         LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
-    if (params->event_factors != NULL)
-        LR_TRY(copy_factors(params, family));
-    else if (has_source)
-        LR_TRY(find_factors(params, family));
+    if (params->event_factors != NULL) {
+        family->event_factors =
+            lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+        for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
+            const float factor = params->event_factors[k];
+            if (!(factor >= 0.0f && factor <= FLT_MAX)) {
+                return lr_error(params->log, LR_BAD_INPUT,
+                                "the factor of event %lld is %g: it must be finite and not negative", (long long)k,
+                                (double)factor);
+            }
+            family->event_factors[k] = factor;
+        }
+        LR_TRY(family->event_factors != NULL ? LR_OK : LR_FAILED);
+    } else if (has_source) {
+        struct numbered *numbered = lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
+        int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
+        family->event_factors =
+            lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+        lr_status status = numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
+        status = status == LR_OK ? number_lors(params, numbered) : status;
+        status = status == LR_OK ? sort_lors(params, &numbered) : status;
+        status = status == LR_OK ? spread(params, numbered, lors, family) : status;
+        free(numbered);
+        free(lors);
+        LR_TRY(status);
+    }
+
     return params->blobs != NULL ? weigh_densities(family, params) : LR_OK;
 }
 
@@ -349,7 +514,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     return LR_OK;
 }
 
-/* In place of the caller's log: "auto" goes on without an error where there is no device. */
+/* Stands in for the caller's log: "auto" goes on without an error where there is no device. */
 static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct lr_listmode_trial *trial = user;
@@ -357,15 +522,6 @@ static void hush(void *user, lr_log_level level, lr_status status, const char *s
         snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
     else if (trial->to != NULL)
         trial->to->write(trial->to->user, level, status, sentence);
-}
-
-/* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
-static void tell_refusal(const struct lr_listmode_trial *trial, const struct choice *choice)
-{
-    if (choice->place == LR_PLACE_GL)
-        lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
-    else
-        lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
 }
 
 static lr_status create(struct lr_operator *op, const struct choice *choice, const lr_listmode_params *asked,
@@ -391,7 +547,7 @@ static lr_status create(struct lr_operator *op, const struct choice *choice, con
     return LR_OK;
 }
 
-/* By the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */
+/* Creates the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */
 static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *params,
                              const struct lr_listmode_backend_params *backend_params)
 {
@@ -404,13 +560,31 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
         own.log = is_trial ? &trial->log : log;
         if (!is_chosen(&choices[k], params) || (is_auto(params) && !has_kernel(&choices[k], model))) continue;
-        if (!has_kernel(&choices[k], model)) return refuse(&choices[k], log);
+        if (!has_kernel(&choices[k], model)) {
+            const struct choice *choice = &choices[k];
+            if (choice->exact == EXACT_OF_NONE) {
+                return lr_error(log, LR_USAGE,
+                                "the backend %s has no exact kernel of list mode: take native or cpu, or "
+                                "another kernel",
+                                choice->name);
+            }
+            return lr_error(log, LR_USAGE,
+                            "modules of this scanner may hide each other, and the backend %s has exact "
+                            "elements only where none does: take the backend cpu, or another kernel",
+                            choice->name);
+        }
+
         const lr_status status = create(op, &choices[k], params, &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
             trial->is_made = status == LR_OK;
             return status;
         }
-        tell_refusal(trial, &choices[k]);
+        /* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
+        const struct choice *choice = &choices[k];
+        if (choice->place == LR_PLACE_GL)
+            lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
+        else
+            lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
     }
     return lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has cuda, compute, native and cpu",
                     params->backend);
@@ -486,4 +660,17 @@ lr_operator *lr_listmode_create(const lr_listmode_params *params)
 const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)
 {
     return op->listmode != NULL ? &op->listmode->info : NULL;
+}
+
+void lr_listmode_family_destroy(struct lr_listmode_family *family)
+{
+    if (family != NULL) {
+        lr_listmode_events_finish(&family->events);
+        lr_listmode_model_finish(&family->model);
+        lr_listmode_model_finish(&family->second);
+        free(family->event_factors);
+        lr_place_silence(family->place);
+        lr_place_close(family->place);
+        free(family);
+    }
 }

@@ -1,417 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode: every LOR in coincidence, or samples of them, as events without time of
- * flight are projected back by the same kernel (docs/method/listmode.md, "Sensitivity"). */
-#include "base/background.h"
+ * The sensitivity of list mode: a sample of the LORs in coincidence, or all, projected back by the same kernel,
+ * and more of them for pieces of the image that few LORs see (docs/method/listmode.md, "Sensitivity"). */
+#include "operator/listmode_lines.h"
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "listmode/region.h"
-#include "listmode/sample.h"
 #include "listmode/tube.h"
-#include "model/lors/place.h"
 #include "model/lors/selection.h"
-#include "operator/listmode_facade.h"
-#include "operator/numbers.h"
-#include "operator/project.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
- * as long as projecting a million. Processors hear more often whether they are to stop. */
-enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
+/* Voxels that a thread takes at a time. */
+enum { VOXELS_OF_BLOCK = 1 << 16 };
 
-/* Lines and voxels that a thread takes at a time. */
-enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
-
-/* LORs that are events; numbers: NULL where nothing is asked by them. */
-struct drawn {
-    lr_event *events;
-    int64_t *numbers;
-};
-
-struct sum;
-
-/* Lines of one group that are projected together. */
-struct batch {
-    struct sum *sum;
-    int group;
-    int64_t first, end; /* in the group */
-    struct lr_listmode_sample sample;
-    bool is_drawn;       /* packed has the LORs; else the device is to draw them */
-    struct drawn packed; /* [at_once] the LORs, ascending */
-    int64_t count;
-    struct lr_listmode_events lines;
-    lr_status status; /* of making `lines` */
-};
-
-/* A sample of LORs. Lines go to groups in turn, so that none is projected together with its neighbour, which may be the
- * same LOR; the scatter of many groups tells the error. */
-struct sum {
-    struct lr_operator *op;
-    struct lr_listmode_family *family;
-    const lr_lors *lors;                     /* from which lines are drawn */
-    const struct lr_listmode_region *region; /* lines that do not come near are left out; NULL: none */
-    double reach_mm;                         /* how near */
-    uint64_t seed;
-    int64_t num_lines;
-    double stride; /* LORs for each line */
-    int num_groups;
-    bool has_scatter;
-    double *total;           /* [num_voxels] */
-    double *group, *squares; /* [num_voxels] of the group at hand; of all, squares added up; NULL
-                                without scatter */
-    int64_t at_once;         /* of a group */
-    struct drawn drawn;      /* [at_once] as threads draw them, with gaps */
-    struct batch batches[2]; /* the one at hand and the next one, in turn */
-    float *factors;          /* [at_once], or NULL: all are 1 */
-    lr_vector image;         /* in the backend's precision */
-    bool by_device;          /* it draws LORs, if it has the memory */
-};
-
-/* Lines from which the events of a batch come. */
-struct lines {
-    struct sum *sum;
-    const struct batch *batch;
-    struct {
-        int64_t kept, place; /* from where the block begins; where they are to begin */
-    } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
-};
-
-static void draw_block(void *user, int64_t begin, int64_t end, int worker)
-{
-    struct lines *lines = user;
-    struct sum *sum = lines->sum;
-    const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
-    struct lr_lor_place place = {.lors = sum->lors};
-    int64_t at = begin;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        lr_place_seek(&place, lr_listmode_sample_lor(&lines->batch->sample, k));
-        const int a = place.first_i + place.a, b = place.first_j + place.b;
-        if (!lr_place_in_coincidence(&place) ||
-            (sum->region != NULL && !lr_listmode_region_is_near(sum->region, hits[a], hits[b], sum->reach_mm)))
-            continue;
-        if (sum->drawn.numbers != NULL) sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
-        sum->drawn.events[at++] = (lr_event){.crystals = {a, b}, .weight = 1};
-    }
-    lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
-}
-
-static void pack_block(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct lines *lines = user;
-    const struct drawn *from = &lines->sum->drawn, *to = &lines->batch->packed;
-    const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
-    const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
-    (void)end;
-    (void)worker;
-    memcpy(to->events + place, from->events + begin, kept * sizeof(*to->events));
-    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
-}
-
-/* Puts what blocks have kept one behind the other. */
-static int64_t close_gaps(struct lines *lines, int64_t count)
-{
-    int64_t sum = 0;
-    for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
-        lines->blocks[begin / LINES_OF_BLOCK].place = sum;
-        sum += lines->blocks[begin / LINES_OF_BLOCK].kept;
-    }
-    lr_parallel_for(lines->sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, lines);
-    return sum;
-}
-
-/* The lines of a batch, of which this part has each parts-th. */
-static struct lr_listmode_sample find_sample(const struct batch *batch)
-{
-    const struct sum *sum = batch->sum;
-    const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
-    const int64_t first = part + (batch->first - part + step - 1) / step * step;
-    return (struct lr_listmode_sample){.lors = sum->lors,
-                                       .stride = sum->stride,
-                                       .seed = sum->seed,
-                                       .first = sum->num_groups * first + batch->group,
-                                       .step = sum->num_groups * step,
-                                       .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
-}
-
-/* The LORs of a batch that are in coincidence, and near the region; returns how many. */
-static int64_t gather(struct batch *batch)
-{
-    struct lines lines = {.sum = batch->sum, .batch = batch};
-    const int64_t count = batch->sample.count;
-    lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
-    batch->is_drawn = true;
-    return close_gaps(&lines, count);
-}
-
-static lr_listmode_params params_of(const struct batch *batch, const lr_log *log)
-{
-    const struct sum *sum = batch->sum;
-    return (lr_listmode_params){.lors = sum->family->lors,
-                                .grid = &sum->op->grid,
-                                .events = batch->packed.events,
-                                .count = batch->count,
-                                .threads = sum->op->params.threads,
-                                .log = log};
-}
-
-static lr_status open_lines(struct batch *batch, const lr_log *log)
-{
-    const lr_listmode_params params = params_of(batch, log);
-    batch->status = batch->is_drawn ? lr_listmode_events_open(&batch->lines, &params)
-                                    : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
-    if (batch->status != LR_OK) lr_listmode_events_finish(&batch->lines);
-    return batch->status;
-}
-
-/* May run in a thread of its own, so it logs nothing. */
-static void prepare(void *user)
-{
-    struct batch *batch = user;
-    batch->sample = find_sample(batch);
-    batch->is_drawn = false;
-    batch->count = batch->sum->by_device ? batch->sample.count : gather(batch);
-    if (batch->count > 0) (void)open_lines(batch, NULL);
-}
-
-static lr_status find_factors(struct batch *batch)
-{
-    struct sum *sum = batch->sum;
-    const lr_lor_source *source = &sum->family->factors;
-    const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
-    return sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
-}
-
-/* values: filled in and for the caller to destroy, or not touched where all are 1. */
-static lr_status put_factors(const struct sum *sum, int64_t count, lr_vector *values)
-{
-    if (sum->factors == NULL) return LR_OK;
-    LR_TRY(lr_make_numbers(sum->op, "factors of lines", count, values));
-    for (int64_t k = 0; k < count; k++) lr_number_put(values, k, sum->factors[k]);
-    return LR_OK;
-}
-
-/* Where the device has no memory to draw and hold them, the host does. */
-static lr_status arrange(struct batch *batch, const struct lr_listmode_backend_params *params)
-{
-    const struct lr_listmode_family *family = batch->sum->family;
-    if (!batch->is_drawn) {
-        LR_TRY(family->arrange(&batch->lines, params));
-        if (batch->lines.held != NULL) return LR_OK;
-        lr_listmode_events_finish(&batch->lines);
-        batch->count = gather(batch);
-        LR_TRY(batch->count > 0 ? open_lines(batch, params->log) : LR_OK);
-    }
-    if (batch->count == 0) return LR_OK;
-    const lr_listmode_params asked = params_of(batch, params->log);
-    return lr_listmode_arrange(family, &batch->lines, &asked, params);
-}
-
-static lr_status project(struct batch *batch)
-{
-    struct sum *sum = batch->sum;
-    const struct lr_listmode_backend_params params = {.model = &sum->family->model,
-                                                      .events = &batch->lines,
-                                                      .threads = sum->op->params.threads,
-                                                      .device = sum->op->params.device,
-                                                      .max_memory_bytes = sum->op->params.max_memory_bytes,
-                                                      .place = sum->op->backend.place,
-                                                      .stands_for = &sum->op->backend,
-                                                      .log = sum->op->params.log};
-    struct lr_backend backend = {0};
-    lr_vector values = {0};
-    LR_TRY(arrange(batch, &params));
-    if (batch->count == 0) return LR_OK;
-    LR_TRY(lr_listmode_open(sum->family, &params, &backend));
-    lr_status status = put_factors(sum, batch->lines.layout.count, &values);
-    status = status == LR_OK ? backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image)
-                             : status;
-    lr_vector_destroy(&values);
-    backend.fns->destroy(backend.self);
-    return status;
-}
-
-static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct sum *sum = user;
-    (void)worker;
-    for (int64_t v = begin; v < end; v++)
-        (sum->group != NULL ? sum->group : sum->total)[v] += lr_number_get(&sum->image, v);
-}
-
-static void end_group(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct sum *sum = user;
-    (void)worker;
-    for (int64_t v = begin; v < end; v++) {
-        sum->total[v] += sum->group[v];
-        sum->squares[v] += sum->group[v] * sum->group[v];
-        sum->group[v] = 0.0;
-    }
-}
-
-/* Adds a batch that is prepared, whose lines are then gone. */
-static lr_status add_batch(struct batch *batch)
-{
-    struct sum *sum = batch->sum;
-    const lr_log *log = sum->op->params.log;
-    if (batch->count == 0) return LR_OK;
-    LR_TRY(batch->status == LR_OK ? LR_OK
-                                  : open_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
-    lr_status status = find_factors(batch);
-    status = status == LR_OK ? project(batch) : status;
-    lr_listmode_events_finish(&batch->lines);
-    if (status == LR_OK && batch->count > 0)
-        lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
-    return status;
-}
-
-/* Sets up the batch after `before`, or the first one; false: there is none. */
-static bool next_batch(struct batch *batch, const struct batch *before)
-{
-    const struct sum *sum = batch->sum;
-    const int groups = sum->num_groups;
-    const int64_t most = sum->at_once * sum->family->sensitivity_parts;
-    batch->group = before != NULL ? before->group : 0;
-    batch->first = before != NULL ? before->end : 0;
-    int64_t lines = (sum->num_lines - batch->group + groups - 1) / groups;
-    if (batch->first >= lines) {
-        batch->group++;
-        batch->first = 0;
-        lines = (sum->num_lines - batch->group + groups - 1) / groups;
-    }
-    batch->end = batch->first + most < lines ? batch->first + most : lines;
-    return batch->group < groups && batch->first < lines;
-}
-
-/* Where the device had no memory to draw a batch, processors draw all that follow, beside it. */
-static void note_who_draws(struct batch *batch)
-{
-    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
-}
-
-/* While a device projects a batch, processors prepare the next one; also a device in software, so that tests
- * meet it. */
-static lr_status add_and_prepare(struct batch *batch, struct batch *next)
-{
-    struct lr_background preparing = {0};
-    const struct lr_backend *backend = &batch->sum->op->backend;
-    if (!batch->is_drawn && !batch->sum->by_device) { /* only one thread may draw at a time */
-        lr_listmode_events_finish(&batch->lines);
-        prepare(batch);
-    }
-    const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
-    if (beside) lr_background_start(&preparing, prepare, next);
-    const lr_status status = add_batch(batch);
-    lr_background_wait(&preparing);
-    note_who_draws(batch);
-    if (next != NULL && !beside && status == LR_OK) prepare(next);
-    return status;
-}
-
-static lr_status add_all(struct sum *sum)
-{
-    struct batch *batch = &sum->batches[0], *next = &sum->batches[1];
-    lr_status status = LR_OK;
-    bool is_there = next_batch(batch, NULL);
-    if (is_there) prepare(batch);
-    while (is_there && status == LR_OK) {
-        status =
-            lr_progress_report(sum->op->params.progress, "sensitivity",
-                               (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
-                               (double)sum->num_lines);
-        const bool goes_on = next_batch(next, batch);
-        status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
-        if (sum->group != NULL && (!goes_on || next->group != batch->group))
-            lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group, sum);
-        struct batch *const done = batch;
-        batch = next;
-        next = done;
-        is_there = goes_on;
-    }
-    return status;
-}
-
-/* The variance of a voxel's total, by how its groups scatter. */
-static double variance_of(const struct sum *sum, int64_t v)
-{
-    const double groups = sum->num_groups;
-    const double scatter = sum->squares[v] - sum->total[v] * sum->total[v] / groups;
-    return scatter > 0.0 ? groups / (groups - 1.0) * scatter : 0.0;
-}
-
-static bool open_drawn(struct drawn *drawn, const struct sum *sum)
-{
-    const lr_log *log = sum->op->params.log;
-    const bool has_factors = sum->family->factors.get != NULL;
-    drawn->events = lr_alloc(sum->at_once, sizeof(*drawn->events), "lines", log);
-    drawn->numbers = has_factors ? lr_alloc(sum->at_once, sizeof(*drawn->numbers), "lines", log) : NULL;
-    return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
-}
-
-/* sum: op, family, lors, seed, num_lines, num_groups and has_scatter. Close it in any case. */
-static lr_status open_sum(struct sum *sum)
-{
-    const int64_t num_voxels = sum->op->info.num_voxels;
-    const lr_log *log = sum->op->params.log;
-    const bool has_factors = sum->family->factors.get != NULL;
-    sum->stride = (double)sum->lors->count / (double)sum->num_lines;
-    sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
-    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
-    sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
-    sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
-    bool has_all = sum->total != NULL;
-    if (sum->has_scatter) {
-        sum->group = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
-        sum->squares = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
-        has_all = has_all && sum->group != NULL && sum->squares != NULL;
-    }
-    has_all = open_drawn(&sum->drawn, sum) && has_all;
-    for (int k = 0; k < 2; k++) {
-        sum->batches[k].sum = sum;
-        has_all = open_drawn(&sum->batches[k].packed, sum) && has_all;
-    }
-    sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
-    has_all = has_all && (sum->factors != NULL) == has_factors;
-    LR_TRY(has_all ? LR_OK : LR_FAILED);
-    return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
-}
-
-static void close_drawn(struct drawn *drawn)
-{
-    free(drawn->events);
-    free(drawn->numbers);
-}
-
-static void close_sum(struct sum *sum)
-{
-    free(sum->group);
-    free(sum->total);
-    free(sum->squares);
-    close_drawn(&sum->drawn);
-    for (int k = 0; k < 2; k++) {
-        close_drawn(&sum->batches[k].packed);
-        lr_listmode_events_finish(&sum->batches[k].lines);
-    }
-    free(sum->factors);
-    lr_vector_destroy(&sum->image);
-}
-
-/* --- which voxels take more lines --- */
+/* --- levels of voxels, and pieces of the image --- */
 
 /* Levels of voxels. Those of level 0 have the lines that all have; each next level has twice as many, but only LORs
  * that come near its voxels. The last ones have all of these LORs, that of voxels which no line of the guide met being
  * a level of its own. */
 enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 
-/* Lines, at most, of a first sample by which levels are told, and the groups by whose scatter. */
+/* Most lines of the first sample, which sets the levels, and the groups whose scatter gives its error. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
 /* Edge of a tile of a slice of which the scatter of groups is taken together; how far around a voxel its sensitivity is
@@ -419,10 +35,10 @@ enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
  * where a field of view ends. */
 enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
-/* LORs of which it can be told whether they come near a level's voxels in the time in which one is projected. */
+/* LORs that can be tested for coming near a level's voxels in the time in which one is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide tells it roughly;
+/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide estimates it roughly;
  * that of the mean voxel where the number of lines is not given. How many lines that may take. */
 static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
@@ -489,7 +105,7 @@ static struct lr_operator *open_guide(struct lr_operator *op)
 }
 
 struct grading {
-    const struct sum *sum;
+    const struct lr_line_sum *sum;
     struct plan *plan;
     int tiles[2]; /* of a slice */
 };
@@ -510,7 +126,7 @@ static double mean_around(const struct grading *grading, int x, int y, int z)
 static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct grading *grading = user;
-    const struct sum *sum = grading->sum;
+    const struct lr_line_sum *sum = grading->sum;
     const int *size = grading->plan->op->grid.size;
     (void)worker;
     for (int64_t tile = begin; tile < end; tile++) {
@@ -523,7 +139,7 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
         for (int y = first[1]; y < last[1]; y++) {
             const int64_t row = ((int64_t)z * size[1] + y) * size[0];
             for (int64_t v = row + first[0]; v < row + last[0]; v++) {
-                variance += variance_of(sum, v);
+                variance += lr_line_sum_variance(sum, v);
                 total += sum->total[v];
             }
         }
@@ -539,18 +155,18 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The standard error of the mean voxel, as a part of the mean sensitivity: for a stride of 1, likewise. */
-static double mean_error_of(const struct sum *sum)
+/* The standard error of the mean voxel, as a part of the mean sensitivity, by stride - 1. */
+static double mean_error_of(const struct lr_line_sum *sum)
 {
     double variance = 0.0, total = 0.0;
     for (int64_t v = 0; v < sum->image.count; v++) {
-        variance += variance_of(sum, v);
+        variance += lr_line_sum_variance(sum, v);
         total += sum->total[v];
     }
     return total > 0.0 ? sqrt(variance * (double)sum->image.count / (sum->stride - 1.0)) / total : 0.0;
 }
 
-/* How many lines all voxels have, what error may stay, and which level each voxel has. */
+/* Sets the number of lines of all voxels, the error that may stay, and the level of each voxel. */
 static void set_levels(struct plan *plan, double mean_error)
 {
     const struct lr_listmode_family *family = plan->op->listmode;
@@ -577,7 +193,7 @@ static void set_levels(struct plan *plan, double mean_error)
     }
 }
 
-/* How far from its line a LOR may have elements. */
+/* Largest distance from its line at which a LOR has elements. */
 static double reach_of(const struct lr_listmode_model *model)
 {
     const double *edge = model->grid.voxel_mm;
@@ -596,7 +212,7 @@ static int compare_pieces(const void *a, const void *b)
 }
 
 /* A piece is dear as its box, widened by how far LORs reach, has much of the whole sensitivity. */
-static void find_pieces(struct plan *plan, const struct sum *sum)
+static void find_pieces(struct plan *plan, const struct lr_line_sum *sum)
 {
     const int *size = plan->op->grid.size;
     const bool has_blobs = plan->op->listmode->info.blobs.radius_mm > 0;
@@ -663,15 +279,15 @@ static lr_status open_plan(struct plan *plan)
     struct lr_operator *guide = plan->variance != NULL ? open_guide(op) : NULL;
     if (guide == NULL) return LR_FAILED;
     const int64_t share = plan->num_lines / 4 + 1;
-    struct sum sum = {.op = guide,
-                      .family = guide->listmode,
-                      .lors = family->lors,
-                      .seed = family->seed ^ UINT64_MAX,
-                      .num_lines = share < GUIDE_LINES ? share : GUIDE_LINES,
-                      .num_groups = GUIDE_GROUPS,
-                      .has_scatter = true};
-    lr_status status = open_sum(&sum);
-    status = status == LR_OK ? add_all(&sum) : status;
+    struct lr_line_sum sum = {.op = guide,
+                              .family = guide->listmode,
+                              .lors = family->lors,
+                              .seed = family->seed ^ UINT64_MAX,
+                              .num_lines = share < GUIDE_LINES ? share : GUIDE_LINES,
+                              .num_groups = GUIDE_GROUPS,
+                              .has_scatter = true};
+    lr_status status = lr_line_sum_open(&sum);
+    status = status == LR_OK ? lr_line_sum_run(&sum) : status;
     if (status == LR_OK) {
         struct grading grading = {.sum = &sum, .plan = plan};
         for (int k = 0; k < 2; k++) grading.tiles[k] = (op->grid.size[k] + TILE - 1) / TILE;
@@ -680,7 +296,7 @@ static lr_status open_plan(struct plan *plan)
         set_levels(plan, mean_error_of(&sum));
         find_pieces(plan, &sum);
     }
-    close_sum(&sum);
+    lr_line_sum_close(&sum);
     lr_operator_destroy(guide);
     return status;
 }
@@ -716,7 +332,7 @@ static struct ball ball_of(const struct lr_listmode_family *family, int module)
 
 /* Pairs of modules of which a line may come near: it stays as near to that of their balls' centres as crystals are to
  * these. *lors: to be destroyed; NULL with LR_OK: there are none. */
-static lr_status take_pairs(const struct sum *sum, lr_lors **lors)
+static lr_status take_pairs(const struct lr_line_sum *sum, lr_lors **lors)
 {
     const lr_lors *all = sum->family->lors;
     const lr_log *log = sum->op->params.log;
@@ -746,7 +362,7 @@ struct result {
 };
 
 /* sum: of a box of the image that begins at `first`. */
-static void put_level(const struct sum *sum, const struct plan *plan, int level, const int first[3],
+static void put_level(const struct lr_line_sum *sum, const struct plan *plan, int level, const int first[3],
                       struct result *result)
 {
     const int *size = sum->op->grid.size, *whole = plan->op->grid.size;
@@ -755,19 +371,6 @@ static void put_level(const struct sum *sum, const struct plan *plan, int level,
                       z = at / size[0] / size[1] + first[2];
         const int64_t v = (z * whole[1] + y) * whole[0] + x;
         if (plan->levels[v] == level) result->values[v] = (float)(sum->stride * sum->total[at]);
-    }
-}
-
-/* All voxels of the piece's box that are of its level. */
-static void leave(struct plan *plan, const struct piece *piece, struct result *result)
-{
-    const int *size = plan->op->grid.size;
-    result->left += piece->count;
-    for (int z = piece->first[2]; z < piece->last[2]; z++) {
-        for (int y = piece->first[1]; y < piece->last[1]; y++) {
-            unsigned char *row = plan->levels + ((int64_t)z * size[1] + y) * size[0];
-            for (int x = piece->first[0]; x < piece->last[0]; x++) row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
-        }
     }
 }
 
@@ -785,12 +388,12 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
                                                 .first = {piece->first[0], piece->first[1], piece->first[2]},
                                                 .last = {piece->last[0], piece->last[1], piece->last[2]}};
     struct lr_listmode_region region;
-    struct sum sum = {.op = &op,
-                      .family = &family,
-                      .region = &region,
-                      .reach_mm = reach_of(&family.model),
-                      .seed = family.seed ^ (uint64_t)level << 56,
-                      .num_groups = 2};
+    struct lr_line_sum sum = {.op = &op,
+                              .family = &family,
+                              .region = &region,
+                              .reach_mm = reach_of(&family.model),
+                              .seed = family.seed ^ (uint64_t)level << 56,
+                              .num_groups = 2};
     lr_lors *lors = NULL;
     lr_status status = lr_listmode_region_init(&region, &voxels, op.params.threads, op.params.log);
     status = status == LR_OK ? take_pairs(&sum, &lors) : status;
@@ -799,7 +402,17 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     const double takes =
         piece->visits * (double)family.lors->count / plan->strides[level] + (double)sum.num_lines / LOOKS_PER_LINE;
     if (status == LR_OK && result->lines + takes > may_take) {
-        leave(plan, piece, result);
+        /* All voxels of the piece's box that are of its level. */
+        const int *size = plan->op->grid.size;
+        result->left += piece->count;
+        for (int z = piece->first[2]; z < piece->last[2]; z++) {
+            for (int y = piece->first[1]; y < piece->last[1]; y++) {
+                unsigned char *row = plan->levels + ((int64_t)z * size[1] + y) * size[0];
+                for (int x = piece->first[0]; x < piece->last[0]; x++)
+                    row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
+            }
+        }
+
     } else if (status == LR_OK && lors != NULL) {
         result->lines += takes;
         for (int k = 0; family.info.blobs.radius_mm == 0 && k < 3; k++) {
@@ -809,18 +422,18 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
         }
         op.listmode = &family;
         op.info.num_voxels = lr_grid_num_voxels(&op.grid);
-        status = open_sum(&sum);
+        status = lr_line_sum_open(&sum);
         sum.by_device = false;
-        status = status == LR_OK ? add_all(&sum) : status;
+        status = status == LR_OK ? lr_line_sum_run(&sum) : status;
         if (status == LR_OK) put_level(&sum, plan, level, piece->first, result);
-        close_sum(&sum);
+        lr_line_sum_close(&sum);
     }
     lr_listmode_region_finish(&region);
     lr_lors_destroy(lors);
     return status;
 }
 
-/* Keeps the errors of the mean and the worst voxel in the info, and tells them. */
+/* Keeps the errors of the mean and the worst voxel in the info, and logs them. */
 static void tell(const struct plan *plan, const struct result *result)
 {
     struct lr_listmode_family *family = plan->op->listmode;
@@ -862,17 +475,17 @@ static lr_status compute(struct lr_operator *op, float *values)
     struct plan plan = {.op = op, .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     lr_status status = open_plan(&plan);
     if (status != LR_OK) return close_plan(&plan, status);
-    struct sum sum = {.op = op,
-                      .family = family,
-                      .lors = family->lors,
-                      .seed = family->seed,
-                      .num_lines = plan.num_lines,
-                      .num_groups = 2};
+    struct lr_line_sum sum = {.op = op,
+                              .family = family,
+                              .lors = family->lors,
+                              .seed = family->seed,
+                              .num_lines = plan.num_lines,
+                              .num_groups = 2};
     struct result result = {.values = values};
-    status = open_sum(&sum);
-    status = status == LR_OK ? add_all(&sum) : status;
+    status = lr_line_sum_open(&sum);
+    status = status == LR_OK ? lr_line_sum_run(&sum) : status;
     if (status == LR_OK) put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
-    close_sum(&sum);
+    lr_line_sum_close(&sum);
     for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) status = run_piece(&plan, &plan.pieces[k], &result);
     if (status == LR_OK) tell(&plan, &result);
     return close_plan(&plan, status);
@@ -880,7 +493,7 @@ static lr_status compute(struct lr_operator *op, float *values)
 
 static lr_status keep(struct lr_operator *op);
 
-/* Of another operator, which has the same. */
+/* Copies the sensitivity of another operator, which has the same. */
 static lr_status take(struct lr_operator *op, float *values)
 {
     struct lr_operator *from = op->listmode->sensitivity_of;

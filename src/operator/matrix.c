@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "model/lors/selection.h"
+#include "operator/facade.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,15 +29,6 @@ static int compare_lors(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static int wanted_ranges(int64_t num_lors, const struct lr_matrix_sample *sample)
-{
-    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
-    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
-    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
-    ranges = ranges > num_lors ? num_lors : ranges;
-    return ranges < 1 ? 1 : (int)ranges;
-}
-
 /* Ends ranges at `end` (beyond the last one's), in pieces of at most `longest`. */
 static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 {
@@ -49,7 +42,12 @@ static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
 /* Quantiles of the sample; where it has nothing, pieces of bounded length. */
 static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample *sample)
 {
-    const int wanted = wanted_ranges(matrix->num_lors, sample);
+    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
+    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
+    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
+    ranges = ranges > matrix->num_lors ? matrix->num_lors : ranges;
+    const int wanted = ranges < 1 ? 1 : (int)ranges;
+
     const int64_t longest = matrix->num_lors / wanted * SPREAD + SPREAD;
     matrix->range_begin =
         lr_alloc(wanted + matrix->num_lors / longest + 2, sizeof(*matrix->range_begin), "ranges of LORs", matrix->log);
@@ -60,19 +58,6 @@ static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample
     }
     add_ranges(matrix, matrix->num_lors, longest);
     return LR_OK;
-}
-
-static lr_status create_staging(struct lr_matrix *matrix)
-{
-    struct lr_matrix_staging *staging = &matrix->staging;
-    staging->row_capacity = CHUNK_ROWS;
-    staging->element_capacity = CHUNK_ELEMENTS;
-    staging->row_begin =
-        lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin), "rows of the matrix", matrix->log);
-    staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix", matrix->log);
-    staging->value = lr_alloc(staging->element_capacity, sizeof(*staging->value), "rows of the matrix", matrix->log);
-    const bool complete = staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
-    return complete ? LR_OK : LR_FAILED;
 }
 
 static void free_staging(struct lr_matrix *matrix)
@@ -94,7 +79,19 @@ lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors, struct lr_m
 {
     *matrix = (struct lr_matrix){.num_lors = num_lors, .log = log};
     lr_status status = choose_ranges(matrix, sample);
-    if (status == LR_OK) status = create_staging(matrix);
+    if (status == LR_OK) {
+        struct lr_matrix_staging *staging = &matrix->staging;
+        staging->row_capacity = CHUNK_ROWS;
+        staging->element_capacity = CHUNK_ELEMENTS;
+        staging->row_begin =
+            lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin), "rows of the matrix", matrix->log);
+        staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix", matrix->log);
+        staging->value =
+            lr_alloc(staging->element_capacity, sizeof(*staging->value), "rows of the matrix", matrix->log);
+        const bool complete = staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
+        status = complete ? LR_OK : LR_FAILED;
+    }
+
     if (status != LR_OK) lr_matrix_finish(matrix);
     return status;
 }
@@ -188,17 +185,6 @@ static void count_segments(void *user, int64_t begin, int64_t end_row, int worke
     }
 }
 
-static void sum_counts(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
-{
-    uint32_t begin = 0;
-    for (int64_t k = 0; k < matrix->num_ranges * chunk->num_rows; k++) {
-        const uint32_t count = chunk->split[k];
-        chunk->split[k] = begin;
-        begin += count;
-    }
-    chunk->split[matrix->num_ranges * chunk->num_rows] = begin;
-}
-
 static void copy_segments(void *user, int64_t begin, int64_t end_row, int worker)
 {
     const struct move *move = user;
@@ -228,7 +214,14 @@ static lr_status move_staged(struct lr_matrix *matrix)
     if (allocate_chunk(matrix, chunk) != LR_OK) return LR_FAILED;
     struct move move = {matrix, chunk};
     lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, count_segments, &move);
-    sum_counts(matrix, chunk);
+    uint32_t begin = 0;
+    for (int64_t k = 0; k < matrix->num_ranges * chunk->num_rows; k++) {
+        const uint32_t count = chunk->split[k];
+        chunk->split[k] = begin;
+        begin += count;
+    }
+    chunk->split[matrix->num_ranges * chunk->num_rows] = begin;
+
     lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, copy_segments, &move);
     matrix->num_chunks++;
     matrix->memory_bytes += split_bytes(matrix, chunk->num_rows);
@@ -251,20 +244,6 @@ static int64_t stage_row(struct lr_matrix_staging *staging, const lr_row *row)
     return count;
 }
 
-/* Drops those of a staged row that are too small. */
-static void drop_zeros(struct lr_matrix_staging *staging, int64_t count)
-{
-    uint32_t *lor = staging->lor + staging->num_elements;
-    float *value = staging->value + staging->num_elements;
-    int64_t kept = 0;
-    for (int64_t k = 0; k < count; k++) {
-        if (value[k] > 0.0f) {
-            lor[kept] = lor[k];
-            value[kept++] = value[k];
-        }
-    }
-}
-
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
 {
     struct lr_matrix_staging *staging = &matrix->staging;
@@ -272,7 +251,19 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
         if (move_staged(matrix) != LR_OK || make_room_for_row(matrix, row->count) != LR_OK) return LR_FAILED;
     }
     const int64_t count = stage_row(staging, row);
-    if (count < row->count) drop_zeros(staging, row->count);
+    if (count < row->count) {
+        /* Drops those of a staged row that are too small. */
+        uint32_t *lor = staging->lor + staging->num_elements;
+        float *value = staging->value + staging->num_elements;
+        int64_t kept = 0;
+        for (int64_t k = 0; k < row->count; k++) {
+            if (value[k] > 0.0f) {
+                lor[kept] = lor[k];
+                value[kept++] = value[k];
+            }
+        }
+    }
+
     matrix->num_elements += count;
     matrix->memory_bytes += count * ELEMENT_BYTES;
     staging->num_elements += count;
@@ -288,7 +279,7 @@ struct staging_rows {
     atomic_bool has_zeros;
 };
 
-/* Where each of them begins has been written down. */
+/* Copies rows to their places, which are known already. */
 static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
 {
     struct staging_rows *rows = user;
@@ -308,8 +299,7 @@ static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
     if (num_zeros > 0) atomic_store(&rows->has_zeros, true);
 }
 
-/* As many rows of the block from `first` on as there is room for, told by where they begin; num_elements:
- * of them. */
+/* Gives places to as many rows of the block from `first` on as there is room for; num_elements: theirs. */
 static int64_t place_rows(struct lr_matrix *matrix, const struct lr_row_block *block, int64_t first,
                           int64_t *num_elements)
 {
@@ -331,15 +321,6 @@ static lr_status append_one(void *user, const lr_row *row)
     return lr_matrix_append(user, row);
 }
 
-static void count_staged(struct lr_matrix *matrix, int64_t num_rows, int64_t num_elements)
-{
-    matrix->staging.num_rows += num_rows;
-    matrix->staging.num_elements += num_elements;
-    matrix->num_rows += num_rows;
-    matrix->num_elements += num_elements;
-    matrix->memory_bytes += num_elements * ELEMENT_BYTES;
-}
-
 lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block)
 {
     struct staging_rows rows = {.staging = &matrix->staging, .elements = block->elements};
@@ -356,7 +337,11 @@ lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_b
             LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
             num_elements = num == 1 ? block->rows[first].count : num_elements;
         } else {
-            count_staged(matrix, num, num_elements);
+            matrix->staging.num_rows += num;
+            matrix->staging.num_elements += num_elements;
+            matrix->num_rows += num;
+            matrix->num_elements += num_elements;
+            matrix->memory_bytes += num_elements * ELEMENT_BYTES;
         }
         rows.elements += num_elements;
     }
@@ -370,7 +355,7 @@ lr_status lr_matrix_complete(struct lr_matrix *matrix)
     return status;
 }
 
-static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix, int64_t row)
+lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy)
 {
     int64_t first = 0, last = matrix->num_chunks - 1;
     while (first < last) {
@@ -380,12 +365,8 @@ static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix
         else
             last = middle - 1;
     }
-    return &matrix->chunks[first];
-}
+    const struct lr_matrix_chunk *chunk = &matrix->chunks[first];
 
-lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy)
-{
-    const struct lr_matrix_chunk *chunk = chunk_of_row(matrix, row);
     copy->count = 0;
     for (int64_t g = 0; g < matrix->num_ranges; g++) {
         const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
@@ -393,4 +374,264 @@ lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_o
         for (uint32_t k = split[0]; k < split[1]; k++) lr_owned_row_put(copy, chunk->lor[k], chunk->value[k]);
     }
     return LR_OK;
+}
+
+/* Both projections with a stored matrix. */
+
+/* Bytes of partial sums that a back-projection keeps at a time. */
+#define PARTIAL_BYTES ((int64_t)64 << 20)
+
+enum { ROWS_PER_SHARE = 512 };
+
+/* The selected LORs of one range. */
+static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64_t range,
+                                           const struct lr_stored_lors *part)
+{
+    return (struct lr_selection_walk){.lors = part->lors,
+                                      .selection = part->selection,
+                                      .begin = matrix->range_begin[range],
+                                      .end = matrix->range_begin[range + 1]};
+}
+
+static bool has_selected(const struct lr_matrix *matrix, int64_t range, const struct lr_stored_lors *part)
+{
+    struct lr_selection_walk walk = walk_range(matrix, range, part);
+    return lr_selection_next(&walk);
+}
+
+static inline int64_t span_lor(const lr_lor_span *span, int64_t k)
+{
+    return span->numbers != NULL ? span->numbers[k] : span->first + k;
+}
+
+struct forward {
+    const struct lr_matrix *matrix;
+    const struct lr_stored_lors *part; /* NULL = all LORs */
+    lr_vector image, data;
+    double *windows; /* [workers][longest] sums of the current range */
+    int64_t longest;
+};
+
+static void pick(const struct forward *forward, int64_t range, const double *window)
+{
+    const int64_t first = forward->matrix->range_begin[range];
+    struct lr_selection_walk walk = walk_range(forward->matrix, range, forward->part);
+    while (lr_selection_next(&walk))
+        for (int64_t k = 0; k < walk.span.count; k++)
+            lr_number_put(&forward->data, walk.position + k, window[span_lor(&walk.span, k) - first]);
+}
+
+static void forward_range(const struct forward *forward, int64_t range, double *window)
+{
+    const struct lr_matrix *matrix = forward->matrix;
+    const int64_t first = matrix->range_begin[range];
+    const int64_t length = matrix->range_begin[range + 1] - first;
+    if (forward->part != NULL && !has_selected(matrix, range, forward->part)) return;
+    memset(window, 0, (size_t)length * sizeof(*window));
+    for (int64_t c = 0; c < matrix->num_chunks; c++) {
+        const struct lr_matrix_chunk *chunk = &matrix->chunks[c];
+        const uint32_t begin = (uint32_t)first;
+        const uint32_t *split = chunk->split + range * chunk->num_rows;
+        for (int64_t r = 0; r < chunk->num_rows; r++) {
+            const double activity = lr_number_get(&forward->image, chunk->first_row + r);
+            if (activity == 0.0) continue;
+            for (uint32_t n = split[r]; n < split[r + 1]; n++)
+                window[chunk->lor[n] - begin] += chunk->value[n] * activity;
+        }
+    }
+
+    if (forward->part != NULL) {
+        pick(forward, range, window);
+        return;
+    }
+    for (int64_t k = 0; k < length; k++) lr_number_put(&forward->data, first + k, window[k]);
+}
+
+static void forward_ranges(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct forward *forward = user;
+    for (int64_t g = begin; g < end; g++) forward_range(forward, g, forward->windows + worker * forward->longest);
+}
+
+static int64_t longest_range(const struct lr_matrix *matrix)
+{
+    int64_t longest = 0;
+    for (int g = 0; g < matrix->num_ranges; g++) {
+        const int64_t length = matrix->range_begin[g + 1] - matrix->range_begin[g];
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+static lr_status run_forward(struct forward *forward, int threads)
+{
+    const struct lr_matrix *matrix = forward->matrix;
+    const int workers = threads < matrix->num_ranges ? threads : matrix->num_ranges;
+    forward->longest = longest_range(matrix);
+    forward->windows =
+        lr_alloc(workers * forward->longest, sizeof(*forward->windows), "sums of a forward projection", matrix->log);
+    if (forward->windows == NULL) return LR_FAILED;
+    lr_parallel_for(workers, matrix->num_ranges, 1, forward_ranges, forward);
+    free(forward->windows);
+    return LR_OK;
+}
+
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image, lr_vector *data)
+{
+    struct forward forward = {.matrix = matrix, .image = *image, .data = *data};
+    return run_forward(&forward, threads);
+}
+
+lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
+                                 const lr_vector vectors[2])
+{
+    struct forward forward = {.matrix = matrix, .part = part, .image = vectors[0], .data = vectors[1]};
+    return run_forward(&forward, threads);
+}
+
+struct back {
+    const struct lr_matrix *matrix;
+    const struct lr_stored_lors *part; /* NULL = all LORs */
+    lr_vector data, image;
+    double *partial;                 /* [num_ranges][num_rows of the panel] */
+    int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
+    int64_t first_row, num_rows;     /* of the panel */
+    double *windows;                 /* [workers][longest] data of the current range; of parts */
+    int64_t longest;
+};
+
+static void gather_tile_f32(const struct lr_matrix_chunk *chunk, int64_t range, const float *data, double *sums)
+{
+    const uint32_t *split = chunk->split + range * chunk->num_rows;
+    for (int64_t r = 0; r < chunk->num_rows; r++) {
+        double sum = 0.0;
+        for (uint32_t k = split[r]; k < split[r + 1]; k++) sum += (double)chunk->value[k] * data[chunk->lor[k]];
+        sums[r] = sum;
+    }
+}
+
+/* data: of LORs from `begin` on. */
+static void gather_tile_f64(const struct lr_matrix_chunk *chunk, int64_t range, const double *data, uint32_t begin,
+                            double *sums)
+{
+    const uint32_t *split = chunk->split + range * chunk->num_rows;
+    for (int64_t r = 0; r < chunk->num_rows; r++) {
+        double sum = 0.0;
+        for (uint32_t k = split[r]; k < split[r + 1]; k++) sum += chunk->value[k] * data[chunk->lor[k] - begin];
+        sums[r] = sum;
+    }
+}
+
+static void back_range_part(const struct back *back, int64_t range, double *panel, double *window)
+{
+    if (!has_selected(back->matrix, range, back->part)) {
+        memset(panel, 0, (size_t)back->num_rows * sizeof(*panel));
+        return;
+    }
+    /* The data of one range, zero where nothing is selected. */
+    const int64_t first = back->matrix->range_begin[range];
+    const int64_t length = back->matrix->range_begin[range + 1] - first;
+    struct lr_selection_walk walk = walk_range(back->matrix, range, back->part);
+    memset(window, 0, (size_t)length * sizeof(*window));
+    while (lr_selection_next(&walk)) {
+        for (int64_t k = 0; k < walk.span.count; k++) {
+            const bool is_one = back->data.values == NULL;
+            window[span_lor(&walk.span, k) - first] = is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
+        }
+    }
+
+    for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
+        const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
+        gather_tile_f64(chunk, range, window, (uint32_t)back->matrix->range_begin[range],
+                        panel + (chunk->first_row - back->first_row));
+    }
+}
+
+static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct back *back = user;
+    for (int64_t g = begin; g < end; g++) {
+        double *panel = back->partial + g * back->num_rows;
+        if (back->part != NULL) {
+            back_range_part(back, g, panel, back->windows + worker * back->longest);
+            continue;
+        }
+        for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
+            const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
+            double *sums = panel + (chunk->first_row - back->first_row);
+            if (back->data.precision == LR_FLOAT64)
+                gather_tile_f64(chunk, g, back->data.values, 0, sums);
+            else
+                gather_tile_f32(chunk, g, back->data.values, sums);
+        }
+    }
+}
+
+static void add_partial(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct back *back = user;
+    (void)worker;
+    for (int64_t r = begin; r < end; r++) {
+        double sum = 0.0;
+        for (int64_t g = 0; g < back->matrix->num_ranges; g++) sum += back->partial[g * back->num_rows + r];
+        lr_number_put(&back->image, back->first_row + r, sum);
+    }
+}
+
+/* Takes chunks from first_chunk on until the panel has `most` rows, at least one chunk. Panels
+ * depend on the matrix alone. */
+static void choose_panel(struct back *back, int64_t most)
+{
+    const struct lr_matrix *matrix = back->matrix;
+    back->first_row = matrix->chunks[back->first_chunk].first_row;
+    back->num_rows = 0;
+    back->last_chunk = back->first_chunk;
+    do {
+        back->num_rows += matrix->chunks[back->last_chunk++].num_rows;
+    } while (back->last_chunk < matrix->num_chunks &&
+             back->num_rows + matrix->chunks[back->last_chunk].num_rows <= most);
+}
+
+static int64_t longest_panel(struct back *back, int64_t most)
+{
+    int64_t longest = 0;
+    for (back->first_chunk = 0; back->first_chunk < back->matrix->num_chunks; back->first_chunk = back->last_chunk) {
+        choose_panel(back, most);
+        longest = back->num_rows > longest ? back->num_rows : longest;
+    }
+    return longest;
+}
+
+static lr_status run_back(struct back *back, int threads)
+{
+    const struct lr_matrix *matrix = back->matrix;
+    const int64_t most = PARTIAL_BYTES / (matrix->num_ranges * (int64_t)sizeof(double));
+    back->partial = lr_alloc(longest_panel(back, most) * matrix->num_ranges, sizeof(*back->partial),
+                             "sums of a back-projection", matrix->log);
+    if (back->partial == NULL) return LR_FAILED;
+    for (back->first_chunk = 0; back->first_chunk < matrix->num_chunks; back->first_chunk = back->last_chunk) {
+        choose_panel(back, most);
+        lr_parallel_for(threads, matrix->num_ranges, 1, back_ranges, back);
+        lr_parallel_for(threads, back->num_rows, ROWS_PER_SHARE, add_partial, back);
+    }
+    free(back->partial);
+    return LR_OK;
+}
+
+lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data, lr_vector *image)
+{
+    struct back back = {.matrix = matrix, .data = *data, .image = *image};
+    return run_back(&back, threads);
+}
+
+lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads, const struct lr_stored_lors *part,
+                              const lr_vector vectors[2])
+{
+    struct back back = {.matrix = matrix, .part = part, .data = vectors[0], .image = vectors[1]};
+    back.longest = longest_range(matrix);
+    back.windows =
+        lr_alloc(threads * back.longest, sizeof(*back.windows), "the data of a back-projection", matrix->log);
+    const lr_status status = back.windows != NULL ? run_back(&back, threads) : LR_FAILED;
+    free(back.windows);
+    return status;
 }

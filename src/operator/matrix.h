@@ -42,7 +42,7 @@ struct lr_matrix {
     const lr_log *log;
 };
 
-/* What is known of a matrix before it is made. */
+/* Rows of a matrix that are looked at before it is made. */
 struct lr_matrix_sample {
     int64_t num_rows;     /* looked at */
     int64_t num_elements; /* in them */
@@ -63,7 +63,7 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
 /* Takes the next rows, by matrix->threads threads: the same matrix. */
 lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block);
 
-/* After the last row: moves what is staged into a chunk and frees the staging. */
+/* Call it after the last row. It moves what is staged into a chunk and frees the staging. */
 lr_status lr_matrix_complete(struct lr_matrix *matrix);
 
 /* data = A image, image = A^T data; the output is overwritten. Vectors are on the host: an image

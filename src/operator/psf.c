@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "operator/psf.h"
+#include "operator/facade.h"
 
 #include "base/log.h"
-#include "operator/facade.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,19 +32,6 @@ static lr_status check_widths(const struct lr_operator *op, const double fwhm_mm
     return LR_OK;
 }
 
-/* The Gaussian over voxels: its integral over each, which sum to 1. */
-static void fill_axis(struct lr_psf *psf, int axis, double sigma_voxels)
-{
-    double *weights = psf->weights[axis], sum = 0.0;
-    const double scale = 1.0 / (sigma_voxels * sqrt(2.0));
-    const int reach = psf->reach[axis] = (int)ceil(cut * sigma_voxels);
-    for (int k = 0; k <= reach; k++) {
-        weights[k] = erf((k + 0.5) * scale) - erf((k - 0.5) * scale);
-        sum += k > 0 ? 2.0 * weights[k] : weights[k];
-    }
-    for (int k = 0; k <= reach; k++) weights[k] /= sum;
-}
-
 lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
 {
     struct lr_psf *psf = &op->psf;
@@ -60,7 +46,17 @@ lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
         const double sigma = fwhm_mm[axis] / sqrt(8.0 * log(2.0));
         psf->size[axis] = op->grid.size[axis];
         if (sigma > 0.0) {
-            fill_axis(psf, axis, sigma / op->grid.voxel_mm[axis]);
+            /* The Gaussian over voxels: its integral over each, which sum to 1. */
+            const double sigma_voxels = sigma / op->grid.voxel_mm[axis];
+            double *weights = psf->weights[axis], sum = 0.0;
+            const double scale = 1.0 / (sigma_voxels * sqrt(2.0));
+            const int reach = psf->reach[axis] = (int)ceil(cut * sigma_voxels);
+            for (int k = 0; k <= reach; k++) {
+                weights[k] = erf((k + 0.5) * scale) - erf((k - 0.5) * scale);
+                sum += k > 0 ? 2.0 * weights[k] : weights[k];
+            }
+            for (int k = 0; k <= reach; k++) weights[k] /= sum;
+
             psf->is_on = true;
         }
     }
@@ -76,9 +72,11 @@ void lr_psf_finish(struct lr_psf *psf)
 
 /* --- at work --- */
 
-/* Where the image is, and of its precision. */
-static lr_status make_scratch(struct lr_psf *psf, const lr_vector *image)
+lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred)
 {
+    *blurred = image;
+    if (!psf->is_on) return LR_OK;
+    /* Scratch images at the image's place and in its precision. */
     for (int k = 0; k < 2; k++) {
         lr_vector *scratch = &psf->scratch[k];
         const bool is_there =
@@ -92,14 +90,7 @@ static lr_status make_scratch(struct lr_psf *psf, const lr_vector *image)
                                                     .log = psf->log},
                                 scratch));
     }
-    return LR_OK;
-}
 
-lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred)
-{
-    *blurred = image;
-    if (!psf->is_on) return LR_OK;
-    LR_TRY(make_scratch(psf, image));
     for (int axis = 0; axis < 3; axis++) {
         if (psf->reach[axis] == 0) continue;
         lr_vector *to = &psf->scratch[*blurred == &psf->scratch[0] ? 1 : 0];

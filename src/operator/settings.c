@@ -8,10 +8,231 @@
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 #include "model/scanner/scanner.h"
-#include "operator/coverage.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Distance at which a sample point counts as outside. */
+#define TOLERANCE_MM 1e-9
+
+/* Two directions that differ by less are one. */
+#define SAME_DIRECTION 1e-6
+
+/* Nearer to a detection plane, single precision is not enough. */
+#define NEAR_MM 0.3
+
+struct half_space { /* direction . x <= limit holds for all modules */
+    double direction[3];
+    double limit_mm;
+};
+
+struct hull {
+    struct half_space *sides;
+    int64_t num_sides;
+};
+
+static void add_side(struct hull *hull, const lr_scanner *scanner, const double axis[3], double sign)
+{
+    const double direction[3] = {sign * axis[0], sign * axis[1], sign * axis[2]};
+    for (int64_t k = 0; k < hull->num_sides; k++) {
+        double difference[3];
+        vec_sub(direction, hull->sides[k].direction, difference);
+        if (vec_length(difference) < SAME_DIRECTION) return;
+    }
+    struct half_space *side = &hull->sides[hull->num_sides++];
+    for (int k = 0; k < 3; k++) side->direction[k] = direction[k];
+    double limit_mm = -HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double centre[3];
+        lr_scanner_detection_centre(scanner, m, centre);
+        const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
+        const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
+        limit_mm = fmax(limit_mm, vec_dot(direction, centre) + fabs(vec_dot(direction, module->u)) * half_u +
+                                      fabs(vec_dot(direction, module->v)) * half_v);
+    }
+    side->limit_mm = limit_mm;
+}
+
+static lr_status hull_init(struct hull *hull, const lr_scanner *scanner, const lr_log *log)
+{
+    static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    hull->num_sides = 0;
+    hull->sides =
+        lr_alloc(6 + 5 * (int64_t)scanner->num_modules, sizeof(*hull->sides), "the outline of the scanner", log);
+    if (hull->sides == NULL) return LR_FAILED;
+    for (int k = 0; k < 3; k++) {
+        add_side(hull, scanner, axes[k], 1.0);
+        add_side(hull, scanner, axes[k], -1.0);
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        add_side(hull, scanner, module->normal, -1.0);
+        add_side(hull, scanner, module->u, 1.0);
+        add_side(hull, scanner, module->u, -1.0);
+        add_side(hull, scanner, module->v, 1.0);
+        add_side(hull, scanner, module->v, -1.0);
+    }
+    return LR_OK;
+}
+
+/* Largest distance that a voxel's sample points reach from its centre against `direction`. */
+static double reach_mm(const lr_grid *grid, const int samples[3], const double direction[3])
+{
+    double reach = 0.0;
+    for (int k = 0; k < 3; k++) {
+        const double half = 0.5 * grid->voxel_mm[k] * (samples[k] - 1) / samples[k];
+        reach += fabs(direction[k]) * half;
+    }
+    return reach;
+}
+
+/* Voxels of the line along x through `start_mm` that are on the inner side of every plane. Each
+ * plane leaves an interval of the line. */
+static int64_t count_line(const struct hull *hull, const lr_grid *grid, const int samples[3], const double start_mm[3])
+{
+    double first = 0.0, last = grid->size[0] - 1.0;
+    for (int64_t k = 0; k < hull->num_sides && first <= last; k++) {
+        const struct half_space *side = &hull->sides[k];
+        const double room = side->limit_mm + TOLERANCE_MM + reach_mm(grid, samples, side->direction) -
+                            vec_dot(side->direction, start_mm);
+        const double step = side->direction[0] * grid->voxel_mm[0];
+        if (fabs(step) * grid->size[0] < TOLERANCE_MM)
+            last = room < 0.0 ? -1.0 : last;
+        else if (step > 0.0)
+            last = fmin(last, floor(room / step));
+        else
+            first = fmax(first, ceil(room / step));
+    }
+    return last < first ? 0 : (int64_t)(last - first) + 1;
+}
+
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
+{
+    struct hull hull;
+    LR_TRY(hull_init(&hull, scanner, log));
+    const int64_t total = lr_grid_num_voxels(grid);
+    int64_t inside = 0;
+    for (int iz = 0; iz < grid->size[2]; iz++) {
+        for (int iy = 0; iy < grid->size[1]; iy++) {
+            const double start_mm[3] = {grid->origin_mm[0], grid->origin_mm[1] + iy * grid->voxel_mm[1],
+                                        grid->origin_mm[2] + iz * grid->voxel_mm[2]};
+            inside += count_line(&hull, grid, samples, start_mm);
+        }
+    }
+
+    lr_status status = LR_OK;
+    if (inside == 0) {
+        /* The first six sides are those across +x, -x, +y, -y, +z, -z. */
+        double end[3];
+        for (int k = 0; k < 3; k++) end[k] = grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
+        const struct half_space *sides = hull.sides;
+        status = lr_error(log, LR_BAD_INPUT,
+                          "the grid misses the scanner: its voxel centres span x %g to %g, y %g to %g, "
+                          "z %g to %g mm, the detectors x %g to %g, y %g to %g, z %g to %g mm: change "
+                          "the grid's origin or leave it out to centre the grid",
+                          grid->origin_mm[0], end[0], grid->origin_mm[1], end[1], grid->origin_mm[2], end[2],
+                          -sides[1].limit_mm, sides[0].limit_mm, -sides[3].limit_mm, sides[2].limit_mm,
+                          -sides[5].limit_mm, sides[4].limit_mm);
+
+    } else if (inside < total) {
+        lr_warn(log,
+                "%lld of the grid's %lld voxels lie beyond the detectors and stay zero: a smaller "
+                "grid saves their time and memory",
+                (long long)(total - inside), (long long)total);
+    }
+    /* A grid of several voxels within a tenth of a crystal is one in other units. */
+    double widest_mm = 0.0, pitch_mm = HUGE_VAL;
+    for (int n = 0; n < 3; n++) widest_mm = fmax(widest_mm, grid->size[n] * grid->voxel_mm[n]);
+    for (int m = 0; m < scanner->num_modules; m++)
+        pitch_mm = fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
+    if (lr_grid_num_voxels(grid) > 1 && widest_mm < 0.1 * pitch_mm) {
+        lr_warn(log,
+                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel "
+                "edges are given in mm",
+                widest_mm, pitch_mm);
+    }
+
+    free(hull.sides);
+    return status;
+}
+
+/* --- points on detection planes --- */
+
+/* True, and said, where the point is too near the module's rectangle, which is then said. */
+static bool warn_if_near(const lr_scanner *scanner, int index, const double point_mm[3], const lr_log *log)
+{
+    const lr_module *module = &scanner->modules[index];
+    double offset[3];
+    lr_scanner_detection_centre(scanner, index, offset);
+    vec_sub(point_mm, offset, offset);
+    const double height = vec_dot(module->normal, offset);
+    const double *axes[2] = {module->u, module->v};
+    bool is_near = fabs(height) < NEAR_MM;
+    for (int k = 0; k < 2; k++) {
+        const double half = 0.5 * module->crystals[k] * module->pitch_mm[k];
+        is_near = is_near && fabs(vec_dot(axes[k], offset)) < half + NEAR_MM;
+    }
+    if (is_near) {
+        lr_warn(log,
+                "the sample point at (%.6g, %.6g, %.6g) mm lies %.2g mm from the detection plane of "
+                "module %d: single precision, which backend compute has, loses elements there; use "
+                "backend native or cpu, or another grid",
+                point_mm[0], point_mm[1], point_mm[2], fabs(height), index);
+    }
+    return is_near;
+}
+
+/* Sample points first .. last along an axis that may be near a module. */
+static void find_range(const lr_grid *grid, int samples, int axis, const double around_mm[2], int64_t range[2])
+{
+    const double step = grid->voxel_mm[axis] / samples;
+    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + 0.5 * step;
+    const double last = (double)grid->size[axis] * samples - 1;
+    range[0] = (int64_t)fmin(fmax(ceil((around_mm[0] - first) / step), 0), last + 1);
+    range[1] = (int64_t)fmax(fmin(floor((around_mm[1] - first) / step), last), -1);
+}
+
+static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, int index,
+                           const lr_log *log)
+{
+    const lr_module *module = &scanner->modules[index];
+    int64_t range[3][2], at[3];
+    double centre[3], point[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 3; k++) {
+        const double half = NEAR_MM + 0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                            0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
+        find_range(grid, samples[k], k, (const double[2]){centre[k] - half, centre[k] + half}, range[k]);
+    }
+    for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
+        for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
+            for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
+                for (int k = 0; k < 3; k++)
+                    point[k] = grid->origin_mm[k] + (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+                if (warn_if_near(scanner, index, point, log)) return true;
+            }
+        }
+    }
+    return false;
+}
+
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner, const lr_log *log)
+{
+    bool found = false;
+    for (int m = 0; m < scanner->num_modules && !found; m++) found = warn_of_module(grid, samples, scanner, m, log);
+}
+
+void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points, const lr_scanner *scanner,
+                                  const lr_log *log)
+{
+    for (int64_t n = 0; n < num_points; n++) {
+        for (int m = 0; m < scanner->num_modules; m++)
+            if (warn_if_near(scanner, m, points_mm[n], log)) return;
+    }
+}
+
+/* --- settings --- */
 
 enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 1000000 };
 
@@ -26,49 +247,6 @@ enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 100
 static int round_up(double ratio)
 {
     return (int)fmax(1.0, ceil(ratio - ROUNDING));
-}
-
-static lr_status check_presence(const lr_operator_params *params, const lr_log *log)
-{
-    if (params->lors == NULL || params->lors->scanner == NULL)
-        return lr_error(log, LR_USAGE, "an operator needs lors: make them with lr_lors_create");
-    if (params->grid == NULL) return lr_error(log, LR_USAGE, "an operator needs a grid: see lr_grid_centred");
-    return LR_OK;
-}
-
-static lr_status check_numbers(const lr_operator_params *params, const lr_log *log)
-{
-    if (params->mode != LR_MODE_AUTO && params->mode != LR_MODE_SAMPLED && params->mode != LR_MODE_EXACT) {
-        return lr_error(log, LR_USAGE, "mode %d does not exist: use auto (0), sampled (1) or exact (2)",
-                        (int)params->mode);
-    }
-    if (params->store != LR_STORE_AUTO && params->store != LR_STORE_YES && params->store != LR_STORE_NO)
-        return lr_error(log, LR_USAGE, "store %d does not exist: use auto (0), yes (1) or no (2)", (int)params->store);
-    if (params->rays < 0 || params->rays > MAX_RAYS)
-        return lr_error(log, LR_USAGE, "rays = %d: give 1 to %d, or 0 for %d", params->rays, MAX_RAYS, DEFAULT_RAYS);
-    if (params->mu_steps < 0 || params->mu_steps > MAX_MU_STEPS) {
-        return lr_error(log, LR_USAGE,
-                        "%d steps through the attenuation image: give 1 to %d, or 0 for steps of "
-                        "at most one of its voxels",
-                        params->mu_steps, MAX_MU_STEPS);
-    }
-    return LR_OK;
-}
-
-static lr_status check_resources(const lr_operator_params *params, const lr_log *log)
-{
-    if (params->threads < 0 || params->threads > MAX_THREADS) {
-        return lr_error(log, LR_USAGE, "threads = %d: give 1 to %d, or 0 for all processors", params->threads,
-                        MAX_THREADS);
-    }
-    if (params->device < 0) return lr_error(log, LR_USAGE, "device = %d: devices are counted from 0", params->device);
-    if (params->max_memory_bytes < 0) {
-        return lr_error(log, LR_USAGE,
-                        "a memory limit of %lld bytes: give a positive number, or 0 for half of "
-                        "the machine's memory",
-                        (long long)params->max_memory_bytes);
-    }
-    return LR_OK;
 }
 
 static lr_status complete_samples(const lr_operator_params *params, const lr_log *log,
@@ -188,40 +366,12 @@ static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
 /* The same spacing over the crystals' pitch, across the axis and along it. */
 static const double most_pitches[3] = {0.85, 0.85, 1.0};
 
-/* How near the axis the nearest module stands; flat detectors that stand on it: the origin. */
-static double nearest_module_mm(const lr_scanner *scanner)
-{
-    double nearest = HUGE_VAL;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const double *centre = scanner->modules[m].centre_mm;
-        const double across = hypot(centre[0], centre[1]);
-        nearest = fmin(nearest, across > 0.0 ? across : fabs(centre[2]));
-    }
-    return nearest;
-}
-
-static void smallest_pitches(const lr_scanner *scanner, double pitch_mm[3])
-{
-    pitch_mm[0] = pitch_mm[1] = pitch_mm[2] = HUGE_VAL;
-    for (int m = 0; m < scanner->num_modules; m++)
-        for (int k = 0; k < 3; k++) pitch_mm[k] = fmin(pitch_mm[k], scanner->modules[m].pitch_mm[k == 2]);
-}
-
-/* How far the nearest voxel's centre lies from 0 along an axis, in voxels. */
+/* Distance of the nearest voxel's centre from 0 along an axis, in voxels. */
 static double voxels_from_middle(const lr_grid *grid, int axis)
 {
     const double first = grid->origin_mm[axis] / grid->voxel_mm[axis];
     const double nearest = fmin(fmax(round(-first), 0.0), grid->size[axis] - 1.0);
     return fabs(first + nearest);
-}
-
-/* Voxels so small that the sensitivity hardly changes within one, none of them on the axis: there
- * gaps stand opposite to gaps. */
-static bool one_point_serves(const lr_grid *grid, double radius_mm)
-{
-    bool serves = voxels_from_middle(grid, 0) > 0.45 && voxels_from_middle(grid, 1) > 0.45;
-    for (int k = 0; k < 3; k++) serves = serves && grid->voxel_mm[k] <= most_single * radius_mm;
-    return serves;
 }
 
 /* --- along z: every gap between crystal rings stands opposite to others, in planes half a pitch apart
@@ -301,24 +451,6 @@ static double mean_of_slice(const struct row_edges *rows, double z, double size_
     return sum / points;
 }
 
-/* Largest error of slices on the axis by so many points along z, relative. */
-static double slice_error(const struct row_edges *rows, const lr_grid *grid, int points)
-{
-    const double size_mm = grid->voxel_mm[2];
-    const double middle = -grid->origin_mm[2] / size_mm;
-    const int last = grid->size[2] - 1;
-    const int nearest = (int)fmin(fmax(round(middle), 0.0), last);
-    const int begin = nearest > MOST_SLICES / 2 ? nearest - MOST_SLICES / 2 : 0;
-    double worst = 0.0, largest = 0.0;
-    for (int n = begin; n <= last && n < begin + MOST_SLICES; n++) {
-        const double z = grid->origin_mm[2] + n * size_mm;
-        const double mean = mean_of_slice(rows, z, size_mm, MEAN_POINTS);
-        largest = fmax(largest, mean);
-        if (mean > 0.2 * largest) worst = fmax(worst, fabs(mean_of_slice(rows, z, size_mm, points) / mean - 1.0));
-    }
-    return worst;
-}
-
 /* The number of points along z: `fewest`, or the least even one above it whose slices are right; where
  * none is, the best. */
 static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
@@ -327,7 +459,20 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
     int best = fewest;
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
-        const double error = slice_error(&rows, grid, points);
+        /* Largest error of slices on the axis by so many points along z, relative. */
+        const double size_mm = grid->voxel_mm[2];
+        const double middle = -grid->origin_mm[2] / size_mm;
+        const int last = grid->size[2] - 1;
+        const int nearest = (int)fmin(fmax(round(middle), 0.0), last);
+        const int begin = nearest > MOST_SLICES / 2 ? nearest - MOST_SLICES / 2 : 0;
+        double error = 0.0, largest = 0.0;
+        for (int n = begin; n <= last && n < begin + MOST_SLICES; n++) {
+            const double z = grid->origin_mm[2] + n * size_mm;
+            const double mean = mean_of_slice(&rows, z, size_mm, MEAN_POINTS);
+            largest = fmax(largest, mean);
+            if (mean > 0.2 * largest) error = fmax(error, fabs(mean_of_slice(&rows, z, size_mm, points) / mean - 1.0));
+        }
+
         if (points == 1 && error <= most_single_error) break;
         if (error < least) {
             least = error;
@@ -341,10 +486,24 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
 
 void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
 {
-    const double radius_mm = nearest_module_mm(scanner);
+    /* Distance of the nearest module from the axis; flat detectors that stand on it: the origin. */
+    double radius_mm = HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *centre = scanner->modules[m].centre_mm;
+        const double across = hypot(centre[0], centre[1]);
+        radius_mm = fmin(radius_mm, across > 0.0 ? across : fabs(centre[2]));
+    }
+
     double pitch_mm[3];
-    smallest_pitches(scanner, pitch_mm);
-    const bool single = one_point_serves(grid, radius_mm);
+    pitch_mm[0] = pitch_mm[1] = pitch_mm[2] = HUGE_VAL;
+    for (int i = 0; i < scanner->num_modules; i++)
+        for (int n = 0; n < 3; n++) pitch_mm[n] = fmin(pitch_mm[n], scanner->modules[i].pitch_mm[n == 2]);
+
+    /* Voxels so small that the sensitivity hardly changes within one, none of them on the axis: there
+     * gaps stand opposite to gaps. */
+    bool single = voxels_from_middle(grid, 0) > 0.45 && voxels_from_middle(grid, 1) > 0.45;
+    for (int j = 0; j < 3; j++) single = single && grid->voxel_mm[j] <= most_single * radius_mm;
+
     for (int k = 0; k < 3; k++) {
         const double spacing_mm =
             fmin(most_pitches[k] * pitch_mm[k], fmax(most_spacing * radius_mm, 0.5 * pitch_mm[k]));
@@ -358,9 +517,37 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
                                struct lr_backend_params *settings)
 {
-    LR_TRY(check_presence(params, log));
-    LR_TRY(check_numbers(params, log));
-    LR_TRY(check_resources(params, log));
+    if (params->lors == NULL || params->lors->scanner == NULL)
+        return lr_error(log, LR_USAGE, "an operator needs lors: make them with lr_lors_create");
+    if (params->grid == NULL) return lr_error(log, LR_USAGE, "an operator needs a grid: see lr_grid_centred");
+
+    if (params->mode != LR_MODE_AUTO && params->mode != LR_MODE_SAMPLED && params->mode != LR_MODE_EXACT) {
+        return lr_error(log, LR_USAGE, "mode %d does not exist: use auto (0), sampled (1) or exact (2)",
+                        (int)params->mode);
+    }
+    if (params->store != LR_STORE_AUTO && params->store != LR_STORE_YES && params->store != LR_STORE_NO)
+        return lr_error(log, LR_USAGE, "store %d does not exist: use auto (0), yes (1) or no (2)", (int)params->store);
+    if (params->rays < 0 || params->rays > MAX_RAYS)
+        return lr_error(log, LR_USAGE, "rays = %d: give 1 to %d, or 0 for %d", params->rays, MAX_RAYS, DEFAULT_RAYS);
+    if (params->mu_steps < 0 || params->mu_steps > MAX_MU_STEPS) {
+        return lr_error(log, LR_USAGE,
+                        "%d steps through the attenuation image: give 1 to %d, or 0 for steps of "
+                        "at most one of its voxels",
+                        params->mu_steps, MAX_MU_STEPS);
+    }
+
+    if (params->threads < 0 || params->threads > MAX_THREADS) {
+        return lr_error(log, LR_USAGE, "threads = %d: give 1 to %d, or 0 for all processors", params->threads,
+                        MAX_THREADS);
+    }
+    if (params->device < 0) return lr_error(log, LR_USAGE, "device = %d: devices are counted from 0", params->device);
+    if (params->max_memory_bytes < 0) {
+        return lr_error(log, LR_USAGE,
+                        "a memory limit of %lld bytes: give a positive number, or 0 for half of "
+                        "the machine's memory",
+                        (long long)params->max_memory_bytes);
+    }
+
     LR_TRY(lr_grid_check(params->grid, log));
     if (params->penetration && params->layers_alone) {
         return lr_error(log, LR_USAGE,

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "operator/stored.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/matrix.h"
@@ -12,21 +11,9 @@
 
 enum { SAMPLE_ROWS = 48 };
 
-/* Projections that take less than this altogether are not worth a look at the matrix. */
-#define SHORT_SECONDS 1.0
-
-/* Projections that a matrix must serve at least. */
-#define LEAST_PROJECTIONS 2.0
-
-/* How many times as fast as one by one rows may be together, for each thread. */
-#define TOGETHER 4.0
-
-/* How long rows are watched before they are believed to go on at that pace. */
-#define WATCH_SECONDS 0.25
-
-/* What a thread reads of a kept matrix in a second while it projects, at least: 16 threads did 1.7e9
- * bytes each, 2 of another machine 3.2e9 (docs/performance.md). */
-#define READ_BYTES_S 1.6e9
+/* Projections from which on LR_STORE_AUTO keeps a matrix on processors (lr_stored_pays). */
+#define LEAST_BY_ROWS 2.0
+#define LEAST_BY_COLUMNS 8.0
 
 /* Steps of this share of the rows, taken modulo one, spread evenly and keep clear of the grid's
  * own periods. */
@@ -89,7 +76,7 @@ static void stored_destroy(void *self)
     free(stored);
 }
 
-static int64_t memory_limit(const struct lr_backend_params *params)
+int64_t lr_stored_memory_limit(const struct lr_backend_params *params)
 {
     return params->max_memory_bytes > 0 ? params->max_memory_bytes : lr_physical_memory() / 2;
 }
@@ -118,26 +105,8 @@ static struct lr_rows voxel_rows(const struct lr_backend_params *params, int64_t
 
 struct sampling {
     struct lr_matrix_sample sample;
-    struct lr_progress_filter *progress_filter;
     const lr_log *log;
-    double start_s; /* when the second row began: the first wakes the backend up */
 };
-
-/* What all rows take at the pace of the sample, at least. */
-static double sampled_seconds(const struct sampling *sampling, const struct lr_backend_params *params)
-{
-    const double rows = (double)lr_grid_num_voxels(params->grid);
-    const double each_s = (lr_clock_seconds() - sampling->start_s) / (double)(sampling->sample.num_rows - 1);
-    return each_s * rows / (TOGETHER * params->threads);
-}
-
-/* Whether the matrix would take longer than it saves, as far as the sample goes. */
-static bool is_hopeless(const struct sampling *sampling, const struct lr_backend_params *params,
-                        const struct lr_stored_wish *wish)
-{
-    return wish->anew_s > 0.0 && sampling->sample.num_rows > 1 &&
-           lr_clock_seconds() - sampling->start_s > WATCH_SECONDS && sampled_seconds(sampling, params) > wish->anew_s;
-}
 
 static lr_status take_sample(void *user, const lr_row *row)
 {
@@ -152,21 +121,20 @@ static lr_status take_sample(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* The rows of small grids are all looked at, those of larger ones in steps. */
+/* All rows of a small grid, and some of a larger one, spread evenly. */
 static lr_status sample_rows(const struct lr_backend *backend, const struct lr_backend_params *params,
                              const struct lr_stored_wish *wish, struct sampling *sampling)
 {
     const int64_t num_rows = lr_grid_num_voxels(params->grid);
     const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
     const lr_row_sink sink = {take_sample, sampling};
-    for (int64_t k = 0; k < count && !is_hopeless(sampling, params, wish); k++) {
+    for (int64_t k = 0; k < count; k++) {
         const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
         const double share = turns - (double)(int64_t)turns;
         const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
         const struct lr_rows rows = voxel_rows(params, row, row + 1);
-        LR_TRY(lr_progress_filter_say(sampling->progress_filter, "estimating the matrix", (double)k, (double)count));
+        LR_TRY(lr_progress_filter_say(wish->progress_filter, "estimating the matrix", (double)k, (double)count));
         LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
-        sampling->start_s = k == 0 ? lr_clock_seconds() : sampling->start_s;
     }
     return LR_OK;
 }
@@ -177,32 +145,15 @@ struct generation {
     struct lr_matrix *matrix;
     const struct lr_backend_params *params;
     struct lr_progress_filter *progress_filter;
-    int64_t num_rows, limit_bytes;
-    double num_elements;    /* as estimated */
-    double worth_s, made_s; /* what making it may take, 0 = any time; what it takes at this pace */
-    double start_s;
-    bool too_large, too_slow;
+    int64_t num_rows;
+    bool too_large;
 };
 
-/* Goes by elements: rows at the grid's edges have few. */
-static bool is_too_slow(struct generation *generation)
-{
-    const double taken_s = lr_clock_seconds() - generation->start_s;
-    const double done = (double)generation->matrix->num_elements / generation->num_elements;
-    generation->made_s = done > 0.0 ? taken_s / done : 0.0;
-    return generation->worth_s > 0.0 && taken_s > WATCH_SECONDS && done < 0.5 &&
-           generation->made_s > generation->worth_s;
-}
-
-/* After rows up to the last one. */
+/* Stops when the matrix has grown beyond the limit; called after rows up to `last_row`. */
 static lr_status judge(struct generation *generation, int64_t last_row)
 {
-    if (generation->matrix->memory_bytes > generation->limit_bytes) {
+    if (generation->matrix->memory_bytes > lr_stored_memory_limit(generation->params)) {
         generation->too_large = true;
-        return LR_FAILED;
-    }
-    if (is_too_slow(generation)) {
-        generation->too_slow = true;
         return LR_FAILED;
     }
     return lr_progress_filter_say(generation->progress_filter, "rendering the matrix", (double)(last_row + 1),
@@ -239,7 +190,7 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
 {
     char needed[32], limit[32];
     bytes_in_words(bytes, needed);
-    bytes_in_words(memory_limit(params), limit);
+    bytes_in_words(lr_stored_memory_limit(params), limit);
     if (wish->required) {
         return lr_error(params->log, LR_FAILED,
                         "%s %s of memory, more than the limit of %s: raise the memory limit, take "
@@ -250,32 +201,6 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
             "the matrix is computed anew in every projection: %s %s of memory, more than the "
             "limit of %s",
             what, needed, limit);
-    return LR_OK;
-}
-
-/* The matrix would take longer than it saves. */
-static lr_status decline_time(const struct lr_backend_params *params, const struct lr_stored_wish *wish, double made_s)
-{
-    lr_info(params->log,
-            "the matrix is computed anew in every projection: all of them take about %.2g s so, and "
-            "keeping it at least %.2g s",
-            wish->anew_s, made_s);
-    return LR_OK;
-}
-
-static lr_status decline_count(const struct lr_backend_params *params, const struct lr_stored_wish *wish)
-{
-    const long long count = (long long)params->lors->count;
-    if (wish->required) {
-        return lr_error(params->log, LR_FAILED,
-                        "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
-                        "the coincidence rules, or do not store the matrix",
-                        count);
-    }
-    lr_info(params->log,
-            "the matrix is computed anew in every projection: it has %lld LORs, and at most "
-            "4294967296 can be stored",
-            count);
     return LR_OK;
 }
 
@@ -306,91 +231,64 @@ static lr_status put_in_place(struct lr_backend *backend, const struct lr_backen
     return LR_OK;
 }
 
-double lr_stored_seconds(int64_t bytes, int threads)
-{
-    return (double)bytes / (READ_BYTES_S * threads);
-}
-
-/* What projections from a matrix of that size take. */
-static double kept_seconds(const struct lr_backend_params *params, const struct lr_stored_wish *wish, int64_t bytes)
-{
-    return wish->projections * lr_stored_seconds(bytes, params->threads);
-}
-
-/* `matrix` is empty and belongs to the caller, who frees what is left in it. */
-static lr_status fill(struct lr_backend *backend, struct generation *generation, const struct lr_stored_wish *wish,
-                      struct lr_stored_size *size)
-{
-    const struct lr_backend_params *params = generation->params;
-    generation->start_s = lr_clock_seconds();
-    const lr_status status = generate(backend, generation);
-    if (generation->too_large)
-        return decline(params, wish, "storing only a part of it already takes", generation->matrix->memory_bytes);
-    if (generation->too_slow) return decline_time(params, wish, generation->made_s);
-    LR_TRY(status);
-    return put_in_place(backend, params, generation->matrix, size);
-}
-
-static lr_status fill_if_it_fits(struct lr_backend *backend, struct lr_matrix *matrix,
-                                 const struct lr_backend_params *params, const struct lr_stored_wish *wish,
-                                 const struct lr_matrix_sample *sample, struct lr_stored_size *size)
-{
-    const int64_t num_rows = lr_grid_num_voxels(params->grid);
-    const int64_t estimate = lr_matrix_estimate(matrix, sample, num_rows);
-    if (estimate > memory_limit(params)) return decline(params, wish, "storing it needs an estimated", estimate);
-    const double kept_s = kept_seconds(params, wish, estimate);
-    if (wish->anew_s > 0.0 && kept_s >= wish->anew_s) return decline_time(params, wish, kept_s);
-    struct generation generation = {.matrix = matrix,
-                                    .params = params,
-                                    .progress_filter = wish->progress_filter,
-                                    .num_rows = num_rows,
-                                    .limit_bytes = memory_limit(params),
-                                    .num_elements =
-                                        (double)sample->num_elements * (double)num_rows / (double)sample->num_rows,
-                                    .worth_s = wish->anew_s > 0.0 ? wish->anew_s - kept_s : 0.0};
-    return fill(backend, &generation, wish, size);
-}
-
-static lr_status wrap_sampled(struct lr_backend *backend, const struct lr_backend_params *params,
-                              const struct lr_stored_wish *wish, struct lr_matrix_sample *sample,
-                              struct lr_stored_size *size)
+/* Makes a matrix whose ranges balance the sample. */
+static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
+                      const struct lr_stored_wish *wish, struct lr_matrix_sample *sample, struct lr_stored_size *size)
 {
     struct lr_matrix matrix;
     LR_TRY(lr_matrix_init(&matrix, params->lors->count, sample, params->log));
     matrix.threads = params->threads;
-    const lr_status status = fill_if_it_fits(backend, &matrix, params, wish, sample, size);
+
+    struct generation generation = {.matrix = &matrix,
+                                    .params = params,
+                                    .progress_filter = wish->progress_filter,
+                                    .num_rows = lr_grid_num_voxels(params->grid)};
+    const int64_t estimate = lr_matrix_estimate(&matrix, sample, generation.num_rows);
+    lr_status status;
+    if (estimate > lr_stored_memory_limit(params)) {
+        status = decline(params, wish, "storing it needs an estimated", estimate);
+    } else {
+        status = generate(backend, &generation);
+        if (generation.too_large)
+            status = decline(params, wish, "storing only a part of it already takes", matrix.memory_bytes);
+        else if (status == LR_OK)
+            status = put_in_place(backend, params, &matrix, size);
+    }
     lr_matrix_finish(&matrix);
     return status;
 }
 
-bool lr_stored_may_pay(const struct lr_stored_wish *wish)
+bool lr_stored_pays(const struct lr_backend *backend, double projections)
 {
-    return wish->projections == 0.0 || wish->projections >= LEAST_PROJECTIONS;
+    if (backend->is_gpu || backend->fns->is_never_kept) return false;
+    if (projections == 0.0) return true;
+    if (backend->is_emulated) return false;
+    return projections >= (backend->fns->projects_by_rows ? LEAST_BY_ROWS : LEAST_BY_COLUMNS);
 }
 
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,
                          const struct lr_stored_wish *wish, struct lr_stored_size *size)
 {
     *size = (struct lr_stored_size){0};
-    if (params->lors->count >= LR_STORED_MOST_LORS) return decline_count(params, wish);
-    if (!lr_stored_may_pay(wish)) {
-        lr_debug(params->log,
-                 "no matrix is kept: all LORs are projected %.3g times, and making it takes longer "
-                 "than once",
-                 wish->projections);
+    if (params->lors->count >= LR_STORED_MOST_LORS) {
+        const long long count = (long long)params->lors->count;
+        if (wish->required) {
+            return lr_error(params->log, LR_FAILED,
+                            "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
+                            "the coincidence rules, or do not store the matrix",
+                            count);
+        }
+        lr_info(params->log,
+                "the matrix is computed anew in every projection: it has %lld LORs, and at most "
+                "4294967296 can be stored",
+                count);
         return LR_OK;
     }
-    if (wish->anew_s > 0.0 && wish->anew_s < SHORT_SECONDS) {
-        lr_debug(params->log, "no matrix is kept: all projections take about %.2g s without it", wish->anew_s);
-        return LR_OK;
-    }
-    struct sampling sampling = {.progress_filter = wish->progress_filter, .log = params->log};
+
+    struct sampling sampling = {.log = params->log};
     wish->progress_filter->is_silent = true;
     lr_status status = sample_rows(backend, params, wish, &sampling);
-    if (status == LR_OK && is_hopeless(&sampling, params, wish))
-        status = decline_time(params, wish, sampled_seconds(&sampling, params));
-    else if (status == LR_OK)
-        status = wrap_sampled(backend, params, wish, &sampling.sample, size);
+    if (status == LR_OK) status = fill(backend, params, wish, &sampling.sample, size);
     wish->progress_filter->is_silent = false;
     free(sampling.sample.lor);
     return status;

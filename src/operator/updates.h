@@ -23,11 +23,11 @@ struct lr_projection {
     bool is_finite;
 };
 
-/* As lr_operator_forward and lr_operator_back. */
+/* The projections of lr_operator_forward and lr_operator_back. */
 lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image, lr_vector *values);
 lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values, lr_vector *image);
 
-/* What the device has worked on projections since the operator was made, by its own clock. It waits for
+/* Seconds that the device has worked on projections since the operator was made, by its own clock. It waits for
  * what is under way. false: the backend knows of its last projection alone (lr_operator_device_seconds). */
 bool lr_updates_device_clock(const lr_operator *op, double *seconds);
 

@@ -66,7 +66,8 @@ struct lr_comm_fns;
 struct lr_mpi_plugin {
     struct lr_plugin plugin;
     const struct lr_comm_fns *fns;
-    /* lr_eigen_fn of dist/eigen.h; NULL: built without LAPACKE. */
+    /* Eigenvalues of a symmetric matrix [size][size], ascending; out, row k is the eigenvector of values[k].
+     * NULL: built without LAPACKE. */
     lr_status (*eigen)(double *matrix, double *values, int size);
 };
 

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dist/weights.h"
-#include "recon/lor_cursor.h"
 #include "recon/ranks.h"
+#include "recon/subsets.h"
 
 #include <lr/recon.h>
 #include <math.h>
@@ -42,7 +42,7 @@ struct compose {
     double *residuals; /* [size] */
     double begin_s;
     int first;           /* iterations before all that is done here */
-    int done, block_end; /* those before the guess at hand, and those after it */
+    int done, block_end; /* those before the current guess, and those after it */
     int block_begin;     /* those when guesses were composed last */
     int kept;            /* when what to go on from was kept last */
     bool has_image;
@@ -81,20 +81,6 @@ static struct window cut_window(const struct compose *compose, const lr_recon_pa
                            .count = lors->offsets[end] - lors->offsets[begin]};
 }
 
-static int64_t find_longest(const struct compose *compose)
-{
-    int64_t longest = 0;
-    for (int k = 0; k < compose->num_own; k++) {
-        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
-        for (int64_t begin = 0; begin < num_pairs;) {
-            const struct window window = cut_window(compose, &compose->own[k], begin);
-            longest = window.count > longest ? window.count : longest;
-            begin += window.part.num_pairs;
-        }
-    }
-    return longest;
-}
-
 static void read_data(const lr_lor_data *data, const struct window *window, float *to)
 {
     struct lr_lor_cursor cursor = lr_lor_cursor_at(data, window->first);
@@ -112,7 +98,7 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     return LR_OK;
 }
 
-/* Of all pairs there is no selection, as in iterations, so that a device needs no other programs. */
+/* All pairs are projected without a selection, as in iterations, so that a device needs no other programs. */
 static lr_status project(const struct compose *compose, const struct window *window, const float *image, float *values)
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
@@ -150,25 +136,22 @@ static lr_status add_window(struct compose *compose, const struct window *window
     return LR_OK;
 }
 
-static lr_status add_pairs(struct compose *compose, int k)
-{
-    const lr_recon_params *of = &compose->own[k];
-    const int64_t num_pairs = lors_of(of)->num_pairs;
-    for (int64_t begin = 0; begin < num_pairs;) {
-        const struct window window = cut_window(compose, of, begin);
-        LR_TRY(lr_progress_report(of->progress, "projecting the guesses", k + (double)begin / (double)num_pairs,
-                                  compose->num_own));
-        LR_TRY(add_window(compose, &window));
-        begin += window.part.num_pairs;
-    }
-    return LR_OK;
-}
-
 static lr_status add_up(struct compose *compose)
 {
     const int count = compose->size * compose->size + compose->size + 1;
     memset(compose->sums, 0, (size_t)count * sizeof(*compose->sums));
-    for (int k = 0; k < compose->num_own; k++) LR_TRY(add_pairs(compose, k));
+    for (int k = 0; k < compose->num_own; k++) {
+        const lr_recon_params *of = &compose->own[k];
+        const int64_t num_pairs = lors_of(of)->num_pairs;
+        for (int64_t begin = 0; begin < num_pairs;) {
+            const struct window window = cut_window(compose, of, begin);
+            LR_TRY(lr_progress_report(of->progress, "projecting the guesses", k + (double)begin / (double)num_pairs,
+                                      compose->num_own));
+            LR_TRY(add_window(compose, &window));
+            begin += window.part.num_pairs;
+        }
+    }
+
     return lr_comm_sum_numbers(compose->comm, compose->sums, count);
 }
 
@@ -183,53 +166,27 @@ static lr_status share_guesses(struct compose *compose)
 
 /* --- the image --- */
 
-static void mix(struct compose *compose, lr_composition *done)
-{
-    for (int64_t v = 0; v < compose->num_voxels; v++) {
-        double sum = 0.0;
-        for (int g = 0; g < compose->size; g++)
-            sum += compose->weights[g] * compose->guesses[g * compose->num_voxels + v];
-        done->negative_voxels += sum < 0.0;
-        done->negative_sum += sum < 0.0 ? sum : 0.0;
-        compose->image[v] = sum > 0.0 ? (float)sum : 0.0f;
-    }
-}
-
-/* Where the composed image is 0 an update would leave it so. Guesses become what they go on from. */
-static void restart(struct compose *compose)
-{
-    for (int g = 0; g < compose->size; g++) {
-        float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
-        for (int64_t v = 0; v < compose->num_voxels; v++)
-            guess[v] = compose->image[v] > 0.0f ? compose->image[v] : guess[v];
-    }
-}
-
-static lr_status fit_window(struct compose *compose, const struct window *window, double *square, lr_poisson_fit *fit)
-{
-    lr_poisson_fit found;
-    lr_vector values = lr_vector_of_floats(compose->values, window->count);
-    const lr_vector measured = lr_vector_of_floats(compose->measured, window->count);
-    const lr_vector additive = lr_vector_of_floats(compose->additive, window->count);
-    LR_TRY(read_window(compose, window));
-    LR_TRY(project(compose, window, compose->image, compose->values));
-    for (int64_t k = 0; k < window->count; k++) {
-        const double left = (double)compose->measured[k] - compose->additive[k] - compose->values[k];
-        *square += left * left;
-    }
-    LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
-    lr_poisson_fit_add(fit, &found);
-    return LR_OK;
-}
-
-/* Of the image, negative voxels set to 0. */
+/* Finds the fit of the image with its negative voxels set to 0. */
 static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks, lr_composition *done)
 {
     for (int k = 0; k < compose->num_own; k++) {
         const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
         for (int64_t begin = 0; begin < num_pairs;) {
             const struct window window = cut_window(compose, &compose->own[k], begin);
-            LR_TRY(fit_window(compose, &window, &done->clipped_residual, &done->fit));
+            double *square = &done->clipped_residual;
+            lr_poisson_fit found;
+            lr_vector values = lr_vector_of_floats(compose->values, window.count);
+            const lr_vector measured = lr_vector_of_floats(compose->measured, window.count);
+            const lr_vector additive = lr_vector_of_floats(compose->additive, window.count);
+            LR_TRY(read_window(compose, &window));
+            LR_TRY(project(compose, &window, compose->image, compose->values));
+            for (int64_t n = 0; n < window.count; n++) {
+                const double left = (double)compose->measured[n] - compose->additive[n] - compose->values[n];
+                *square += left * left;
+            }
+            LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
+            lr_poisson_fit_add(&done->fit, &found);
+
             begin += window.part.num_pairs;
         }
     }
@@ -269,7 +226,15 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     LR_TRY(share_guesses(compose));
     LR_TRY(add_up(compose));
     LR_TRY(weigh(compose, &done));
-    mix(compose, &done);
+    for (int64_t v = 0; v < compose->num_voxels; v++) {
+        double sum = 0.0;
+        for (int g = 0; g < compose->size; g++)
+            sum += compose->weights[g] * compose->guesses[g * compose->num_voxels + v];
+        done.negative_voxels += sum < 0.0;
+        done.negative_sum += sum < 0.0 ? sum : 0.0;
+        compose->image[v] = sum > 0.0 ? (float)sum : 0.0f;
+    }
+
     compose->has_image = true;
     LR_TRY(find_fit(compose, &ranks, &done));
     done.compose_seconds = lr_clock_seconds() - begin;
@@ -303,7 +268,7 @@ static float *own_guess(const struct compose *compose, int k)
     return compose->guesses + (compose->first_own + k) * compose->num_voxels;
 }
 
-/* Of the only guess of a rank. Its last iteration is kept once it is composed. */
+/* Reports an iteration of a rank's only guess. Its last iteration is kept once it is composed. */
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct compose *compose = user;
@@ -357,7 +322,17 @@ static lr_status allocate(struct compose *compose)
     compose->pairs = lr_alloc(pairs, sizeof(*compose->pairs), what, log);
     if (compose->pairs == NULL) return LR_FAILED;
     for (int64_t k = 0; k < pairs; k++) compose->pairs[k] = (int32_t)k;
-    compose->longest = find_longest(compose);
+    int64_t longest = 0;
+    for (int k = 0; k < compose->num_own; k++) {
+        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
+        for (int64_t begin = 0; begin < num_pairs;) {
+            const struct window window = cut_window(compose, &compose->own[k], begin);
+            longest = window.count > longest ? window.count : longest;
+            begin += window.part.num_pairs;
+        }
+    }
+    compose->longest = longest;
+
     compose->guesses = lr_alloc(size * voxels, sizeof(float), what, log);
     compose->start = lr_alloc(voxels, sizeof(float), what, log);
     compose->image = lr_alloc(voxels, sizeof(float), what, log);
@@ -373,20 +348,6 @@ static lr_status allocate(struct compose *compose)
     return has_all ? LR_OK : LR_FAILED;
 }
 
-static void finish(struct compose *compose)
-{
-    free(compose->pairs);
-    free(compose->guesses);
-    free(compose->start);
-    free(compose->image);
-    free(compose->values);
-    free(compose->measured);
-    free(compose->additive);
-    free(compose->sums);
-    free(compose->weights);
-    free(compose->residuals);
-}
-
 /* One composition after the other. all: iterations; each: of a guess before it is composed. */
 static lr_status run_blocks(struct compose *compose, int all, int each)
 {
@@ -396,7 +357,13 @@ static lr_status run_blocks(struct compose *compose, int all, int each)
         compose->block_end = next < end ? next : end;
         for (int k = 0; k < compose->num_own; k++) LR_TRY(guess(compose, k));
         LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
-        restart(compose);
+        /* Guesses go on from the composed image, except where it is 0, which an update would leave so. */
+        for (int g = 0; g < compose->size; g++) {
+            float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
+            for (int64_t v = 0; v < compose->num_voxels; v++)
+                guess[v] = compose->image[v] > 0.0f ? compose->image[v] : guess[v];
+        }
+
         compose->done = compose->block_begin = compose->block_end;
         LR_TRY(is_due(compose, compose->done) ? keep_guesses(compose, compose->done) : LR_OK);
     }
@@ -415,7 +382,7 @@ static lr_status run(struct compose *compose)
     return run_blocks(compose, all, each);
 }
 
-/* What has been composed last, also where the run was stopped after that. */
+/* Hands over the image composed last, also if the run was stopped after that. */
 static lr_status hand_image_over(const struct compose *compose, lr_status status, lr_vector *image)
 {
     const bool is_stopped = status == LR_CANCELLED;
@@ -423,23 +390,6 @@ static lr_status hand_image_over(const struct compose *compose, lr_status status
     const lr_vector found = lr_vector_of_floats(compose->image, compose->num_voxels);
     const lr_status copied = lr_vector_copy(&found, image);
     return copied != LR_OK ? copied : status;
-}
-
-static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params *first)
-{
-    if (guess->op == NULL || guess->data == NULL)
-        return lr_error(first->log, LR_USAGE, "a guess needs an operator and data");
-    const lr_operator_info *info = lr_operator_get_info(guess->op);
-    if (info->of_events) {
-        return lr_error(first->log, LR_USAGE,
-                        "guesses are weighed by the counts of all LORs, and list mode has only "
-                        "those of events: take histograms");
-    }
-    if (info->num_voxels != lr_operator_get_info(first->op)->num_voxels) {
-        return lr_error(first->log, LR_USAGE, "guesses of %lld and %lld voxels: all are of one grid",
-                        (long long)lr_operator_get_info(first->op)->num_voxels, (long long)info->num_voxels);
-    }
-    return LR_OK;
 }
 
 static lr_status check(const struct compose *compose, const lr_vector *image)
@@ -454,7 +404,23 @@ static lr_status check(const struct compose *compose, const lr_vector *image)
         return lr_error(compose->log, LR_USAGE, "%d guesses of each of %d ranks: a rank makes one, or one process all",
                         params->num_guesses, lr_comm_get_info(params->comm).size);
     }
-    for (int k = 0; k < compose->num_own; k++) LR_TRY(check_guess(&compose->own[k], &compose->own[0]));
+    for (int k = 0; k < compose->num_own; k++) {
+        const lr_recon_params *guess = &compose->own[k];
+        const lr_recon_params *first = &compose->own[0];
+        if (guess->op == NULL || guess->data == NULL)
+            return lr_error(first->log, LR_USAGE, "a guess needs an operator and data");
+        const lr_operator_info *info = lr_operator_get_info(guess->op);
+        if (info->of_events) {
+            return lr_error(first->log, LR_USAGE,
+                            "guesses are weighed by the counts of all LORs, and list mode has only "
+                            "those of events: take histograms");
+        }
+        if (info->num_voxels != lr_operator_get_info(first->op)->num_voxels) {
+            return lr_error(first->log, LR_USAGE, "guesses of %lld and %lld voxels: all are of one grid",
+                            (long long)lr_operator_get_info(first->op)->num_voxels, (long long)info->num_voxels);
+        }
+    }
+
     return LR_OK;
 }
 
@@ -480,6 +446,16 @@ lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
     LR_TRY(lr_comm_fail(params->comm, check(&compose, image)));
     compose.num_voxels = lr_operator_get_info(compose.own->op)->num_voxels;
     const lr_status status = hand_image_over(&compose, run(&compose), image);
-    finish(&compose);
+    free(compose.pairs);
+    free(compose.guesses);
+    free(compose.start);
+    free(compose.image);
+    free(compose.values);
+    free(compose.measured);
+    free(compose.additive);
+    free(compose.sums);
+    free(compose.weights);
+    free(compose.residuals);
+
     return lr_comm_fail(params->comm, status);
 }

@@ -13,9 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "recon/compared.h"
-#include "recon/level.h"
 #include "recon/ranks.h"
+#include "recon/subsets.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +22,7 @@
 
 enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
 
-/* Of the image of ML-EM in each z, so that no voxel becomes 0 for good. */
+/* Share of ML-EM's image in each z, so that no voxel becomes 0 for good. */
 static const double share_of_em = 0.01;
 
 /* A likelihood that falls by less is that of rounding. */
@@ -76,7 +75,7 @@ static lr_status forward(struct distributed *d, const lr_vector *image, lr_poiss
     return lr_vector_divide_counts(&(lr_poisson_ratio){&with.measured, additive, &d->values}, fit);
 }
 
-/* From the ratios that forward() has left. */
+/* Back-projects the ratios that forward() has left. */
 static lr_status back(struct distributed *d, lr_vector *ratios)
 {
     const double begin = lr_clock_seconds();
@@ -104,7 +103,7 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 
 /* --- one round --- */
 
-/* Where the image explains the data worse than the one before, ML-EM's is taken, which does not. */
+/* If the image explains the data worse than the one before, ML-EM's is taken, which does not. */
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));
@@ -127,17 +126,6 @@ static lr_status multiply(struct distributed *d, lr_vector *image, const lr_vect
 {
     return lr_vector_update_ramla(&(lr_ramla_update){
         .x = image, .correction = factors, .sensitivity = &d->images[SEEN], .lambda = 1.0, .next = image});
-}
-
-/* R and what ML-EM makes of the image, from the ratios of forward(). */
-static lr_status exchange_ratios(struct distributed *d)
-{
-    lr_vector *images = d->images;
-    LR_TRY(back(d, &images[OWN_RATIOS]));
-    LR_TRY(lr_vector_copy(&images[OWN_RATIOS], &images[RATIOS]));
-    LR_TRY(lr_comm_sum(d->ranks.comm, &images[RATIOS]));
-    LR_TRY(lr_vector_copy(&images[IMAGE], &images[BEFORE]));
-    return lr_vector_update_em(&(lr_em_update){&images[IMAGE], &images[RATIOS], &images[SENSITIVITY], &images[OF_EM]});
 }
 
 static lr_status iterate_locally(struct distributed *d)
@@ -172,51 +160,6 @@ static lr_status report(const struct distributed *d, int more)
     return lr_progress_report(d->params->progress, what, d->done + more, d->wanted);
 }
 
-static lr_status update(struct distributed *d, int count)
-{
-    LR_TRY(exchange_ratios(d));
-    LR_TRY(lr_vector_copy(&d->images[OF_EM], &d->images[LOCAL]));
-    for (int k = 1; k < count; k++) {
-        LR_TRY(report(d, k));
-        LR_TRY(iterate_locally(d));
-    }
-    return count > 1 ? join(d) : lr_vector_copy(&d->images[OF_EM], &d->images[IMAGE]);
-}
-
-static lr_status check(struct distributed *d, const lr_poisson_fit *fit, lr_vector_sums *sums)
-{
-    LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], sums));
-    if (sums->not_finite > 0) {
-        return lr_error(d->params->log, LR_FAILED,
-                        "%lld voxels grew beyond the largest number: leave out voxels that are "
-                        "hardly seen",
-                        (long long)sums->not_finite);
-    }
-    return fit->measured_counts > 0.0 || fit->left_out_lors == 0
-               ? LR_OK
-               : lr_error(d->params->log, LR_BAD_INPUT,
-                          "none of the %g counts lies in a LOR that an active voxel reaches: check "
-                          "that grid and data belong together",
-                          fit->left_out_counts);
-}
-
-static lr_status keep_state(struct distributed *d, int number)
-{
-    const lr_distributed_state state = {.iterations = number,
-                                        .local_iterations = d->local,
-                                        .log_likelihood = d->best,
-                                        .image = &d->images[IMAGE],
-                                        .of_em = &d->images[OF_EM]};
-    return d->keep != NULL ? d->keep(d->params->user, &state) : LR_OK;
-}
-
-static lr_status hand_over(struct distributed *d, lr_iteration *done)
-{
-    const lr_recon_params *params = d->params;
-    LR_TRY(keep_state(d, done->number));
-    return params->iteration != NULL ? params->iteration(params->user, done) : LR_OK;
-}
-
 static lr_status run_round(struct distributed *d)
 {
     const double begin = lr_clock_seconds();
@@ -228,8 +171,35 @@ static lr_status run_round(struct distributed *d)
     LR_TRY(settle_image(d, &fit));
     d->best = fit.log_likelihood;
     const int left = d->wanted - d->done, count = d->local < left ? d->local : left;
-    LR_TRY(update(d, count));
-    LR_TRY(check(d, &fit, &sums));
+    /* R and what ML-EM makes of the image, from the ratios of forward(). */
+    lr_vector *images = d->images;
+    LR_TRY(back(d, &images[OWN_RATIOS]));
+    LR_TRY(lr_vector_copy(&images[OWN_RATIOS], &images[RATIOS]));
+    LR_TRY(lr_comm_sum(d->ranks.comm, &images[RATIOS]));
+    LR_TRY(lr_vector_copy(&images[IMAGE], &images[BEFORE]));
+    LR_TRY(lr_vector_update_em(&(lr_em_update){&images[IMAGE], &images[RATIOS], &images[SENSITIVITY], &images[OF_EM]}));
+
+    LR_TRY(lr_vector_copy(&d->images[OF_EM], &d->images[LOCAL]));
+    for (int k = 1; k < count; k++) {
+        LR_TRY(report(d, k));
+        LR_TRY(iterate_locally(d));
+    }
+    LR_TRY(count > 1 ? join(d) : lr_vector_copy(&d->images[OF_EM], &d->images[IMAGE]));
+
+    LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], &sums));
+    if (sums.not_finite > 0) {
+        return lr_error(d->params->log, LR_FAILED,
+                        "%lld voxels grew beyond the largest number: leave out voxels that are "
+                        "hardly seen",
+                        (long long)sums.not_finite);
+    }
+    LR_TRY(fit.measured_counts > 0.0 || fit.left_out_lors == 0
+               ? LR_OK
+               : lr_error(d->params->log, LR_BAD_INPUT,
+                          "none of the %g counts lies in a LOR that an active voxel reaches: check "
+                          "that grid and data belong together",
+                          fit.left_out_counts));
+
     d->has_before = true;
     d->num_rounds++;
     d->done += count;
@@ -249,7 +219,15 @@ static lr_status run_round(struct distributed *d)
                          .sent_bytes = now.sent_bytes - before.sent_bytes,
                          .device_seconds = d->device_s,
                          .image = &d->images[IMAGE]};
-    return hand_over(d, &done);
+    const lr_recon_params *params = d->params;
+    const lr_distributed_state state = {.iterations = done.number,
+                                        .local_iterations = d->local,
+                                        .log_likelihood = d->best,
+                                        .image = &d->images[IMAGE],
+                                        .of_em = &d->images[OF_EM]};
+    LR_TRY(d->keep != NULL ? d->keep(d->params->user, &state) : LR_OK);
+
+    return params->iteration != NULL ? params->iteration(params->user, &done) : LR_OK;
 }
 
 /* --- start --- */
@@ -258,15 +236,6 @@ static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_
 {
     return lr_vector_create(
         &(lr_vector_params){.place = place, .count = count, .name = "images of a rank", .log = d->params->log}, vector);
-}
-
-static lr_status allocate(struct distributed *d)
-{
-    const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
-    lr_place *of_values = d->subsets.is_sparse ? NULL : d->place;
-    for (int k = 0; k < NUM_IMAGES; k++) LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
-    LR_TRY(make(d, of_values, d->subsets.most_values, &d->values));
-    return lr_compared_init(&d->compared, &d->subsets, of_values);
 }
 
 /* The sensitivity of all ranks' LORs, and where it is seen, which stays on the host. */
@@ -306,7 +275,7 @@ static lr_status fill(struct distributed *d, lr_vector *host)
     return lr_vector_copy(host, &d->images[IMAGE]);
 }
 
-/* From where another run has been left. */
+/* Goes on from the state of an earlier run. */
 static lr_status take_state(struct distributed *d)
 {
     const lr_distributed_state *from = d->from;
@@ -320,39 +289,30 @@ static lr_status take_state(struct distributed *d)
     return LR_OK;
 }
 
-static lr_status start(struct distributed *d)
-{
-    lr_vector host;
-    LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
-    LR_TRY(make(d, NULL, d->images[IMAGE].count, &host));
-    const lr_status status = fill(d, &host);
-    lr_vector_destroy(&host);
-    return status == LR_OK ? take_state(d) : status;
-}
-
 static lr_status run(struct distributed *d)
 {
     const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
     LR_TRY(lr_ranks_init(&d->ranks, d->params->comm, num_voxels, d->params->log));
     LR_TRY(lr_subsets_init(&d->subsets, d->params));
     d->own_counts = d->subsets.own_counts;
-    LR_TRY(allocate(d));
-    LR_TRY(start(d));
+    lr_place *of_values = d->subsets.is_sparse ? NULL : d->place;
+    for (int k = 0; k < NUM_IMAGES; k++) LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
+    LR_TRY(make(d, of_values, d->subsets.most_values, &d->values));
+    LR_TRY(lr_compared_init(&d->compared, &d->subsets, of_values));
+
+    lr_vector host;
+    LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
+    LR_TRY(make(d, NULL, d->images[IMAGE].count, &host));
+    const lr_status status = fill(d, &host);
+    lr_vector_destroy(&host);
+    LR_TRY(status == LR_OK ? take_state(d) : status);
+
     while (d->done < d->wanted) LR_TRY(run_round(d));
     lr_info(d->params->log,
             "%d iterations with %d exchanges; %d of them gave up the ranks' images for that of "
             "ML-EM",
             d->done, d->num_rounds, d->num_refused);
     return LR_OK;
-}
-
-static void finish(struct distributed *d)
-{
-    for (int k = 0; k < NUM_IMAGES; k++) lr_vector_destroy(&d->images[k]);
-    lr_vector_destroy(&d->values);
-    lr_compared_finish(&d->compared);
-    lr_subsets_finish(&d->subsets);
-    lr_ranks_finish(&d->ranks);
 }
 
 static lr_status check_params(const lr_distributed_params *params, const lr_vector *image)
@@ -395,6 +355,11 @@ lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *i
         const lr_status got = lr_vector_copy(&d.images[status == LR_OK ? IMAGE : BEFORE], image);
         status = got != LR_OK ? got : status;
     }
-    finish(&d);
+    for (int k = 0; k < NUM_IMAGES; k++) lr_vector_destroy(&d.images[k]);
+    lr_vector_destroy(&d.values);
+    lr_compared_finish(&d.compared);
+    lr_subsets_finish(&d.subsets);
+    lr_ranks_finish(&d.ranks);
+
     return lr_comm_fail(params->recon.comm, status);
 }

@@ -22,14 +22,15 @@ struct lr_penalty {
     double floor;    /* of what voxels count for in the preconditioner */
 };
 
-/* Of params that are checked. Finish in any case. errors: LR_FAILED without memory. */
+/* The params are checked. Finish in any case.
+ * errors: LR_FAILED without memory. */
 lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params, lr_place *place);
 void lr_penalty_finish(struct lr_penalty *penalty);
 
 /* sensitivity: of a subset, on the host. */
 lr_status lr_penalty_add(struct lr_penalty *penalty, const lr_vector *sensitivity);
 
-/* After the last subset's. level: of the uniform image to start from (level.h). */
+/* Call it after the last subset's sensitivity is added. level: the uniform image to start from (lr_find_level). */
 lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level);
 
 /* beta R of the image; scratch, of the same place, is overwritten. */

@@ -5,29 +5,181 @@
  * reconstruction using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994); with the
  * additive term as in Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
+
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/lor_check.h"
 #include "operator/updates.h"
-#include "recon/compared.h"
-#include "recon/level.h"
 #include "recon/ranks.h"
-#include "recon/request.h"
 #include "recon/rule.h"
-#include "recon/seen.h"
+#include "recon/subsets.h"
 #include "vector/later.h"
 
+#include <float.h>
+#include <limits.h>
+#include <lr/recon.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MAX_ITERATIONS = 1000000 };
+
+static const struct lr_update_rule *const rules[] = {
+    [LR_ALGORITHM_OSEM] = &lr_rule_em,
+    [LR_ALGORITHM_RAMLA] = &lr_rule_ramla,
+    [LR_ALGORITHM_BSREM] = &lr_rule_bsrem,
+};
+enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
+
+static lr_status check_rule(const lr_recon_params *params)
+{
+    const int algorithm = (int)params->algorithm;
+    if (algorithm < 0 || algorithm >= NUM_RULES)
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d", algorithm, NUM_RULES - 1);
+    LR_TRY(rules[algorithm]->check(params));
+    if (params->prior == NULL) return LR_OK;
+    return rules[algorithm]->is_penalised
+               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels, params->log)
+               : lr_error(params->log, LR_USAGE, "a prior belongs to BSREM: %s maximises the likelihood alone",
+                          rules[algorithm]->name);
+}
+
+static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
+{
+    const bool is_many = lr_comm_get_info(params->comm).size > 1;
+    const bool of_events = lr_operator_get_info(params->op)->of_events;
+    const int subsets = params->subsets, interleave = params->interleave;
+    if (is_many && subsets > 1 && params->subset_of == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "where several ranks reconstruct together, subset_of must say to which of "
+                        "the %d subsets this rank's pairs belong",
+                        subsets);
+    }
+    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
+                        "that many",
+                        subsets,
+                        of_events               ? "ranges of events"
+                        : lors->scanner == NULL ? "views"
+                                                : "LORs of module pairs",
+                        (long long)lors->num_pairs);
+    }
+    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) || (interleave > 0 && subsets % interleave != 0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
+                        "for histo-images",
+                        subsets, interleave);
+    }
+    return LR_OK;
+}
+
+/* errors: LR_USAGE for params, or an image, that make no sense; LR_BAD_INPUT for data that do not. */
+static lr_status check_request(const lr_recon_params *params, const lr_vector *image)
+{
+    const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
+    if (params->op == NULL || params->data == NULL || !has_image)
+        return lr_error(params->log, LR_USAGE, "a reconstruction needs an operator, data and an image to go to");
+    const int before = params->iterations_before;
+    if (params->iterations < 0 || params->iterations > MAX_ITERATIONS) {
+        return lr_error(params->log, LR_USAGE, "%d iterations: give 1 to %d, or 0 for the default", params->iterations,
+                        MAX_ITERATIONS);
+    }
+    if (before < 0 || before > INT_MAX - MAX_ITERATIONS) {
+        return lr_error(params->log, LR_USAGE, "%d iterations before the first one: give 0 to %d", before,
+                        INT_MAX - MAX_ITERATIONS);
+    }
+
+    const lr_operator_info *info = lr_operator_get_info(params->op);
+    if (image->count != info->num_voxels) {
+        return lr_error(params->log, LR_USAGE, "the image has %lld voxels where the operator has %lld",
+                        (long long)image->count, (long long)info->num_voxels);
+    }
+    const lr_lors *lors = info->lors;
+    LR_TRY(check_rule(params));
+    LR_TRY(check_subsets(params, lors));
+    LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
+    if (params->additive != NULL && params->additive_source.get != NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "the additive term is given as data and as a source: give one of the two");
+    }
+    if (!(params->additive_sum >= 0.0 && params->additive_sum <= DBL_MAX)) {
+        return lr_error(params->log, LR_USAGE,
+                        "the sum of the additive source is %g: give a finite sum of at least 0, "
+                        "or 0 for having it summed",
+                        params->additive_sum);
+    }
+    return params->additive != NULL ? lr_lor_data_check(params->additive, lors, "additive term", params->log) : LR_OK;
+}
+
+/* errors: LR_BAD_INPUT for an initial image with values that are negative or not finite. */
+static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels)
+{
+    for (int64_t v = 0; params->initial != NULL && v < num_voxels; v++) {
+        if (!isfinite(params->initial[v]) || params->initial[v] < 0.0f) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "voxel %lld of the initial image is %g: values must be finite and at "
+                            "least 0",
+                            (long long)v, (double)params->initial[v]);
+        }
+    }
+    return LR_OK;
+}
+
+/* --- level of the uniform image --- */
+
+/* Sums the additive term over all ranks. Events have no numbers for all LORs: the caller gives their sum, or it is
+ * 0. */
+static lr_status sum_additive(struct lr_compared *compared, double *sum)
+{
+    const struct lr_subsets *subsets = compared->subsets;
+    const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
+    *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
+    if (subsets->is_sparse || subsets->interleave > 1 || of_events) return LR_OK;
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_compared_values with;
+        lr_vector_sums sums;
+        LR_TRY(lr_compared_get(compared, k, &with));
+        LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
+        *sum += sums.sum;
+    }
+    return lr_comm_sum_numbers(subsets->params->comm, sum, 1);
+}
+
+static void check_against_counts(const struct lr_subsets *subsets, double additive)
+{
+    const double counts = subsets->counts, deviation = sqrt(counts);
+    if (additive > counts + 5.0 * deviation) {
+        lr_warn(subsets->params->log,
+                "the additive term adds up to %g counts, more than the %g that were measured, so "
+                "that next to nothing is left for the image: is it of this acquisition, in counts?",
+                additive, counts);
+    }
+}
+
+lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level)
+{
+    const double counts = compared->subsets->counts, least = 0.01;
+    double additive = 0.0;
+    *level = 1.0;
+    if (compared->has_additive) {
+        LR_TRY(sum_additive(compared, &additive));
+        check_against_counts(compared->subsets, additive);
+    }
+    if (counts > 0.0 && seen_counts > 0.0) *level = fmax(counts - additive, least * counts) / seen_counts;
+    return LR_OK;
+}
+
+/* --- state --- */
+
 enum { DEFAULT_ITERATIONS = 3 };
 
-/* What an update finds out. At a device it is known only when the update has been made: the host tells the
- * device all of it, and waits later. */
+/* The results of an update. A device knows them only when the update has been made: the host queues all of it, and
+ * waits later. */
 struct outcome {
     struct lr_later_fit fit; /* then of all ranks */
-    /* Of this rank's slab with its sensitivity: the image before the update, where that is asked for, and
-     * after it; then of all ranks. */
+    /* Sums of this rank's slab with its sensitivity, before the update if that is asked for, and after it; then
+     * those of all ranks. */
     struct lr_later_sums before, after;
 };
 
@@ -37,7 +189,7 @@ struct recon {
     const lr_operator_info *info;
     int iterations;
     double project_s; /* that projections took so far */
-    int iteration;    /* at hand, from 0, those before included */
+    int iteration;    /* the current one, from 0, those before included */
     struct lr_ranks ranks;
     lr_place *host;        /* with as many threads as the operator has; owned */
     lr_place *place;       /* where images are */
@@ -50,14 +202,14 @@ struct recon {
     lr_vector largest;         /* on the host: of each voxel's, own steps go by it; alike */
     lr_vector own_scale;       /* of the rank's slab: 1 / that, 0 where there is none */
     double *scale;             /* [subsets] what the rule found of each */
-    lr_vector image;           /* changed only when a subset's update has been told */
+    lr_vector image;           /* changed only when a subset's update has been queued */
     lr_vector correction;      /* A^T ratio, then the image after the update */
-    /* The image before the last update that was told. Where a device is told the next one before it is
+    /* The image before the last update that was queued. Where a device has the next one queued before it is
      * known what became of that, this is a third vector; else it is empty but for a moment. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
-    int turn;                       /* of `outcomes`, for the update that is told next */
+    int turn;                       /* of `outcomes`, for the update that is queued next */
     int under_way;                  /* the subset whose update is not settled; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
@@ -65,7 +217,7 @@ struct recon {
     double seen_counts;             /* what an image of ones gives, by the sensitivities */
     double level;                   /* of the uniform image to start from */
     bool has_image;                 /* whether `image` is one already */
-    bool has_clock;                 /* the backend tells what the device took for all projections so far */
+    bool has_clock;                 /* the backend knows what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
 };
 
@@ -95,17 +247,8 @@ static double bytes_held(const struct recon *recon, bool with_values)
     return numbers * sizeof(float);
 }
 
-/* Bytes that may be held there. */
-static double find_room(const struct recon *recon, const lr_place *place)
-{
-    const int64_t reported = lr_place_get_info(place).memory_bytes;
-    const double half = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
-    const double wanted = (double)recon->info->max_memory_bytes;
-    return wanted > 0 && wanted < half ? wanted : half;
-}
-
-/* At the operator's place where there is room beside what it works with. The values of single LORs
- * pass through the host in any case, and those of whole updates go from there to the backend once. */
+/* Vectors are at the operator's place if there is room beside what it works with. The values of single LORs pass
+ * through the host in any case, and those of whole updates go from there to the backend once. */
 static lr_status choose_places(struct recon *recon)
 {
     recon->host = lr_place_open(
@@ -115,7 +258,12 @@ static lr_status choose_places(struct recon *recon)
     recon->value_place = recon->host;
     lr_place *place = lr_operator_place(recon->params->op);
     if (place == NULL) return LR_OK;
-    const double room = find_room(recon, place);
+    /* Bytes that may be held there. */
+    const int64_t reported = lr_place_get_info(place).memory_bytes;
+    const double half = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    const double wanted = (double)recon->info->max_memory_bytes;
+    const double room = wanted > 0 && wanted < half ? wanted : half;
+
     if (bytes_held(recon, false) <= room) {
         const bool may_hold_values = recon->whole == NULL && !recon->subsets.is_sparse;
         recon->place = place;
@@ -133,7 +281,7 @@ static lr_status make_vector(const struct recon *recon, const char *name, int64_
         &(lr_vector_params){.place = recon->place, .count = count, .name = name, .log = recon->params->log}, vector);
 }
 
-/* What the loop works on itself, where no backend does whole updates. */
+/* Allocates what the loop works on itself, where no backend does whole updates. */
 static lr_status allocate_steps(struct recon *recon)
 {
     const lr_log *log = recon->params->log;
@@ -155,68 +303,30 @@ static lr_status allocate_steps(struct recon *recon)
         &recon->values);
 }
 
-static lr_status allocate(struct recon *recon)
-{
-    recon->scale =
-        lr_alloc(recon->subsets.count, sizeof(*recon->scale), "the steps of the subsets", recon->params->log);
-    if (recon->scale == NULL) return LR_FAILED;
-    LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
-    LR_TRY(recon->whole == NULL ? allocate_steps(recon) : LR_OK);
-    return recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK;
-}
-
-static void finish(struct recon *recon)
-{
-    for (int k = 0; recon->sensitivity != NULL && k < recon->subsets.count; k++)
-        lr_vector_destroy(&recon->sensitivity[k]);
-    if (recon->whole != NULL) recon->whole->fns->updates->close(recon->whole->self);
-    free(recon->sensitivity);
-    free(recon->scale);
-    lr_vector_destroy(&recon->own_scale);
-    lr_vector_destroy(&recon->image);
-    lr_vector_destroy(&recon->correction);
-    lr_vector_destroy(&recon->former);
-    lr_vector_destroy(&recon->values);
-    lr_compared_finish(&recon->compared);
-    lr_penalty_finish(&recon->penalty);
-    lr_place_close(recon->host);
-    lr_subsets_finish(&recon->subsets);
-    lr_ranks_finish(&recon->ranks);
-}
-
-/* Of all events there is one sensitivity, which is summed over the ranks once. */
-static lr_status share_sensitivity(struct recon *recon, int k, lr_vector *host)
-{
-    const double share = recon->subsets.list[k].share;
-    lr_vector *all = &recon->all_sensitivity;
-    if (all->values == NULL) {
-        LR_TRY(lr_vector_create(
-            &(lr_vector_params){.count = host->count, .name = "the sensitivity", .log = recon->params->log}, all));
-        LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
-        LR_TRY(lr_comm_sum(recon->ranks.comm, all));
-    }
-    float *values = host->values;
-    const float *whole = all->values;
-    for (int64_t v = 0; v < host->count; v++) values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
-    return LR_OK;
-}
-
-/* That of all ranks, of which each has a part of the LORs. */
+/* Adds up the sensitivities of all ranks, each of which has a part of the LORs. */
 static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
 {
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
-    if (recon->info->of_events && recon->ranks.size > 1) return share_sensitivity(recon, k, host);
+    if (recon->info->of_events && recon->ranks.size > 1) {
+        /* All events have one sensitivity, which is summed over the ranks once. */
+        const double share = recon->subsets.list[k].share;
+        lr_vector *all = &recon->all_sensitivity;
+        if (all->values == NULL) {
+            LR_TRY(lr_vector_create(
+                &(lr_vector_params){.count = host->count, .name = "the sensitivity", .log = recon->params->log}, all));
+            LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
+            LR_TRY(lr_comm_sum(recon->ranks.comm, all));
+        }
+        float *values = host->values;
+        const float *whole = all->values;
+        for (int64_t v = 0; v < host->count; v++) values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
+        return LR_OK;
+    }
+
     LR_TRY(lr_operator_sensitivity(op, pairs, host));
     return lr_comm_sum(recon->ranks.comm, host);
-}
-
-static void note_largest(struct recon *recon, const lr_vector *host)
-{
-    const float *values = host->values;
-    float *largest = recon->largest.values;
-    for (int64_t v = 0; largest != NULL && v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
 }
 
 /* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
@@ -233,35 +343,6 @@ static lr_status settle_own_steps(struct recon *recon)
     for (int k = 0; k < recon->subsets.count; k++) recon->scale[k] = largest;
     const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
     return lr_vector_copy(&slab, &recon->own_scale);
-}
-
-/* seen: [num_voxels] whether a subset sees the voxel. */
-static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, bool *seen)
-{
-    const struct lr_backend *whole = recon->whole;
-    LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host) : sum_sensitivity(recon, k, host));
-    const bool is_in_part = whole != NULL || recon->ranks.has_slabs;
-    recon->seen_counts += lr_seen_note(host, seen, recon->info->threads);
-    if (whole == NULL) {
-        const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
-        LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
-    }
-    LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
-    note_largest(recon, host);
-    return recon->rule->start != NULL ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
-                                      : LR_OK;
-}
-
-static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *seen)
-{
-    const int count = recon->subsets.count;
-    for (int k = 0; k < count; k++) {
-        char what[64] = "sensitivity";
-        if (count > 1) snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
-        LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
-        LR_TRY(find_sensitivity(recon, k, host, seen));
-    }
-    return has_own_steps(recon) ? settle_own_steps(recon) : LR_OK;
 }
 
 /* Voxels that no LOR sees start at 0 and stay there. */
@@ -295,7 +376,32 @@ static lr_status start_image(struct recon *recon, lr_vector *host, const bool *s
 static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
-    LR_TRY(find_sensitivities(recon, host, seen));
+    const int count = recon->subsets.count;
+    for (int k = 0; k < count; k++) {
+        char what[64] = "sensitivity";
+        if (count > 1) snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
+        LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
+        /* seen: [num_voxels] whether a subset sees the voxel. */
+        const struct lr_backend *whole = recon->whole;
+        LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
+                             : sum_sensitivity(recon, k, host));
+        const bool is_in_part = whole != NULL || recon->ranks.has_slabs;
+        recon->seen_counts += lr_seen_note(host, seen, recon->info->threads);
+        if (whole == NULL) {
+            const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
+            LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
+        }
+        LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
+        const float *values = host->values;
+        float *largest = recon->largest.values;
+        for (int64_t v = 0; largest != NULL && v < host->count; v++) largest[v] = fmaxf(largest[v], values[v]);
+
+        LR_TRY(recon->rule->start != NULL
+                   ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
+                   : LR_OK);
+    }
+    LR_TRY(has_own_steps(recon) ? settle_own_steps(recon) : LR_OK);
+
     LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
     return start_image(recon, host, seen);
@@ -326,34 +432,6 @@ static lr_status start(struct recon *recon)
 }
 
 /* --- whole updates by a backend --- */
-
-static lr_status load_subset(struct recon *recon, int k)
-{
-    struct lr_compared_values with;
-    LR_TRY(lr_compared_get(&recon->compared, k, &with));
-    return lr_updates_load(recon->params->op, k,
-                           &(struct lr_update_data){.part = &recon->subsets.list[k].projected,
-                                                    .measured = &with.measured,
-                                                    .additive = recon->compared.has_additive ? &with.additive : NULL});
-}
-
-/* A device holds the data of whole views, not those of single LORs. */
-static lr_status open_whole(struct recon *recon)
-{
-    const lr_recon_params *params = recon->params;
-    const struct lr_update_plan plan = {
-        .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};
-    const bool is_whole = params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
-    return is_whole && !recon->rule->is_penalised && !has_own_steps(recon)
-               ? lr_updates_open(params->op, &plan, &recon->whole)
-               : LR_OK;
-}
-
-static lr_status load_whole(struct recon *recon)
-{
-    for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) LR_TRY(load_subset(recon, k));
-    return LR_OK;
-}
 
 static lr_status report_growth(const struct recon *recon, int64_t voxels)
 {
@@ -474,14 +552,6 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values, st
     return lr_ranks_gather(&recon->ranks, &recon->correction);
 }
 
-static lr_status check_update(struct recon *recon, int k, const lr_vector_sums *sums)
-{
-    const struct lr_update_step step = describe_step(recon, k);
-    if (sums->not_finite > 0) return report_growth(recon, sums->not_finite);
-    expect_growth(recon, k, &step);
-    return check_sum(recon, sums->sum);
-}
-
 /* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
  * RAMLA with a relaxation of 1 those that it sees best. It is passed over, unless there is nothing to
  * explain in any. */
@@ -498,24 +568,13 @@ static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
     return true;
 }
 
-static lr_status visit_whole(struct recon *recon, int k)
-{
-    const lr_poisson_fit measured = {.measured_counts = recon->subsets.list[k].counts};
-    const struct lr_update_rule *rule = recon->rule;
-    const struct lr_update_step step = describe_step(recon, k);
-    const struct lr_update next = {.subset = k, .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
-    if (is_passed_over(recon, &measured)) return LR_OK;
-    expect_growth(recon, k, &step);
-    return recon->whole->fns->updates->run(recon->whole->self, &next);
-}
-
-/* What an iteration finds of its subsets. */
+/* Sums over the subsets of an iteration. */
 struct found {
     lr_poisson_fit fit;
     double sensitive, device_seconds;
 };
 
-/* Where the backend has no clock of all projections. */
+/* Adds the seconds of the last projection, for backends without a clock of all. */
 static void add_device_seconds(const struct recon *recon, struct found *sum)
 {
     if (!recon->has_clock) sum->device_seconds += lr_operator_device_seconds(recon->params->op);
@@ -531,21 +590,6 @@ static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
     return LR_OK;
 }
 
-/* Of one process, whose fit is known before the update where LOR values are on the host. */
-static bool is_known_to_fail(struct recon *recon, const struct outcome *outcome)
-{
-    return recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
-}
-
-static lr_status project(struct recon *recon, int k, lr_vector *values)
-{
-    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected, true};
-    const double begin = lr_clock_seconds();
-    LR_TRY(lr_project_forward(&forward, &recon->image, values));
-    recon->project_s += lr_clock_seconds() - begin;
-    return LR_OK;
-}
-
 static void swap(lr_vector *one, lr_vector *other)
 {
     const lr_vector kept = *one;
@@ -553,17 +597,22 @@ static void swap(lr_vector *one, lr_vector *other)
     *other = kept;
 }
 
-/* At a device all of an update is told, and nothing waited for. */
+/* Queues the whole update on the device and does not wait. */
 static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_failed)
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
     struct outcome *outcome = &recon->outcomes[recon->turn];
     const int slot = recon->turn * LR_LATER_SLOTS;
     *outcome = (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
-    LR_TRY(project(recon, k, &values));
+    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected, true};
+    const double begin = lr_clock_seconds();
+    LR_TRY(lr_project_forward(&forward, &recon->image, &values));
+    recon->project_s += lr_clock_seconds() - begin;
+
     add_device_seconds(recon, sum);
     LR_TRY(fit(recon, k, &values, outcome));
-    *has_failed = is_known_to_fail(recon, outcome);
+    /* One process knows its fit before the update if LOR values are on the host. */
+    *has_failed = recon->ranks.size == 1 && outcome->fit.place == NULL && is_passed_over(recon, &outcome->fit.fit);
     if (!*has_failed) {
         LR_TRY(correct(recon, k, &values, outcome));
         add_device_seconds(recon, sum);
@@ -580,7 +629,10 @@ static lr_status judge(struct recon *recon, int k, struct found *sum, bool *is_l
     *is_left_out = is_passed_over(recon, &outcome->fit.fit);
     if (*is_left_out) return LR_OK;
     sum->sensitive += outcome->after.sums.product;
-    return check_update(recon, k, &outcome->after.sums);
+    const struct lr_update_step step = describe_step(recon, k);
+    if (outcome->after.sums.not_finite > 0) return report_growth(recon, outcome->after.sums.not_finite);
+    expect_growth(recon, k, &step);
+    return check_sum(recon, outcome->after.sums.sum);
 }
 
 /* The image holds whole updates of finite numbers only: of others it becomes what it was before. */
@@ -596,21 +648,21 @@ static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_ou
     return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
 }
 
-/* The image becomes that after the update of subset k, whatever came of it. */
-static void advance(struct recon *recon, int k)
-{
-    swap(&recon->former, &recon->image);
-    swap(&recon->image, &recon->correction);
-    recon->under_way = k;
-    recon->turn = 1 - recon->turn;
-}
-
-/* The update before is waited for once this one has been told, so that the device need not wait for the
+/* The update before is waited for once this one has been queued, so that the device need not wait for the
  * host; where that one was passed over, this one is told again. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
-    if (recon->whole != NULL) return visit_whole(recon, k);
+    if (recon->whole != NULL) {
+        const lr_poisson_fit measured = {.measured_counts = recon->subsets.list[k].counts};
+        const struct lr_update_rule *rule = recon->rule;
+        const struct lr_update_step step = describe_step(recon, k);
+        const struct lr_update next = {.subset = k, .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
+        if (is_passed_over(recon, &measured)) return LR_OK;
+        expect_growth(recon, k, &step);
+        return recon->whole->fns->updates->run(recon->whole->self, &next);
+    }
+
     LR_TRY(tell(recon, k, sum, &has_failed));
     LR_TRY(settle(recon, sum, &is_left_out));
     LR_TRY(is_left_out ? tell(recon, k, sum, &has_failed) : LR_OK);
@@ -619,7 +671,12 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
         lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->turn].fit.fit);
         return pass_over(recon, k, sum);
     }
-    advance(recon, k);
+    /* The image becomes that after the update of subset k, whatever came of it. */
+    swap(&recon->former, &recon->image);
+    swap(&recon->image, &recon->correction);
+    recon->under_way = k;
+    recon->turn = 1 - recon->turn;
+
     return recon->runs_ahead ? LR_OK : settle(recon, sum, &is_left_out);
 }
 
@@ -657,12 +714,6 @@ static lr_status check_reached(const struct recon *recon, const lr_poisson_fit *
                     found->left_out_counts);
 }
 
-static lr_status hand_over(const struct recon *recon, const lr_iteration *done)
-{
-    const lr_recon_params *params = recon->params;
-    return params->iteration != NULL ? params->iteration(params->user, done) : LR_OK;
-}
-
 /* k: subsets done of this iteration, which is the `number`-th. */
 static lr_status report(const struct recon *recon, int number, int k)
 {
@@ -673,20 +724,14 @@ static lr_status report(const struct recon *recon, int number, int k)
     return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count, recon->iterations);
 }
 
-static void describe_fit(const struct recon *recon, const struct found *found, lr_iteration *done)
+/* The device is held meanwhile: to take it anew for each step takes longer than some steps. */
+static lr_status visit_all(struct recon *recon, int number, struct found *found)
 {
-    const double additive = recon->subsets.additive_counts;
-    done->has_fit = true;
-    done->log_likelihood = found->fit.log_likelihood - additive;
-    done->measured_counts = found->fit.measured_counts;
-    done->estimated_counts = found->fit.estimated_counts + additive;
-    done->left_out_lors = found->fit.left_out_lors;
-    done->left_out_counts = found->fit.left_out_counts;
-    done->sensitive_counts = found->sensitive;
-}
-
-static lr_status visit_each(struct recon *recon, int number, struct found *found)
-{
+    lr_operator *op = recon->params->op;
+    lr_place *place = lr_operator_place(op);
+    double begin, end;
+    LR_TRY(lr_place_hold(place));
+    recon->has_clock = lr_updates_device_clock(op, &begin);
     bool is_left_out;
     lr_status status = LR_OK;
     for (int k = 0; k < recon->subsets.count && status == LR_OK; k++) {
@@ -697,30 +742,11 @@ static lr_status visit_each(struct recon *recon, int number, struct found *found
         const lr_status settled = settle(recon, found, &is_left_out);
         status = settled != LR_OK ? settled : status;
     }
-    return status;
-}
 
-/* The device stays at hand meanwhile: to take it anew for each step takes longer than some steps. */
-static lr_status visit_all(struct recon *recon, int number, struct found *found)
-{
-    lr_operator *op = recon->params->op;
-    lr_place *place = lr_operator_place(op);
-    double begin, end;
-    LR_TRY(lr_place_hold(place));
-    recon->has_clock = lr_updates_device_clock(op, &begin);
-    const lr_status status = visit_each(recon, number, found);
     (void)lr_updates_device_clock(op, &end);
     found->device_seconds += end - begin;
     lr_place_release(place);
     return status;
-}
-
-static void describe_ranks(const struct recon *recon, const lr_comm_info *before, lr_iteration *done)
-{
-    const lr_comm_info now = lr_comm_get_info(recon->ranks.comm);
-    done->exchange_seconds = now.moving_s - before->moving_s;
-    done->waiting_seconds = now.waiting_s - before->waiting_s;
-    done->sent_bytes = now.sent_bytes - before->sent_bytes;
 }
 
 static void describe_traffic(const struct recon *recon, const lr_traffic *before, lr_iteration *done)
@@ -748,16 +774,28 @@ static lr_status iterate(struct recon *recon, int number)
     if (whole == NULL) {
         LR_TRY(check_reached(recon, &found.fit));
         warn_left_out(recon, &found.fit);
-        describe_fit(recon, &found, &done);
+        const double additive = recon->subsets.additive_counts;
+        done.has_fit = true;
+        done.log_likelihood = found.fit.log_likelihood - additive;
+        done.measured_counts = found.fit.measured_counts;
+        done.estimated_counts = found.fit.estimated_counts + additive;
+        done.left_out_lors = found.fit.left_out_lors;
+        done.left_out_counts = found.fit.left_out_counts;
+        done.sensitive_counts = found.sensitive;
     }
     done.device_seconds = whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
-    describe_ranks(recon, &comm, &done);
+    const lr_comm_info now = lr_comm_get_info(recon->ranks.comm);
+    done.exchange_seconds = now.moving_s - comm.moving_s;
+    done.waiting_seconds = now.waiting_s - comm.waiting_s;
+    done.sent_bytes = now.sent_bytes - comm.sent_bytes;
+
     describe_traffic(recon, &crossed, &done);
-    /* To tell a device takes the host a moment; what it does meanwhile the device's clock has. */
+    /* Queueing work takes the host a moment; the device's clock has what it does meanwhile. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
-    return hand_over(recon, &done);
+    const lr_recon_params *params = recon->params;
+    return params->iteration != NULL ? params->iteration(params->user, &done) : LR_OK;
 }
 
 static lr_status run(struct recon *recon)
@@ -766,12 +804,35 @@ static lr_status run(struct recon *recon)
     LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
     if (recon->rule->is_penalised) lr_ranks_share_nothing(&recon->ranks, num_voxels);
-    LR_TRY(open_whole(recon));
+    /* A device holds the data of whole views, not those of single LORs. */
+    const lr_recon_params *params = recon->params;
+    const struct lr_update_plan plan = {
+        .num_subsets = recon->subsets.count, .algorithm = params->algorithm, .has_additive = has_additive(params)};
+    const bool is_whole = params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
+    LR_TRY(is_whole && !recon->rule->is_penalised && !has_own_steps(recon)
+               ? lr_updates_open(params->op, &plan, &recon->whole)
+               : LR_OK);
+
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
     LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
-    LR_TRY(load_whole(recon));
-    LR_TRY(allocate(recon));
+    for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) {
+        struct lr_compared_values with;
+        LR_TRY(lr_compared_get(&recon->compared, k, &with));
+        LR_TRY(lr_updates_load(
+            recon->params->op, k,
+            &(struct lr_update_data){.part = &recon->subsets.list[k].projected,
+                                     .measured = &with.measured,
+                                     .additive = recon->compared.has_additive ? &with.additive : NULL}));
+    }
+
+    recon->scale =
+        lr_alloc(recon->subsets.count, sizeof(*recon->scale), "the steps of the subsets", recon->params->log);
+    if (recon->scale == NULL) return LR_FAILED;
+    LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
+    LR_TRY(recon->whole == NULL ? allocate_steps(recon) : LR_OK);
+    LR_TRY(recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place) : LR_OK);
+
     LR_TRY(start(recon));
     if (recon->whole != NULL) (void)recon->whole->fns->updates->seconds(recon->whole->self); /* the clock begins here */
     for (int number = 1; number <= recon->iterations; number++) LR_TRY(iterate(recon, number));
@@ -782,19 +843,65 @@ static lr_status run(struct recon *recon)
 
 lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
 {
-    LR_TRY(lr_comm_fail(params->comm, lr_recon_check(params, image)));
+    LR_TRY(lr_comm_fail(params->comm, check_request(params, image)));
+    /* The algorithm has been checked. */
     struct recon recon = {.params = params,
-                          .rule = lr_recon_rule(params->algorithm),
+                          .rule = rules[params->algorithm],
                           .info = lr_operator_get_info(params->op),
                           .under_way = -1,
                           .iterations = params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
-    LR_TRY(lr_comm_fail(params->comm, lr_recon_check_initial(params, recon.info->num_voxels)));
+    LR_TRY(lr_comm_fail(params->comm, check_initial(params, recon.info->num_voxels)));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         lr_status got = recon.whole != NULL ? fetch_image(&recon) : LR_OK;
         got = got == LR_OK ? lr_vector_copy(&recon.image, image) : got;
         status = got != LR_OK ? got : status;
     }
-    finish(&recon);
+    for (int k = 0; recon.sensitivity != NULL && k < recon.subsets.count; k++) lr_vector_destroy(&recon.sensitivity[k]);
+    if (recon.whole != NULL) recon.whole->fns->updates->close(recon.whole->self);
+    free(recon.sensitivity);
+    free(recon.scale);
+    lr_vector_destroy(&recon.own_scale);
+    lr_vector_destroy(&recon.image);
+    lr_vector_destroy(&recon.correction);
+    lr_vector_destroy(&recon.former);
+    lr_vector_destroy(&recon.values);
+    lr_compared_finish(&recon.compared);
+    lr_penalty_finish(&recon.penalty);
+    lr_place_close(recon.host);
+    lr_subsets_finish(&recon.subsets);
+    lr_ranks_finish(&recon.ranks);
+
     return lr_comm_fail(params->comm, status);
+}
+
+/* Ordered subsets expectation maximisation by name; its update is in rule_em.c. */
+
+lr_status lr_osem(const lr_osem_params *params, lr_vector *image)
+{
+    if (params->algorithm != LR_ALGORITHM_OSEM) {
+        return lr_error(params->log, LR_USAGE, "OSEM is asked for algorithm %d: lr_recon has the others",
+                        (int)params->algorithm);
+    }
+    return lr_recon(params, image);
+}
+
+/* Maximum-likelihood expectation maximisation: Shepp and Vardi, Maximum Likelihood Reconstruction
+ * for Emission Tomography (1982). Ordered subsets of which there is one. */
+
+enum { MLEM_ITERATIONS = 10 };
+
+lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image)
+{
+    const lr_osem_params all = {.op = params->op,
+                                .data = params->data,
+                                .additive = params->additive,
+                                .initial = params->initial,
+                                .iterations = params->iterations != 0 ? params->iterations : MLEM_ITERATIONS,
+                                .subsets = 1,
+                                .iteration = params->iteration,
+                                .user = params->user,
+                                .log = params->log,
+                                .progress = params->progress};
+    return lr_osem(&all, image);
 }

@@ -32,17 +32,13 @@ struct lr_update_rule {
     lr_status (*update)(const struct lr_update_step *step);
     /* The step length, of which no vector is needed; NULL = there is none. */
     double (*lambda)(const struct lr_update_step *step);
-    /* What the image's sum is at most after the update of an image with the sum `total` by a subset
-     * with so many counts, whatever they are; NULL = there is no such bound. No vector is needed. */
+    /* The most that the image's sum can be after the update of an image with the sum `total` by a subset with so
+     * many counts, whatever they are; NULL = there is no such bound. No vector is needed. */
     double (*most)(const struct lr_update_step *step, double total, double counts);
 };
 
-/* The relaxation of an iteration; usual: its first one, where the params name none. */
-double lr_update_relaxation(const struct lr_update_step *step, double usual);
-
-/* The gradient of the subset's log-likelihood, in the place of the next image. */
-lr_status lr_update_gradient(const struct lr_update_step *step);
-
 extern const struct lr_update_rule lr_rule_em, lr_rule_ramla, lr_rule_bsrem;
+
+/* --- checking a request --- */
 
 #endif

@@ -5,7 +5,50 @@
 #ifndef LR_RECON_SUBSETS_H
 #define LR_RECON_SUBSETS_H
 
+#include <lr/lors.h>
 #include <lr/recon.h>
+#include <lr/vector.h>
+#include <stddef.h>
+
+/* --- reading LOR data --- */
+
+/* Reads dense or sparse LOR data at ascending LORs. */
+
+struct lr_lor_cursor {
+    const lr_lor_data *data; /* NULL = zero everywhere */
+    int64_t next;            /* sparse: the first entry not behind */
+};
+
+/* Starts reading at a LOR. */
+static inline struct lr_lor_cursor lr_lor_cursor_at(const lr_lor_data *data, int64_t lor)
+{
+    struct lr_lor_cursor cursor = {data, 0};
+    int64_t end = data != NULL && data->index != NULL ? data->count : 0;
+    while (cursor.next < end) {
+        const int64_t middle = cursor.next + (end - cursor.next) / 2;
+        if (data->index[middle] < lor)
+            cursor.next = middle + 1;
+        else
+            end = middle;
+    }
+    return cursor;
+}
+
+static inline double lr_lor_cursor_read(struct lr_lor_cursor *cursor, int64_t lor)
+{
+    const lr_lor_data *data = cursor->data;
+    if (data == NULL) return 0.0;
+    if (data->index == NULL) return data->values[lor];
+    while (cursor->next < data->count && data->index[cursor->next] < lor) cursor->next++;
+    const bool is_listed = cursor->next < data->count && data->index[cursor->next] == lor;
+    return is_listed ? data->values[cursor->next] : 0.0;
+}
+
+/* --- voxels that LORs see --- */
+
+/* Notes voxels of which a sensitivity of the host's, in floats, is above 0; voxels: [count], those noted before stay so.
+ * Returns the sum of the sensitivity, which does not depend on the number of threads. */
+double lr_seen_note(const lr_vector *sensitivity, bool *voxels, int threads);
 
 /* LORs first .. first + count - 1, whose values begin at `begin` of the subset's. */
 struct lr_lor_run {
@@ -21,7 +64,7 @@ struct lr_subset {
     double counts;           /* sum of y, of all ranks */
     double share;            /* of the values of all ranks that all subsets have */
     float *measured;         /* sparse: y in the order of the values; else NULL */
-    float *additive;         /* sparse: b alike; NULL = none */
+    float *additive;         /* sparse: b of these LORs; NULL = none */
     struct lr_lor_run *runs; /* dense: [num_runs]; NULL where it is the only subset */
     int64_t num_runs;
     int32_t *pair_list; /* what `pairs` of all that are interleaved point to: the first one's */
@@ -46,5 +89,38 @@ struct lr_subsets {
  * finite or negative; what the source answers. Finish in any case. */
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params);
 void lr_subsets_finish(struct lr_subsets *subsets);
+
+/* --- the data that estimates are compared with --- */
+
+/* The measured counts and the additive term of each subset, in the order of its values. */
+
+struct lr_compared {
+    const struct lr_subsets *subsets;
+    lr_place *place;      /* where values are; NULL = the host */
+    lr_vector *measured;  /* [subsets] held; zero where they are gathered when asked for */
+    lr_vector *additive;  /* [subsets] held or gathered in the same way; zero where there is none */
+    lr_vector scratch[2]; /* on the host: measured, additive, of the current subset */
+    bool has_additive;
+};
+
+/* Sparse data, and all data at a device, are held; dense data on the host are the caller's where a subset's
+ * values stand in one piece, else gathered when asked for. errors: LR_FAILED without memory; LR_BAD_INPUT for an
+ * additive value that is negative or not finite. Finish in any case. */
+lr_status lr_compared_init(struct lr_compared *compared, const struct lr_subsets *subsets, lr_place *place);
+void lr_compared_finish(struct lr_compared *compared);
+
+/* The values of subset k, valid until the next call; additive is zero where there is none. */
+struct lr_compared_values {
+    lr_vector measured, additive;
+};
+lr_status lr_compared_get(struct lr_compared *compared, int k, struct lr_compared_values *values);
+
+/* The uniform image to start from gives what an additive term leaves of the counts, and a hundredth of them
+ * at least. Alone, EM would find an image's size in one update. Beside an additive term it does not: an image
+ * that explains little of the counts is multiplied by at most the ratio of counts to term, update by update.
+ * Steps of limited length do not either, where a voxel's sensitivity is small.
+ * seen_counts: what an image of ones gives, alike on all ranks. level: 1 where there are no counts. Warns of a
+ * term above the counts. */
+lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level);
 
 #endif

@@ -243,46 +243,6 @@ class Project(ProgramTest):
             self.assertIn(done.returncode, (2, 4), done.stderr)
             self.assertIn("fewer rays" if done.returncode == 2 else "OpenGL", done.stderr)
 
-    def keys_of_notes(self, work):
-        """As docs/formats/sessions.md has them, of the backends that run here."""
-        version = self.good("--version").stdout.split()[-1]
-        ring = self.json("scanner", "show", self.scanner)
-        keys = []
-        for backend in ("compute", "raster", "cpu"):
-            done = self.run_program(*work, "--backend", backend, "--json")
-            if done.returncode == 4:
-                continue
-            op = json.loads(done.stdout)["operator"]
-            keys.append(f"loraster {version}; {backend} on {op['device']}; {ring['name']}: "
-                        f"{ring['num_modules']} modules, {ring['num_crystals']} crystals, "
-                        f"{ring['num_lors']} LORs; sampled, {op['rays']} rays; "
-                        f"{op['mu_steps']} mu steps")
-        return keys
-
-    def test_no_stopwatch_chooses(self):
-        """Whatever is noted of the backends' speeds, the same one is taken, for the same bits."""
-        notes = self.folder / "cache" / "speeds.txt"
-        notes.parent.mkdir()
-        mu = self.image("mu.nii", [0.01] * NUM_VOXELS)  # which native does without
-        work = ["sensitivity", "--scanner", self.scanner, *GRID, "--mode", "sampled", "--mu", mu,
-                "--store", "no", "-o", "s.nii"]
-
-        def run(*more):
-            found = self.json(*work, *more, env=dict(os.environ, LORASTER_CACHE=notes.parent))
-            return found["operator"]["backend"], Path(self.path("s.nii")).read_bytes()
-
-        keys = self.keys_of_notes(work)
-        taken, bits = set(), set()
-        for fastest in range(len(keys)):
-            notes.write_text("".join(f"{1e-9 if k == fastest else 1e9} {key}\n"
-                                     for k, key in enumerate(keys)))
-            forged = notes.read_bytes()
-            taken.add(run()[0])
-            bits.add(run("--deterministic"))
-            self.assertEqual(notes.read_bytes(), forged)
-        self.assertEqual(len(taken), 1)
-        self.assertEqual(len(bits), 1)
-
 
 if __name__ == "__main__":
     main({"matrix": Matrix, "project": Project, "edges": Edges})

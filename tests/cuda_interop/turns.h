@@ -9,7 +9,7 @@
 #include "direct/cases.h"
 
 #include "direct/backend.h"
-#include "operator/direct_facade.h"
+#include "operator/families.h"
 #include "operator/facade.h"
 
 enum { TURN_VIEWS = 5, TURN_DATA = 3 };

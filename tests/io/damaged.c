@@ -8,8 +8,6 @@
 #define _XOPEN_SOURCE 700 /* symlink, setenv */
 #include "io/formats.h"
 
-#include "io/files/notes.h"
-
 #include <ctype.h>
 #include <errno.h>
 
@@ -265,58 +263,11 @@ static void test_no_memory(void **state)
     }
 }
 
-/* What has been measured is never so large; it came from another program, or a damaged disk. */
-static void test_notes_without_bounds(void **state)
-{
-    struct setup *s = *state;
-    struct lr_note note = {"one", 1.0, false};
-    char path[160];
-    folder_file(&s->folder, path, "speeds.txt");
-    assert_int_equal(setenv("LORASTER_CACHE", s->folder.path, 1), 0);
-    static const char text[] = "1e308 one\ninf one\n1e400 one\n";
-    bytes_write(path, text, sizeof(text) - 1);
-    lr_notes_find(&note, 1, NULL);
-    assert_false(note.is_known);
-    remove(path);
-    assert_int_equal(setenv("LORASTER_CACHE", "off", 1), 0);
-}
-
-/* Notes of an earlier run cost only themselves. */
-static void test_notes(void **state)
-{
-    struct setup *s = *state;
-    struct test_log log;
-    char path[160];
-    test_log_init(&log);
-    folder_file(&s->folder, path, "speeds.txt");
-    assert_int_equal(setenv("LORASTER_CACHE", s->folder.path, 1), 0);
-    for (int k = 0; k < 200; k++) {
-        struct lr_note notes[2] = {{"one", 1.5, true}, {"another", 2.5, true}};
-        remove(path);
-        lr_notes_keep(notes, 2, &log.log);
-        size_t count;
-        unsigned char *bytes = bytes_read(path, &count);
-        assert_true(count > 20);
-        for (int m = 0; m < k; m++)
-            bytes[(size_t)(test_random(&s->seed) * (double)count)] = (unsigned char)(test_random(&s->seed) * 256);
-        bytes_write(path, bytes, k % 2 ? count : count * (size_t)k / 200);
-        free(bytes);
-        notes[0].is_known = notes[1].is_known = false;
-        lr_notes_find(notes, 2, &log.log);
-        assert_true(!notes[0].is_known || (isfinite(notes[0].value) && notes[0].value > 0));
-        assert_int_equal(log.status, LR_OK);
-    }
-    remove(path);
-    assert_int_equal(setenv("LORASTER_CACHE", "off", 1), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_other_things), cmocka_unit_test(test_truncations),
-        cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_changed_bytes),
-        cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_notes),        cmocka_unit_test(test_notes_without_bounds),
+        cmocka_unit_test(test_other_things),  cmocka_unit_test(test_truncations),  cmocka_unit_test(test_random_bytes),
+        cmocka_unit_test(test_changed_bytes), cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

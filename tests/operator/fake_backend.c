@@ -3,7 +3,7 @@
 #include "fake_backend.h"
 
 #include "base/log.h"
-#include "operator/numbers.h"
+#include "operator/facade.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "cuda_interop/direct/memory.h"
 
 #include "base/log.h"
-#include "direct/kernels.h"
+#include "direct/tables.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
-#include "direct/kernels.h"
 #include "direct/resolution.h"
+#include "direct/tables.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 
 #include "listmode/backend.h"
 #include "listmode/line.h"
-#include "listmode/places.h"
 #include "listmode/rows.h"
 
 /* Shares of a slice come in multiples of this. */

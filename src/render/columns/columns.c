@@ -146,16 +146,6 @@ static bool serves(const struct lr_method_params *params, enum lr_method_work wo
 
 /* --- groups --- */
 
-/* Points of a column that programs are made for: a trial's are those of what it stands for, but where it
- * has more of its own. */
-static int points_to_serve(const struct lr_columns *columns)
-{
-    const struct lr_backend_params *whole = columns->params.stands_for;
-    const int own = lr_columns_num_points(columns, columns->axis);
-    const int wanted = whole != NULL ? whole->grid->size[columns->axis] * whole->samples[columns->axis] : 0;
-    return own > wanted ? own : wanted;
-}
-
 static int round_to_group(int64_t count, int most)
 {
     const int64_t rounded = (count + 31) / 32 * 32;
@@ -199,12 +189,12 @@ static int fitting_group(int64_t work, int most, bool shared)
 static bool is_mirrored(const struct lr_columns *columns)
 {
     return columns->params.mode == LR_MODE_EXACT && !columns->may_be_near &&
-           points_to_serve(columns) <= 4 * MAX_BACK_GROUP && lr_columns_are_mirrored(columns);
+           lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP && lr_columns_are_mirrored(columns);
 }
 
 static void size_exact_groups(struct lr_columns *columns)
 {
-    const int points = points_to_serve(columns);
+    const int points = lr_columns_num_points(columns, columns->axis);
     const int halves = columns->is_mirrored ? 2 : 1;
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group = fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
@@ -240,7 +230,7 @@ static void size_groups(struct lr_columns *columns)
         return;
     }
     columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
-    columns->back_group = round_to_group(points_to_serve(columns), MAX_BACK_GROUP);
+    columns->back_group = round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
     columns->back_columns = 1;
     columns->shares = 1;
 }
@@ -309,11 +299,9 @@ static lr_status init(struct lr_columns *columns)
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
                                                  .size_bytes = columns->shares * lr_columns_image_bytes(columns)});
     const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    const struct lr_backend_params *whole = columns->params.stands_for;
 
     if (columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
-        packed_bytes(columns->params.grid) <= limits->max_storage_bytes &&
-        (whole == NULL || packed_bytes(whole->grid) <= limits->max_storage_bytes)) {
+        packed_bytes(columns->params.grid) <= limits->max_storage_bytes) {
         columns->packed = gl_buffer_create(
             columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
                                                      .size_bytes = packed_bytes(columns->params.grid)});

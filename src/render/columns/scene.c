@@ -317,8 +317,7 @@ void lr_columns_count_crystals(const struct lr_columns *columns, int module, int
 
 bool lr_columns_has_one_point(const struct lr_columns *columns)
 {
-    const struct lr_backend_params *whole = columns->params.stands_for;
-    return columns->params.samples[columns->axis] == 1 && (whole == NULL || whole->samples[columns->axis] == 1);
+    return columns->params.samples[columns->axis] == 1;
 }
 
 /* --- samples --- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "direct/tables.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "direct/kernels.h"
 #include "render/direct/direct.h"
 
 #include <math.h>

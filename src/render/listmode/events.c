@@ -7,7 +7,7 @@
 #include "base/parallel.h"
 #include "common/bindings.h"
 #include "listmode/line.h"
-#include "listmode/tickets.h"
+#include "listmode/events.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
 

@@ -6,7 +6,7 @@
 #include "base/parallel.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "listmode/faces.h"
+#include "listmode/hull.h"
 #include "listmode/tube.h"
 #include "render/listmode/listmode.h"
 #include "render/method.h"

@@ -10,7 +10,7 @@
 #include "gl/pass.h"
 #include "gl/timer.h"
 #include "listmode/backend.h"
-#include "listmode/places.h"
+#include "listmode/rows.h"
 #include "vector/place.h"
 
 enum lr_listmode_program {

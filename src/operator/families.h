@@ -1,12 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What an operator of the family `listmode` has beside others, for the files of this folder. */
-#ifndef LR_OPERATOR_LISTMODE_FACADE_H
-#define LR_OPERATOR_LISTMODE_FACADE_H
+ * What an operator of the family `direct` has beside others, for the files of this folder. */
+#ifndef LR_OPERATOR_FAMILIES_H
+#define LR_OPERATOR_FAMILIES_H
 
+#include "direct/backend.h"
 #include "listmode/backend.h"
 #include "operator/facade.h"
+
+/* The log of backend cuda. While the backend is being made, a missing device is no error, for compute takes its
+ * place. */
+struct lr_direct_cuda_log {
+    lr_log log;
+    const lr_log *to;
+    bool is_made;
+    bool is_named;    /* and not the first that is tried: the caller is warned */
+    char reason[600]; /* why there is none; "" = there is */
+};
+
+/* The part of an operator that only the family direct has. */
+struct lr_direct_family {
+    lr_direct_info info;
+    lr_view *views;   /* [num_views] */
+    int64_t *offsets; /* [num_views + 1] of the layout */
+    lr_lors layout;   /* without scanner: a view for each pair of modules */
+    lr_direct_kernel kernel;
+    struct lr_direct_backend backend; /* whose `common` is the operator's */
+    struct lr_direct_cuda_log cuda_log;
+    lr_vector timed; /* what lr_direct_time projects; zero = nothing yet */
+};
+
+/* Call it after the backend is destroyed; NULL is allowed. */
+void lr_direct_family_destroy(struct lr_direct_family *family);
+
+/* True if that device exists and is not a software renderer, which is slower than the processor's own loops. If
+ * not, the log says why a device that EGL lists as hardware cannot be used. */
+bool lr_direct_on_hardware(int device, const lr_log *log);
+
+/* --- family listmode --- */
 
 typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params, struct lr_backend *backend);
 
@@ -29,7 +61,7 @@ struct lr_listmode_family {
     lr_grid grid;                    /* that was asked for, also where there are blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create;           /* of the backend, for the lines of the sensitivity */
-    lr_listmode_arrange_fn *arrange;         /* alike; NULL = the host arranges events */
+    lr_listmode_arrange_fn *arrange;         /* of the backend; NULL = the host arranges events */
     lr_place *place;                         /* owned, of the backend; NULL = it computes on the host */
     const lr_lors *lors;                     /* the caller's */
     lr_lor_source factors;                   /* of LORs; get == NULL: 1 */
@@ -41,13 +73,8 @@ struct lr_listmode_family {
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
 };
 
-/* After the backend; NULL is allowed. */
+/* Call it after the backend is destroyed; NULL is allowed. */
 void lr_listmode_family_destroy(struct lr_listmode_family *family);
-
-/* Completes params->blobs, and makes a model for either grid. Finish both in any case.
- * errors: LR_USAGE for blobs, LR_BAD_INPUT for a grid; LR_FAILED without memory. */
-lr_status lr_listmode_blobs_models(const lr_listmode_params *params, lr_blobs *blobs,
-                                   struct lr_listmode_model models[2]);
 
 /* A backend of the family: that of its model, or of both grids of blobs, whatever model params name. */
 lr_status lr_listmode_open(const struct lr_listmode_family *family, const struct lr_listmode_backend_params *params,

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/facade.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lors/lor_check.h"
+#include "model/lors/selection.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lr_stored_factors {
+    bool is_all;
+    lr_selection selection; /* its lists are owned */
+    lr_vector factors;
+};
+
+static const char *const what = "factors of LORs";
+
+/* --- selections --- */
+
+static bool is_same_list(const void *one, const void *other, int64_t count, size_t size)
+{
+    return (one == NULL) == (other == NULL) && (one == NULL || memcmp(one, other, (size_t)count * size) == 0);
+}
+
+static bool is_of(const struct lr_stored_factors *stored, const lr_selection *selection)
+{
+    if (selection == NULL || stored->is_all) return selection == NULL && stored->is_all;
+    const lr_selection *own = &stored->selection;
+    return own->num_lors == selection->num_lors && own->num_pairs == selection->num_pairs &&
+           is_same_list(own->lors, selection->lors, own->num_lors, sizeof(*own->lors)) &&
+           is_same_list(own->pairs, selection->pairs, own->num_pairs, sizeof(*own->pairs));
+}
+
+static void *copy_list(const void *list, int64_t count, size_t size, const lr_log *log)
+{
+    void *copy = lr_alloc(count, size, what, log);
+    if (copy != NULL) memcpy(copy, list, (size_t)count * size);
+    return copy;
+}
+
+static void free_lists(lr_selection *selection)
+{
+    free((void *)(uintptr_t)selection->lors);
+    free((void *)(uintptr_t)selection->pairs);
+}
+
+static lr_status copy_selection(const lr_selection *from, lr_selection *to, const lr_log *log)
+{
+    *to = (lr_selection){.num_lors = from->num_lors, .num_pairs = from->num_pairs};
+    to->lors = from->lors ? copy_list(from->lors, from->num_lors, sizeof(*from->lors), log) : NULL;
+    to->pairs = from->pairs ? copy_list(from->pairs, from->num_pairs, sizeof(*from->pairs), log) : NULL;
+    if ((from->lors != NULL) != (to->lors != NULL) || (from->pairs != NULL) != (to->pairs != NULL)) {
+        free_lists(to);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+/* --- the store --- */
+
+static double bytes_of(const lr_vector *vector)
+{
+    const size_t size = vector->precision == LR_FLOAT64 ? sizeof(double) : sizeof(float);
+    return (double)vector->count * (double)size;
+}
+
+static bool is_there(const lr_vector *stored, const lr_vector *like)
+{
+    const bool on_host = stored->values != NULL && like->values != NULL;
+    const bool on_device = stored->values == NULL && like->values == NULL && stored->place == like->place;
+    return (on_host || on_device) && stored->precision == like->precision;
+}
+
+/* Finds the factors of a selection (NULL = all LORs) at the place and in the precision of `like`; NULL = there are
+ * none. They live as long as the store. */
+static const lr_vector *factor_store_find(const struct lr_factor_store *store, const lr_selection *selection,
+                                          const lr_vector *like)
+{
+    for (int k = 0; k < store->count; k++)
+        if (is_there(&store->list[k].factors, like) && is_of(&store->list[k], selection))
+            return &store->list[k].factors;
+    return NULL;
+}
+
+/* True if there is room for as many more as `like` has, at its place and in its precision: a quarter of the memory
+ * that is free, or an eighth of a device's, and at most `limit_bytes` where that is not 0. */
+static bool factor_store_has_room(const struct lr_factor_store *store, const lr_vector *like, int64_t limit_bytes)
+{
+    const int64_t device = like->values == NULL ? lr_place_get_info(like->place).memory_bytes : 0;
+    const double most = device > 0 ? (double)device / 8.0 : ((double)lr_available_memory() + store->bytes) / 4.0;
+    const double limit = limit_bytes > 0 ? fmin(most, (double)limit_bytes) : most;
+    return store->bytes + bytes_of(like) <= limit;
+}
+
+/* The factors are the store's from now on; the selection is copied.
+ * errors: LR_FAILED without memory, logged; they are the caller's then as before. */
+static lr_status factor_store_add(struct lr_factor_store *store, const lr_selection *selection,
+                                  const lr_vector *factors, const lr_log *log)
+{
+    struct lr_stored_factors added = {.is_all = selection == NULL, .factors = *factors};
+    struct lr_stored_factors *list = lr_resize(store->list, store->count + 1, sizeof(*list), what, log);
+    if (list == NULL) return LR_FAILED;
+    store->list = list;
+    if (selection != NULL) {
+        const lr_status status = copy_selection(selection, &added.selection, log);
+        if (status != LR_OK) return status;
+    }
+    list[store->count++] = added;
+    store->bytes += bytes_of(factors) + (double)added.selection.num_lors * sizeof(int64_t);
+    return LR_OK;
+}
+
+void lr_factor_store_finish(struct lr_factor_store *store)
+{
+    for (int k = 0; k < store->count; k++) {
+        free_lists(&store->list[k].selection);
+        lr_vector_destroy(&store->list[k].factors);
+    }
+    free(store->list);
+    *store = (struct lr_factor_store){0};
+}
+
+/* --- scaling --- */
+
+/* Factors asked for at a time. */
+#define SPAN_LORS ((int64_t)1 << 19)
+
+lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)
+{
+    LR_TRY(op->factors.get(op->factors.user, span, values));
+    int wrong = 0;
+    for (int64_t k = 0; k < span->count; k++) wrong |= !(values[k] >= 0.0f && values[k] < HUGE_VALF);
+    for (int64_t k = 0; wrong && k < span->count; k++) {
+        if (!(values[k] >= 0.0f && values[k] < HUGE_VALF)) {
+            const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
+            const double factor = (double)values[k];
+            char text[160];
+            return lr_error(op->params.log, LR_BAD_INPUT,
+                            "the factor of %s is %g: efficiencies and attenuation factors are finite and at "
+                            "least 0",
+                            lr_lor_name(op->params.lors, lor, text), factor);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status apply_on_host(const struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+{
+    const int64_t longest = values->count < SPAN_LORS ? values->count : SPAN_LORS;
+    struct lr_selection_walk walk = {.lors = op->params.lors, .selection = selection, .longest = longest};
+    float *factors = lr_alloc(longest, sizeof(*factors), "factors of LORs", op->params.log);
+    lr_status status = factors != NULL ? LR_OK : LR_FAILED;
+    while (status == LR_OK && lr_selection_next(&walk)) {
+        status = lr_scaling_get(op, &walk.span, factors);
+        for (int64_t k = 0; status == LR_OK && k < walk.span.count; k++) {
+            const int64_t at = walk.position + k;
+            lr_number_put(values, at, (double)factors[k] * lr_number_get(values, at));
+        }
+    }
+    free(factors);
+    return status;
+}
+
+/* The factors of a selection in its order, at the values' place and in their precision. */
+static lr_status make_factors(const struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                              lr_vector *factors)
+{
+    lr_vector host;
+    lr_vector_params params = {
+        .count = values->count, .precision = values->precision, .name = "factors of LORs", .log = op->params.log};
+    LR_TRY(lr_vector_create(&params, &host));
+    lr_status status = lr_vector_fill(&host, 1.0);
+    status = status == LR_OK ? apply_on_host(op, selection, &host) : status;
+    if (status == LR_OK && values->values != NULL) {
+        *factors = host;
+        return LR_OK;
+    }
+    params.place = values->place;
+    status = status == LR_OK ? lr_vector_create(&params, factors) : status;
+    status = status == LR_OK ? lr_vector_copy(&host, factors) : status;
+    lr_vector_destroy(&host);
+    return status;
+}
+
+/* *factors: those of the store, which are made first where there is room; NULL = there is none. */
+static lr_status find_factors(struct lr_operator *op, const lr_selection *selection, const lr_vector *values,
+                              const lr_vector **factors)
+{
+    struct lr_factor_store *store = &op->factor_store;
+    *factors = factor_store_find(store, selection, values);
+    if (*factors != NULL || !factor_store_has_room(store, values, op->params.max_memory_bytes)) return LR_OK;
+    lr_vector made = {0};
+    LR_TRY(make_factors(op, selection, values, &made));
+    const lr_status status = factor_store_add(store, selection, &made, op->params.log);
+    if (status != LR_OK) {
+        lr_vector_destroy(&made);
+        return status;
+    }
+    *factors = factor_store_find(store, selection, values);
+    return LR_OK;
+}
+
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+{
+    const lr_vector *factors = NULL;
+    if (!lr_has_factors(op) || values->count == 0) return LR_OK;
+    LR_TRY(find_factors(op, selection, values, &factors));
+    return factors != NULL ? lr_vector_multiply(values, factors) : lr_scaling_apply_once(op, selection, values);
+}
+
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+{
+    if (!lr_has_factors(op) || values->count == 0) return LR_OK;
+    if (values->values != NULL) return apply_on_host(op, selection, values);
+    lr_vector factors = {0};
+    lr_status status = make_factors(op, selection, values, &factors);
+    status = status == LR_OK ? lr_vector_multiply(values, &factors) : status;
+    lr_vector_destroy(&factors);
+    return status;
+}

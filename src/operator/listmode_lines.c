@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/listmode_lines.h"
+
+#include "base/background.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "model/lors/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
+ * as long as projecting a million. Processors hear more often whether they are to stop. */
+enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
+
+/* Lines and voxels that a thread takes at a time. */
+enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
+
+/* Lines from which the events of a batch come. */
+struct lines {
+    struct lr_line_sum *sum;
+    const struct lr_line_batch *batch;
+    struct {
+        int64_t kept, place; /* from where the block begins; where they are to begin */
+    } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
+};
+
+static void draw_block(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct lines *lines = user;
+    struct lr_line_sum *sum = lines->sum;
+    const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
+    struct lr_lor_place place = {.lors = sum->lors};
+    int64_t at = begin;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        lr_place_seek(&place, lr_listmode_sample_lor(&lines->batch->sample, k));
+        const int a = place.first_i + place.a, b = place.first_j + place.b;
+        if (!lr_place_in_coincidence(&place) ||
+            (sum->region != NULL && !lr_listmode_region_is_near(sum->region, hits[a], hits[b], sum->reach_mm)))
+            continue;
+        if (sum->drawn.numbers != NULL) sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
+        sum->drawn.events[at++] = (lr_event){.crystals = {a, b}, .weight = 1};
+    }
+    lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
+}
+
+static void pack_block(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct lines *lines = user;
+    const struct lr_drawn_lines *from = &lines->sum->drawn, *to = &lines->batch->packed;
+    const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
+    const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
+    (void)end;
+    (void)worker;
+    memcpy(to->events + place, from->events + begin, kept * sizeof(*to->events));
+    if (to->numbers != NULL) memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
+}
+
+/* The LORs of a batch that are in coincidence, and near the region; returns how many. */
+static int64_t gather(struct lr_line_batch *batch)
+{
+    struct lines lines = {.sum = batch->sum, .batch = batch};
+    const int64_t count = batch->sample.count;
+    lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
+    batch->is_drawn = true;
+    /* Puts what blocks have kept one behind the other. */
+    int64_t sum = 0;
+    for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
+        lines.blocks[begin / LINES_OF_BLOCK].place = sum;
+        sum += lines.blocks[begin / LINES_OF_BLOCK].kept;
+    }
+    lr_parallel_for(lines.sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, &lines);
+    return sum;
+}
+
+static lr_listmode_params params_of(const struct lr_line_batch *batch, const lr_log *log)
+{
+    const struct lr_line_sum *sum = batch->sum;
+    return (lr_listmode_params){.lors = sum->family->lors,
+                                .grid = &sum->op->grid,
+                                .events = batch->packed.events,
+                                .count = batch->count,
+                                .threads = sum->op->params.threads,
+                                .log = log};
+}
+
+static lr_status open_lines(struct lr_line_batch *batch, const lr_log *log)
+{
+    const lr_listmode_params params = params_of(batch, log);
+    batch->status = batch->is_drawn ? lr_listmode_events_open(&batch->lines, &params)
+                                    : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
+    if (batch->status != LR_OK) lr_listmode_events_finish(&batch->lines);
+    return batch->status;
+}
+
+/* May run in a thread of its own, so it logs nothing. */
+static void prepare(void *user)
+{
+    struct lr_line_batch *batch = user;
+    /* The lines of a batch, of which this part has each parts-th. */
+    const struct lr_line_sum *sum = batch->sum;
+    const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
+    const int64_t first = part + (batch->first - part + step - 1) / step * step;
+    batch->sample =
+        (struct lr_listmode_sample){.lors = sum->lors,
+                                    .stride = sum->stride,
+                                    .seed = sum->seed,
+                                    .first = sum->num_groups * first + batch->group,
+                                    .step = sum->num_groups * step,
+                                    .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
+
+    batch->is_drawn = false;
+    batch->count = batch->sum->by_device ? batch->sample.count : gather(batch);
+    if (batch->count > 0) (void)open_lines(batch, NULL);
+}
+
+/* values: filled in and for the caller to destroy, or not touched where all are 1. */
+static lr_status put_factors(const struct lr_line_sum *sum, int64_t count, lr_vector *values)
+{
+    if (sum->factors == NULL) return LR_OK;
+    LR_TRY(lr_make_numbers(sum->op, "factors of lines", count, values));
+    for (int64_t k = 0; k < count; k++) lr_number_put(values, k, sum->factors[k]);
+    return LR_OK;
+}
+
+/* The device draws and holds the lines if it has the memory, else the host does. */
+static lr_status arrange(struct lr_line_batch *batch, const struct lr_listmode_backend_params *params)
+{
+    const struct lr_listmode_family *family = batch->sum->family;
+    if (!batch->is_drawn) {
+        LR_TRY(family->arrange(&batch->lines, params));
+        if (batch->lines.held != NULL) return LR_OK;
+        lr_listmode_events_finish(&batch->lines);
+        batch->count = gather(batch);
+        LR_TRY(batch->count > 0 ? open_lines(batch, params->log) : LR_OK);
+    }
+    if (batch->count == 0) return LR_OK;
+    const lr_listmode_params asked = params_of(batch, params->log);
+    return lr_listmode_arrange(family, &batch->lines, &asked, params);
+}
+
+static lr_status project(struct lr_line_batch *batch)
+{
+    struct lr_line_sum *sum = batch->sum;
+    const struct lr_listmode_backend_params params = {.model = &sum->family->model,
+                                                      .events = &batch->lines,
+                                                      .threads = sum->op->params.threads,
+                                                      .device = sum->op->params.device,
+                                                      .max_memory_bytes = sum->op->params.max_memory_bytes,
+                                                      .place = sum->op->backend.place,
+                                                      .stands_for = &sum->op->backend,
+                                                      .log = sum->op->params.log};
+    struct lr_backend backend = {0};
+    lr_vector values = {0};
+    LR_TRY(arrange(batch, &params));
+    if (batch->count == 0) return LR_OK;
+    LR_TRY(lr_listmode_open(sum->family, &params, &backend));
+    lr_status status = put_factors(sum, batch->lines.layout.count, &values);
+    status = status == LR_OK ? backend.fns->back(backend.self, NULL, sum->factors != NULL ? &values : NULL, &sum->image)
+                             : status;
+    lr_vector_destroy(&values);
+    backend.fns->destroy(backend.self);
+    return status;
+}
+
+static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct lr_line_sum *sum = user;
+    (void)worker;
+    for (int64_t v = begin; v < end; v++)
+        (sum->group != NULL ? sum->group : sum->total)[v] += lr_number_get(&sum->image, v);
+}
+
+static void end_group(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct lr_line_sum *sum = user;
+    (void)worker;
+    for (int64_t v = begin; v < end; v++) {
+        sum->total[v] += sum->group[v];
+        sum->squares[v] += sum->group[v] * sum->group[v];
+        sum->group[v] = 0.0;
+    }
+}
+
+/* Adds a batch that is prepared, whose lines are then gone. */
+static lr_status add_batch(struct lr_line_batch *batch)
+{
+    struct lr_line_sum *sum = batch->sum;
+    const lr_log *log = sum->op->params.log;
+    if (batch->count == 0) return LR_OK;
+    LR_TRY(batch->status == LR_OK ? LR_OK
+                                  : open_lines(batch, log)); /* again, with a log: it says why, or succeeds now */
+    const lr_lor_source *source = &sum->family->factors;
+    const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
+    lr_status status = sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
+
+    status = status == LR_OK ? project(batch) : status;
+    lr_listmode_events_finish(&batch->lines);
+    if (status == LR_OK && batch->count > 0)
+        lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels, sum);
+    return status;
+}
+
+/* Sets up the batch after `before`, or the first one; false: there is none. */
+static bool next_batch(struct lr_line_batch *batch, const struct lr_line_batch *before)
+{
+    const struct lr_line_sum *sum = batch->sum;
+    const int groups = sum->num_groups;
+    const int64_t most = sum->at_once * sum->family->sensitivity_parts;
+    batch->group = before != NULL ? before->group : 0;
+    batch->first = before != NULL ? before->end : 0;
+    int64_t lines = (sum->num_lines - batch->group + groups - 1) / groups;
+    if (batch->first >= lines) {
+        batch->group++;
+        batch->first = 0;
+        lines = (sum->num_lines - batch->group + groups - 1) / groups;
+    }
+    batch->end = batch->first + most < lines ? batch->first + most : lines;
+    return batch->group < groups && batch->first < lines;
+}
+
+/* While a device projects a batch, processors prepare the next one; also a device in software, so that tests
+ * meet it. */
+static lr_status add_and_prepare(struct lr_line_batch *batch, struct lr_line_batch *next)
+{
+    struct lr_background preparing = {0};
+    const struct lr_backend *backend = &batch->sum->op->backend;
+    if (!batch->is_drawn && !batch->sum->by_device) { /* only one thread may draw at a time */
+        lr_listmode_events_finish(&batch->lines);
+        prepare(batch);
+    }
+    const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
+    if (beside) lr_background_start(&preparing, prepare, next);
+    const lr_status status = add_batch(batch);
+    lr_background_wait(&preparing);
+    /* Once the device had no memory to draw a batch, processors draw all that follow. */
+    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
+
+    if (next != NULL && !beside && status == LR_OK) prepare(next);
+    return status;
+}
+
+lr_status lr_line_sum_run(struct lr_line_sum *sum)
+{
+    struct lr_line_batch *batch = &sum->batches[0], *next = &sum->batches[1];
+    lr_status status = LR_OK;
+    bool is_there = next_batch(batch, NULL);
+    if (is_there) prepare(batch);
+    while (is_there && status == LR_OK) {
+        status =
+            lr_progress_report(sum->op->params.progress, "sensitivity",
+                               (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
+                               (double)sum->num_lines);
+        const bool goes_on = next_batch(next, batch);
+        status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
+        if (sum->group != NULL && (!goes_on || next->group != batch->group))
+            lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group, sum);
+        struct lr_line_batch *const done = batch;
+        batch = next;
+        next = done;
+        is_there = goes_on;
+    }
+    return status;
+}
+
+double lr_line_sum_variance(const struct lr_line_sum *sum, int64_t v)
+{
+    const double groups = sum->num_groups;
+    const double scatter = sum->squares[v] - sum->total[v] * sum->total[v] / groups;
+    return scatter > 0.0 ? groups / (groups - 1.0) * scatter : 0.0;
+}
+
+static bool open_drawn(struct lr_drawn_lines *drawn, const struct lr_line_sum *sum)
+{
+    const lr_log *log = sum->op->params.log;
+    const bool has_factors = sum->family->factors.get != NULL;
+    drawn->events = lr_alloc(sum->at_once, sizeof(*drawn->events), "lines", log);
+    drawn->numbers = has_factors ? lr_alloc(sum->at_once, sizeof(*drawn->numbers), "lines", log) : NULL;
+    return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
+}
+
+lr_status lr_line_sum_open(struct lr_line_sum *sum)
+{
+    const int64_t num_voxels = sum->op->info.num_voxels;
+    const lr_log *log = sum->op->params.log;
+    const bool has_factors = sum->family->factors.get != NULL;
+    sum->stride = (double)sum->lors->count / (double)sum->num_lines;
+    sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
+    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
+    sum->by_device = sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
+    sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+    bool has_all = sum->total != NULL;
+    if (sum->has_scatter) {
+        sum->group = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+        sum->squares = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+        has_all = has_all && sum->group != NULL && sum->squares != NULL;
+    }
+    has_all = open_drawn(&sum->drawn, sum) && has_all;
+    for (int k = 0; k < 2; k++) {
+        sum->batches[k].sum = sum;
+        has_all = open_drawn(&sum->batches[k].packed, sum) && has_all;
+    }
+    sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
+    has_all = has_all && (sum->factors != NULL) == has_factors;
+    LR_TRY(has_all ? LR_OK : LR_FAILED);
+    return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
+}
+
+static void close_drawn(struct lr_drawn_lines *drawn)
+{
+    free(drawn->events);
+    free(drawn->numbers);
+}
+
+void lr_line_sum_close(struct lr_line_sum *sum)
+{
+    free(sum->group);
+    free(sum->total);
+    free(sum->squares);
+    close_drawn(&sum->drawn);
+    for (int k = 0; k < 2; k++) {
+        close_drawn(&sum->batches[k].packed);
+        lr_listmode_events_finish(&sum->batches[k].lines);
+    }
+    free(sum->factors);
+    lr_vector_destroy(&sum->image);
+}

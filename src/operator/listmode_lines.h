@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The sum of a sample of LORs, which are projected back as events without time of flight, batch by batch
+ * (docs/method/listmode.md, "Sensitivity"). */
+#ifndef LR_OPERATOR_LISTMODE_LINES_H
+#define LR_OPERATOR_LISTMODE_LINES_H
+
+#include "listmode/events.h"
+#include "listmode/region.h"
+#include "operator/families.h"
+
+/* LORs as events; numbers: NULL where no factors are asked for by them. */
+struct lr_drawn_lines {
+    lr_event *events;
+    int64_t *numbers;
+};
+
+struct lr_line_sum;
+
+/* Lines of one group that are projected together. */
+struct lr_line_batch {
+    struct lr_line_sum *sum;
+    int group;
+    int64_t first, end; /* in the group */
+    struct lr_listmode_sample sample;
+    bool is_drawn;                /* packed has the LORs; else the device is to draw them */
+    struct lr_drawn_lines packed; /* [at_once] the LORs, ascending */
+    int64_t count;
+    struct lr_listmode_events lines;
+    lr_status status; /* of making `lines` */
+};
+
+/* A sample of LORs. Lines go to groups in turn, so that none is projected together with its neighbour, which may be the
+ * same LOR; the scatter of many groups tells the error. */
+struct lr_line_sum {
+    struct lr_operator *op;
+    struct lr_listmode_family *family;
+    const lr_lors *lors;                     /* from which lines are drawn */
+    const struct lr_listmode_region *region; /* lines that do not come near are left out; NULL: none */
+    double reach_mm;                         /* how near */
+    uint64_t seed;
+    int64_t num_lines;
+    double stride; /* LORs for each line */
+    int num_groups;
+    bool has_scatter;
+    double *total;                   /* [num_voxels] */
+    double *group, *squares;         /* [num_voxels] of the current group; of all, squares added up; NULL
+                                without scatter */
+    int64_t at_once;                 /* of a group */
+    struct lr_drawn_lines drawn;     /* [at_once] as threads draw them, with gaps */
+    struct lr_line_batch batches[2]; /* the current one and the next one, in turn */
+    float *factors;                  /* [at_once], or NULL: all are 1 */
+    lr_vector image;                 /* in the backend's precision */
+    bool by_device;                  /* it draws LORs, if it has the memory */
+};
+
+/* sum: op, family, lors, seed, num_lines, num_groups and has_scatter are filled in. Close it in any case. */
+lr_status lr_line_sum_open(struct lr_line_sum *sum);
+void lr_line_sum_close(struct lr_line_sum *sum);
+
+/* Projects all lines back: sum->total becomes what they give, and the squares what groups of them do.
+ * errors: LR_CANCELLED; what backends say. */
+lr_status lr_line_sum_run(struct lr_line_sum *sum);
+
+/* The variance of a voxel's total, by the scatter of its groups. */
+double lr_line_sum_variance(const struct lr_line_sum *sum, int64_t v);
+
+#endif
