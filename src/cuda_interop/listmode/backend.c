@@ -604,8 +604,7 @@ static lr_status check_held(const struct listmode_cuda *cuda)
     return cuda->params.events->is_arranged || may_order(cuda)
                ? LR_OK
                : lr_error(cuda->params.log, LR_FAILED,
-                          "events are on the CUDA device, which has no memory left to order them: "
-                          "give more by --max-memory");
+                          "events are on the CUDA device, which has no memory left to order them: allow more");
 }
 
 /* Where there is memory. */

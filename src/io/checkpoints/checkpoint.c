@@ -137,8 +137,8 @@ static lr_status get_images(const struct lr_hdf5_input *in, lr_checkpoint *check
 static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_checkpoint *checkpoint)
 {
     if (!lr_hdf5_has(in, "/checkpoint")) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s is no checkpoint (no group /checkpoint): recon --checkpoint writes them", in->path);
+        return lr_error(in->log, LR_BAD_INPUT, "%s is no checkpoint of a reconstruction (no group /checkpoint)",
+                        in->path);
     }
     if (!lr_hdf5_get_string(in, "/checkpoint", "key", checkpoint->key, sizeof(checkpoint->key))) {
         LR_TRY(lr_hdf5_input_check(in));

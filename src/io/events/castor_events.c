@@ -209,8 +209,8 @@ static void warn_terms(const struct reader *reader)
     }
     if (terms[0] != '\0') {
         lr_warn(reader->log,
-                "%s: the %s of its events are passed over: give what they stand for by --mu, "
-                "--efficiencies and --additive",
+                "%s: the %s of its events are passed over: give what they stand for as "
+                "attenuation, efficiencies and additive terms",
                 reader->source->path, terms);
     }
 }

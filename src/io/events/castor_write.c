@@ -191,8 +191,7 @@ static lr_status check_kinds(const lr_events_writer_params *params)
                             "%s: CASToR has one time resolution and one width of bins for all "
                             "events, and the source's module types differ: 0 and 0 have %d "
                             "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
-                            "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out "
-                            "(--without-tof)",
+                            "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out",
                             params->path, first->num_bins, first_mm, first->resolution_ps, k / kinds->count,
                             k % kinds->count, bins->num_bins, own_mm, bins->resolution_ps);
         }

@@ -7,6 +7,13 @@
 
 #include <stddef.h>
 
+const char *lr_events_format_name(lr_events_format format)
+{
+    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
+    const size_t known = sizeof(names) / sizeof(names[0]);
+    return (size_t)format < known ? names[format] : names[0];
+}
+
 lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;

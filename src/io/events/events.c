@@ -11,7 +11,6 @@
 #include "io/events/event_damage.h"
 #include "io/events/event_joining.h"
 #include "io/events/petsird.h"
-#include "io/files/file_kind.h"
 #include "io/files/missing_file.h"
 #include "io/lor_data/lor_sums.h"
 
@@ -65,13 +64,6 @@ lr_events_format lr_events_recognise(const char *path)
     return lr_events_head_format(&head);
 }
 
-const char *lr_events_format_name(lr_events_format format)
-{
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"};
-    const size_t known = sizeof(names) / sizeof(names[0]);
-    return (size_t)format < known ? names[format] : names[0];
-}
-
 static lr_status refuse_unknown(const lr_events_source *source)
 {
     struct lr_file_head head;
@@ -84,7 +76,7 @@ static lr_status refuse_unknown(const lr_events_source *source)
     if (lr_head_is_hdf5(&head)) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
-                        "own tools convert it; LOR data in HDF5 are no events: give them with --data",
+                        "own tools convert it; LOR data in HDF5 are no events",
                         source->path);
     }
     if (lr_path_ends(source->path, ".Cdf"))
@@ -100,11 +92,8 @@ static lr_status refuse_unknown(const lr_events_source *source)
     }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
-                    "Siemens list mode by its name (.l)%s",
-                    source->path,
-                    lr_other_kind(source->path, LR_FILE_EVENTS,
-                                  ": give its crystal map (--crystal-map) or its header (--header) "
-                                  "to say which it is"));
+                    "Siemens list mode by its name (.l): name its crystal map or its header to say which it is",
+                    source->path);
 }
 
 /* --- reading --- */

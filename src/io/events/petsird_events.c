@@ -546,7 +546,7 @@ static lr_status warn_header(struct lr_petsird *petsird)
     if (!is_one(bins)) {
         lr_warn(petsird->log,
                 "%s: efficiencies of detection bins (%lld numbers, %g to %g) are passed over: give "
-                "them with --efficiencies",
+                "them beside the file",
                 petsird->path, (long long)bins->count, bins->low, bins->high);
     }
     if (!is_one(pairs)) {

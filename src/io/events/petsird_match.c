@@ -26,8 +26,7 @@ static lr_status judge(const struct lr_petsird *petsird, const lr_scanner *scann
                  "from which the nearest is %.4g mm away: %s",
                  petsird->path, (long long)lost[0], (long long)petsird->num_crystals, scanner->name, centre_mm[0],
                  centre_mm[1], centre_mm[2], lr_centre_index_distance(index, centre_mm),
-                 all ? "the file is another scanner's, its own is read with --scanner FILE"
-                     : "what belongs to them is left out");
+                 all ? "the file is another scanner's, which can be read from it" : "what belongs to them is left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
 

@@ -47,11 +47,11 @@ static bool is_events(const struct lr_file_head *head)
     return lr_events_head_format(head) != LR_EVENTS_UNKNOWN;
 }
 
-enum lr_file_kind lr_file_kind_of(const char *path)
+lr_file_kind lr_file_kind_of(const char *path)
 {
     /* The first that fits is meant. */
     static const struct {
-        enum lr_file_kind kind;
+        lr_file_kind kind;
         bool (*is)(const struct lr_file_head *head);
     } kinds[] = {
         {LR_FILE_PETSIRD, is_petsird}, {LR_FILE_IMAGE, lr_image_recognises},

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "io/files/hdf5_input.h"
-#include "io/files/file_kind.h"
 
 #include "base/helper.h"
 #include "base/log.h"
@@ -153,10 +152,10 @@ static lr_status open_in_process(struct lr_hdf5_input *in)
     LR_TRY(lr_hdf5_process_start(in->process, in->path));
     if (exchange(in, NULL, &answer)) return LR_OK;
     if (in->process->id == 0) return in->process->status;
-    return answer.is_hdf5 ? lr_error(in->log, LR_BAD_INPUT,
-                                     "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path, answer.why)
-                          : lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file%s", in->path,
-                                     lr_other_kind(in->path, LR_FILE_DATA, ", or its beginning is damaged"));
+    return answer.is_hdf5
+               ? lr_error(in->log, LR_BAD_INPUT, "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path,
+                          answer.why)
+               : lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file, or its beginning is damaged", in->path);
 }
 
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)

@@ -107,26 +107,3 @@ const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILU
     }
     return text;
 }
-
-/* --- another kind --- */
-
-const char *lr_other_kind(const char *path, int wanted, const char *otherwise)
-{
-    static const char *const words[] = {
-        [LR_FILE_UNKNOWN] = NULL,
-        [LR_FILE_SCANNER] = ": it looks like a scanner, which --scanner takes",
-        [LR_FILE_IMAGE] = ": it looks like an image, which project --image, --mu or --initial takes",
-        [LR_FILE_DATA] = ": it looks like LOR data, which recon --data takes, or another HDF5 file",
-        [LR_FILE_EVENTS] = ": it looks like list mode, which recon --events takes",
-        [LR_FILE_PETSIRD] = ": it looks like list mode (PETSIRD), which recon --events takes",
-        [LR_FILE_HISTO] = ": it looks like histo-images, which direct recon --histo takes",
-        [LR_FILE_SESSION] = ": it looks like a session of the viewer, which view --session takes",
-        [LR_FILE_RUN] = ": it looks like what recon --json tells of a run, which view --record takes",
-    };
-    static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its "
-                                "numbers are: write LOR data as docs/formats/lor-data.md shows, or give an "
-                                "image with project --image";
-    const enum lr_file_kind kind = lr_file_kind_of(path);
-    if (wanted == LR_FILE_DATA && kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy")) return array;
-    return (int)kind == wanted || words[kind] == NULL ? otherwise : words[kind];
-}

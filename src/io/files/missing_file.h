@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Words for those who named a file that is not there, or one of another kind. */
+ * Words for those who named a file that is not there. */
 #ifndef LR_IO_MISSING_FILE_H
 #define LR_IO_MISSING_FILE_H
 
@@ -14,10 +14,5 @@ enum { LR_OPEN_FAILURE = 800 };
  * that name, the text says which folder was looked at and the nearest name in it:
  * "No such file in scans; did you mean scans/head.petsird?". Returns `text`. */
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE]);
-
-/* What a file that is not of the kind `wanted` (io/files/file_kind.h) looks like, and which option takes
- * it: ": it looks like list mode, which recon --events takes"; `otherwise` where that is not known,
- * or is what was wanted. */
-const char *lr_other_kind(const char *path, int wanted, const char *otherwise);
 
 #endif

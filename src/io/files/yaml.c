@@ -235,9 +235,8 @@ static lr_status check_text(const struct lr_yaml *yaml)
     for (int64_t at = 0; at < yaml->text_bytes;) {
         const int count = character_bytes(text + at, yaml->text_bytes - at);
         if (count == 0 || is_control(text[at])) {
-            return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text%s",
-                            yaml->name, line, text[at],
-                            lr_other_kind(yaml->name, LR_FILE_SCANNER, ": give a scanner's YAML file"));
+            return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text",
+                            yaml->name, line, text[at]);
         }
         if (text[at] == '%' && begins_line(yaml->text, at)) {
             return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d begins with %%, a YAML directive: leave it out",

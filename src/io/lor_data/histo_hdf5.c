@@ -73,11 +73,8 @@ static lr_status read_head(const struct lr_hdf5_input *in, lr_grid *grid, int *n
 {
     int64_t views[2], values[2];
     if (!lr_hdf5_has(in, "/histo")) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s holds no histo-images (no group /histo): %s", in->path,
-                        lr_hdf5_has(in, "/lor/values")
-                            ? "it holds LOR data, which recon --data takes; direct deposit makes "
-                              "histo-images of events"
-                            : "see docs/formats/histo-images.md");
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s holds no histo-images (no group /histo; see docs/formats/histo-images.md)", in->path);
     }
     LR_TRY(get_triple(in, "/histo/grid_size", LR_HDF5_INT32, grid->size));
     LR_TRY(get_triple(in, "/histo/grid_voxel_mm", LR_HDF5_DOUBLE, grid->voxel_mm));

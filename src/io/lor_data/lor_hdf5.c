@@ -40,19 +40,13 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
 {
     char layout[16];
     if (!lr_hdf5_has(in, "/lor")) {
-        const char *hint = "see docs/formats/lor-data.md";
-        if (lr_hdf5_has(in, "/histo")) {
-            hint = "it holds histo-images: direct recon --histo takes them, and so does "
-                   "recon --operator direct";
-        } else if (lr_hdf5_has(in, "/MiceList")) {
-            hint = "it holds list mode: recon --events takes it";
-        }
-        return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor): %s", in->path, hint);
+        return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor; see docs/formats/lor-data.md)",
+                        in->path);
     }
     if (lr_hdf5_has(in, "/matrix")) {
         return lr_error(in->log, LR_BAD_INPUT,
-                        "%s holds a system matrix and no LOR data: give what was measured, or what "
-                        "loraster project or simulate wrote",
+                        "%s holds a system matrix and no LOR data: give what was measured, or "
+                        "projected from an image",
                         in->path);
     }
     if (!lr_hdf5_get_string(in, "/lor", "layout", layout, sizeof(layout)) ||
