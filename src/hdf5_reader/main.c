@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reads one HDF5 file for the library (io/files/hdf5_process.c), which starts this program when it opens
+ * Reads one HDF5 file for the library (io/files/hdf5_input.c), which starts this program when it opens
  * one: where HDF5 crashes, this program ends and nothing else. It uses no OpenGL, writes nothing,
  * and ends with who started it.
  *

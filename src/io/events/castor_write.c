@@ -6,9 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/events/events_writers.h"
+#include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
-#include "io/files/light.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
 

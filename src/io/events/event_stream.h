@@ -5,7 +5,8 @@
 #ifndef LR_IO_EVENT_STREAM_H
 #define LR_IO_EVENT_STREAM_H
 
-#include "io/files/file_head.h"
+#include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
 
 #include <lr/events.h>
 
@@ -67,6 +68,10 @@ bool lr_safir_recognises(const struct lr_file_head *head);
 /* Whether they are those of HDF5 that holds GE's list mode. */
 bool lr_ge_recognises(const struct lr_file_head *head);
 
+bool lr_castor_header_recognises(const struct lr_file_head *head);
+
+extern const struct lr_known_keys lr_castor_header_keys, lr_siemens_keys;
+
 /* The readers, one per format: fill in the stream's info, then hand on the events and count them.
  * Each flushes the stream before it judges the file as a whole. */
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream);
@@ -80,5 +85,27 @@ lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event
 
 /* Makes sure that a scanner is there, for formats whose crystals mean nothing without one. */
 lr_status lr_events_need_scanner(const lr_events_source *source);
+
+/* The writers behind lr_events_writer, one per format: create gives NULL, logged; take is a sink's;
+ * finish and abandon free. */
+
+struct lr_petsird_writer;
+struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params *params);
+lr_status lr_petsird_writer_take(void *writer, const lr_event *events, int64_t count);
+lr_status lr_petsird_writer_finish(struct lr_petsird_writer *writer);
+void lr_petsird_writer_abandon(struct lr_petsird_writer *writer);
+
+struct lr_castor_writer;
+struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params);
+lr_status lr_castor_writer_take(void *writer, const lr_event *events, int64_t count);
+lr_status lr_castor_writer_finish(struct lr_castor_writer *writer);
+void lr_castor_writer_abandon(struct lr_castor_writer *writer);
+
+/* How often an event is written: its weight, which must be whole. errors: LR_USAGE. */
+lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
+
+/* Half of the way that light goes in a picosecond: mm of place along a line for each ps between the
+ * arrivals at its ends. */
+#define LR_MM_PER_PS (0.5 * 0.299792458)
 
 #endif

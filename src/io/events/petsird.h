@@ -9,8 +9,8 @@
 #define LR_IO_PETSIRD_H
 
 #include "base/log.h"
-#include "io/files/file_head.h"
 #include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
 #include "io/files/yardl.h"
 
 #include <lr/crystals.h>

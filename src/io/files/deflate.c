@@ -4,7 +4,7 @@
  * A gzip stream (RFC 1952) of blocks that threads compress by themselves: each but the last ends with an empty
  * stored block, so that the next one begins at a whole byte, and begins with what the one before has as a
  * dictionary. */
-#include "io/files/deflate.h"
+#include "io/files/output.h"
 
 #include "base/log.h"
 #include "base/mem.h"

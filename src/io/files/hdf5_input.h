@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * HDF5 files read with sentences. HDF5 1.10 crashes, runs in circles and asks for terabytes when
- * bytes of a file are wrong, so a program of its own reads (io/files/hdf5_process.h): when that
+ * bytes of a file are wrong, so a program of its own reads (hdf5_reader/): when that
  * ends early the file is damaged, and nothing else happens. It may take 512 MiB and four times the file's size of memory
  * and ten seconds of the processor's time a request; it is ended when it is silent for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
@@ -19,6 +19,10 @@ struct lr_hdf5_input {
     int64_t file_bytes;
     struct lr_hdf5_process *process;
 };
+
+/* Ends the reading process; returns how it ended, as waitpid() says it, or 0 where another part of the program waited
+ * for it. */
+int lr_hdf5_process_end(struct lr_hdf5_process *process);
 
 /* What numbers are converted to. */
 enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };

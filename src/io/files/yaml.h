@@ -6,9 +6,10 @@
 #ifndef LR_IO_YAML_H
 #define LR_IO_YAML_H
 
-#include <lr/log.h>
+#include "io/files/output.h"
 
 #include <libfyaml.h>
+#include <lr/log.h>
 
 /* One loaded document with its text. Not shared between threads. */
 struct lr_yaml;
@@ -95,5 +96,20 @@ lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_m
  * empty and stands nowhere. */
 lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
                              struct fy_node *at);
+
+/* Pieces of YAML on their way to a file. Failures stay in the output until it is finished. The
+ * calling thread's locale must use a decimal point. */
+
+/* At most 511 bytes. */
+void lr_yaml_put(struct lr_output *output, const char *format, ...) LR_PRINTF(2, 3);
+
+/* The shortest decimal that is read back as the same number; zero has no sign. */
+const char *lr_yaml_number(char text[32], double value);
+
+/* "key: [1, 2.5]" */
+void lr_yaml_put_numbers(struct lr_output *output, const char *key, const double *values, int count);
+
+/* A double-quoted scalar, and the end of its line. */
+void lr_yaml_put_text(struct lr_output *output, const char *text, size_t length);
 
 #endif

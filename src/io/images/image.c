@@ -4,7 +4,7 @@
  * Which image format a file has: by its name's ending, or else by how it begins. */
 #include "base/log.h"
 #include "base/path.h"
-#include "io/files/file_head.h"
+#include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
 #include <math.h>

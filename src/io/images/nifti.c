@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "io/files/deflate.h"
+#include "io/files/output.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 

@@ -3,6 +3,7 @@
 #define _FILE_OFFSET_BITS 64 /* fseeko beyond 2 GiB on every machine */
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
 #include <errno.h>

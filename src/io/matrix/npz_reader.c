@@ -5,8 +5,8 @@
  * APPNOTE 6.3, sections 4.3.12 and 4.3.16), stored members, .npy heads. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/missing_file.h"
 #include "io/files/output.h"
+#include "io/files/regular_file.h"
 #include "io/matrix/reader.h"
 
 #include <errno.h>

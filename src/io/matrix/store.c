@@ -10,7 +10,8 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "io/checkpoints/key.h"
-#include "io/files/output_place.h"
+#include "io/files/output.h"
+#include "io/files/regular_file.h"
 #include "io/matrix/writer.h"
 
 #include <errno.h>

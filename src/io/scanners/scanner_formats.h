@@ -6,8 +6,8 @@
 #ifndef LR_IO_SCANNER_FORMATS_H
 #define LR_IO_SCANNER_FORMATS_H
 
-#include "io/files/file_head.h"
 #include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
 
 #include <lr/crystals.h>
 #include <lr/doctor.h>

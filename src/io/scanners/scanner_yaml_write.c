@@ -4,7 +4,7 @@
  * Scanners as YAML that reads back identical: the ring form where there is one, else a list. */
 #include "base/log.h"
 #include "io/files/output.h"
-#include "io/files/yaml_put.h"
+#include "io/files/yaml.h"
 #include "io/scanners/scanner_formats.h"
 #include "model/scanner/scanner_ring.h"
 

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "io/files/c_locale.h"
 #include "io/files/yaml.h"
-#include "io/files/yaml_put.h"
 
 #include <limits.h>
 #include <math.h>
