@@ -86,22 +86,7 @@ lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
 
 /* --- reading --- */
 
-static bool get_head(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
-{
-    static const char *const group = "/checkpoint";
-    lr_grid *grid = &checkpoint->grid;
-    bool done = true;
-    for (int k = 0; k < NUM_NUMBERS; k++) {
-        int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
-        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
-    }
-    return done && lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
-           lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
-           lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
-           lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm);
-}
-
-/* Before memory is taken for them. */
+/* Checks the shape before allocating. */
 static lr_status get_shape(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
 {
     int64_t shape[2] = {0};
@@ -119,22 +104,6 @@ static lr_status get_shape(const struct lr_hdf5_input *in, lr_checkpoint *checkp
     return LR_OK;
 }
 
-static lr_status get_images(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
-{
-    LR_TRY(get_shape(in, checkpoint));
-    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
-    checkpoint->images = lr_alloc(shape[0] * shape[1], sizeof(float), "a checkpoint", in->log);
-    LR_TRY(checkpoint->images != NULL ? LR_OK : LR_FAILED);
-    LR_TRY(lr_hdf5_get(in, "/checkpoint/images", LR_HDF5_FLOAT, shape, checkpoint->images));
-    for (int64_t v = 0; v < shape[0] * shape[1]; v++) {
-        if (!isfinite(checkpoint->images[v]) || checkpoint->images[v] < 0.0f) {
-            return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is %g: it is damaged", in->path, (long long)v,
-                            (double)checkpoint->images[v]);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_checkpoint *checkpoint)
 {
     if (!lr_hdf5_has(in, "/checkpoint")) {
@@ -149,14 +118,36 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key, lr_c
                         in->path);
     }
     LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log) : LR_OK);
-    if (!get_head(in, checkpoint)) {
+    static const char *const group = "/checkpoint";
+    lr_grid *grid = &checkpoint->grid;
+    bool done = true;
+    for (int k = 0; k < NUM_NUMBERS; k++) {
+        int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
+        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
+    }
+
+    if (!(done && lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
+          lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
+          lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
+          lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm))) {
         LR_TRY(lr_hdf5_input_check(in));
         return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged", in->path);
     }
     int64_t sum = -1;
     const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
     LR_TRY(has_sum ? LR_OK : lr_hdf5_input_check(in));
-    LR_TRY(get_images(in, checkpoint));
+    LR_TRY(get_shape(in, checkpoint));
+    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
+    checkpoint->images = lr_alloc(shape[0] * shape[1], sizeof(float), "a checkpoint", in->log);
+    LR_TRY(checkpoint->images != NULL ? LR_OK : LR_FAILED);
+    LR_TRY(lr_hdf5_get(in, "/checkpoint/images", LR_HDF5_FLOAT, shape, checkpoint->images));
+    for (int64_t v = 0; v < shape[0] * shape[1]; v++) {
+        if (!isfinite(checkpoint->images[v]) || checkpoint->images[v] < 0.0f) {
+            return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is %g: it is damaged", in->path, (long long)v,
+                            (double)checkpoint->images[v]);
+        }
+    }
+
     return sum == check_sum(checkpoint)
                ? LR_OK
                : lr_error(in->log, LR_BAD_INPUT, "%s: %s: begin anew without resuming", in->path,
@@ -184,15 +175,6 @@ void lr_checkpoint_finish(lr_checkpoint *checkpoint)
 
 enum { MOST_SHOWN = 300 };
 
-/* Length of the part of a key that begins here, without its digest. */
-static int part_length(const char *part)
-{
-    const int length = (int)strcspn(part, ";");
-    const char *digest = strstr(part, LR_KEY_CONTENTS);
-    const int named = digest != NULL && digest - part < length ? (int)(digest - part) : length;
-    return named < MOST_SHOWN ? named : MOST_SHOWN;
-}
-
 void lr_key_compare(const char *const keys[2], struct lr_key_difference *difference)
 {
     size_t k = 0;
@@ -200,7 +182,12 @@ void lr_key_compare(const char *const keys[2], struct lr_key_difference *differe
     while (k > 0 && keys[0][k - 1] != ';') k--;
     for (int side = 0; side < 2; side++) {
         difference->part[side] = keys[side] + k + strspn(keys[side] + k, " ");
-        difference->length[side] = part_length(difference->part[side]);
+        /* The length leaves out the digest. */
+        const char *part = difference->part[side];
+        const int length = (int)strcspn(part, ";");
+        const char *digest = strstr(part, LR_KEY_CONTENTS);
+        const int named = digest != NULL && digest - part < length ? (int)(digest - part) : length;
+        difference->length[side] = named < MOST_SHOWN ? named : MOST_SHOWN;
     }
     difference->contents = difference->length[0] == difference->length[1] &&
                            strncmp(difference->part[0], difference->part[1], (size_t)difference->length[0]) == 0;

@@ -105,31 +105,6 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-static lr_status read_mode(const struct lr_keyed_text *text, struct castor_header *header)
-{
-    static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
-    static const char *const histograms[] = {"histogram", "histo", "1", NULL};
-    const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
-    if (line == NULL) return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
-    const bool is_list = is_one_of(line->value, lists);
-    if (!is_list && !is_one_of(line->value, histograms)) {
-        return lr_keyed_text_error(text, line, "data mode '%.40s': only list mode and histograms can be read",
-                                   line->value);
-    }
-    header->mode = is_list ? MODE_LIST : MODE_HISTOGRAM;
-    return LR_OK;
-}
-
-static lr_status read_flags(const struct lr_keyed_text *text, struct castor_header *header)
-{
-    LR_TRY(flag(text, "attenuation correction flag", &header->has_attenuation));
-    LR_TRY(flag(text, "normalization correction flag", &header->has_normalization));
-    LR_TRY(flag(text, "scatter correction flag", &header->has_scatter));
-    LR_TRY(flag(text, "random correction flag", &header->has_randoms));
-    LR_TRY(flag(text, "tof information flag", &header->has_tof));
-    return flag(text, "coincidence kind flag", &header->has_kind);
-}
-
 static lr_status read_tof(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number range = {.key = "histo tof number of bins", .least = 1, .most = MAX_TOF_BINS};
@@ -147,14 +122,6 @@ static lr_status read_tof(const struct lr_keyed_text *text, struct castor_header
     return LR_OK;
 }
 
-static lr_status find_data(const struct lr_keyed_text *text, struct castor_header *header)
-{
-    const char *name = value_of(text, "data filename");
-    if (name[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
-    header->data_path = lr_path_beside(text->path, name, text->log);
-    return header->data_path != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
@@ -165,33 +132,29 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     lr_clean_text(header->scanner);
     LR_TRY(whole(text, events, &header->num_events));
     LR_TRY(number(text, "duration (s)", &header->duration_s));
-    LR_TRY(read_mode(text, header));
-    LR_TRY(read_flags(text, header));
-    LR_TRY(read_tof(text, header));
-    return find_data(text, header);
-}
-
-/* errors: LR_BAD_INPUT for a file that is none, and for data that have no events as they are understood here:
- * normalization files, events of several lines, emission points. Finish it in any case. */
-static lr_status read_header_file(const char *path, struct castor_header *header, const lr_log *log)
-{
-    static const struct lr_keyed_dialect dialect = {.separator = ":", .comment = '#', .what = "a CASToR data header"};
-    struct lr_keyed_text text;
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    *header = (struct castor_header){0};
-    lr_status status = lr_keyed_text_read(&text, path, &dialect, log);
-    if (status == LR_OK) {
-        status = read_header(&text, header);
-        lr_keyed_text_finish(&text);
+    static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
+    static const char *const histograms[] = {"histogram", "histo", "1", NULL};
+    const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
+    if (line == NULL) return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
+    const bool is_list = is_one_of(line->value, lists);
+    if (!is_list && !is_one_of(line->value, histograms)) {
+        return lr_keyed_text_error(text, line, "data mode '%.40s': only list mode and histograms can be read",
+                                   line->value);
     }
-    lr_c_locale_leave(locale);
-    return status;
-}
+    header->mode = is_list ? MODE_LIST : MODE_HISTOGRAM;
 
-static void finish_header(struct castor_header *header)
-{
-    free(header->data_path);
-    *header = (struct castor_header){0};
+    LR_TRY(flag(text, "attenuation correction flag", &header->has_attenuation));
+    LR_TRY(flag(text, "normalization correction flag", &header->has_normalization));
+    LR_TRY(flag(text, "scatter correction flag", &header->has_scatter));
+    LR_TRY(flag(text, "random correction flag", &header->has_randoms));
+    LR_TRY(flag(text, "tof information flag", &header->has_tof));
+    LR_TRY(flag(text, "coincidence kind flag", &header->has_kind));
+
+    LR_TRY(read_tof(text, header));
+    const char *name = value_of(text, "data filename");
+    if (name[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
+    header->data_path = lr_path_beside(text->path, name, text->log);
+    return header->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
 /* Bytes of an event in the data. */
@@ -459,7 +422,21 @@ static lr_status number_crystals(struct reader *reader)
 
 static lr_status read_all(struct reader *reader)
 {
-    LR_TRY(read_header_file(reader->source->path, &reader->header, reader->log));
+    /* errors: LR_BAD_INPUT for a file that is none, and for data that have no events as they are understood here:
+     * normalization files, events of several lines, emission points. Finish it in any case. */
+    struct castor_header *header = &reader->header;
+    static const struct lr_keyed_dialect dialect = {.separator = ":", .comment = '#', .what = "a CASToR data header"};
+    struct lr_keyed_text text;
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    *header = (struct castor_header){0};
+    lr_status status = lr_keyed_text_read(&text, reader->source->path, &dialect, reader->log);
+    if (status == LR_OK) {
+        status = read_header(&text, header);
+        lr_keyed_text_finish(&text);
+    }
+    lr_c_locale_leave(locale);
+    LR_TRY(status);
+
     LR_TRY(fill_info(reader, reader->stream->info));
     LR_TRY(number_crystals(reader));
     LR_TRY(read_data(reader));
@@ -477,6 +454,9 @@ lr_status lr_castor_events(const lr_events_source *source, struct lr_event_strea
     if (!(stream->info->duration_s > 0) || (stream->sink != NULL && is_short))
         stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.order);
-    finish_header(&reader.header);
+    struct castor_header *header = &reader.header;
+    free(header->data_path);
+    *header = (struct castor_header){0};
+
     return status;
 }

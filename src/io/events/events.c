@@ -33,7 +33,7 @@ bool lr_petsird_recognises(const struct lr_file_head *head)
     return lr_path_ends(head->path, ".petsird") || begins_as_petsird(head);
 }
 
-/* By its first bytes, or else by its name. */
+/* A format is recognised by the first bytes, or else by the name. */
 static const struct {
     lr_events_format format;
     bool (*recognises)(const struct lr_file_head *head); /* NULL: files of any bytes */
@@ -176,14 +176,6 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
     return status;
 }
 
-static void finish_kinds(lr_event_kinds *kinds)
-{
-    for (int k = 0; kinds->tof != NULL && k < kinds->count * kinds->count; k++) free(kinds->tof[k].edges_mm);
-    free(kinds->kind_of);
-    free(kinds->tof);
-    free(kinds->energy_kev);
-}
-
 bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
 {
     const lr_event_kinds *kinds = &info->kinds;
@@ -199,7 +191,12 @@ bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2
 
 void lr_events_info_finish(lr_events_info *info)
 {
-    finish_kinds(&info->kinds);
+    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++)
+        free(info->kinds.tof[k].edges_mm);
+    free(info->kinds.kind_of);
+    free(info->kinds.tof);
+    free(info->kinds.energy_kev);
+
     free(info->tof_edges_mm);
     *info = (lr_events_info){0};
 }
@@ -213,11 +210,11 @@ struct joining {
     int32_t *pairs;     /* owned [num_modules][num_modules] */
 };
 
-/* What two modules have: no LORs, one for each two crystals, or those of pair FIRST_PAIR + n that its mask lets
- * count. So events are looked up in two tables. */
+/* Entries of the table of module pairs: no LORs, a LOR for each two crystals, or those LORs of pair FIRST_PAIR + n
+ * that its mask allows. Events are looked up in two tables. */
 enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
-/* Crystals of the lower and the higher module of a pair. */
+/* low, high: crystals of the pair's lower and higher module. */
 static bool is_allowed(const lr_lors *lors, int64_t pair, int32_t low, int32_t high)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -239,7 +236,7 @@ static bool is_joined(const struct joining *joining, const int32_t crystals[2])
                                : found == ALL_JOINED;
 }
 
-/* Without memory, or with far too many modules, there are no tables, and LORs are looked up. */
+/* Leaves out the tables, so that LORs are looked up, where there is no memory for them or far too many modules. */
 static void open_joining(struct joining *joining, const lr_lors *lors)
 {
     const lr_scanner *scanner = lors->scanner;
@@ -374,7 +371,7 @@ static void copy_share(void *user, int64_t begin, int64_t end, int worker)
     memcpy(copying->to + begin, copying->from + begin, (size_t)(end - begin) * sizeof(*copying->to));
 }
 
-/* Behind the events that are there. */
+/* Makes room behind the events that the list has. */
 static lr_event *make_room(void *user, int64_t count)
 {
     struct growing_list *growing = user;
@@ -384,7 +381,7 @@ static lr_event *make_room(void *user, int64_t count)
                                                                                         : NULL;
 }
 
-/* By several threads, since memory that is new takes longer than copying. */
+/* Several threads copy: the first touch of new memory takes longer than copying. */
 static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
@@ -467,7 +464,7 @@ struct binning {
     const lr_lors *lors;
     const lr_log *log;
     int threads;
-    int64_t *numbers; /* owned [room] of the events at hand */
+    int64_t *numbers; /* owned [room] LORs of the events */
     int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;

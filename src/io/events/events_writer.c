@@ -24,25 +24,23 @@ struct tsv_writer {
 
 static const char tsv_header[] = "time_ms\tdelayed\tweight\tcrystal_a\tcrystal_b\ttof_mm\tx_mm\ty_mm\tz_mm\n";
 
-/* Where the time of flight puts the annihilation. */
-static void find_centre(const lr_scanner *scanner, const lr_event *event, double centre_mm[3])
-{
-    double a_mm[3], along[3];
-    lr_scanner_hit_centre(scanner, event->crystals[0], a_mm);
-    lr_scanner_hit_centre(scanner, event->crystals[1], along);
-    vec_sub(along, a_mm, along);
-    const double length_mm = vec_length(along);
-    const double share = length_mm > 0 ? 0.5 + event->tof_mm / length_mm : 0.5;
-    vec_add_scaled(a_mm, share, along, centre_mm);
-}
-
 static lr_status put_event(struct tsv_writer *tsv, const lr_event *event)
 {
     const lr_events_info *info = tsv->params.info;
     const bool has_tof = info != NULL && lr_events_info_has_tof(info, event->crystals);
     double centre_mm[3] = {NAN, NAN, NAN};
     char line[256];
-    if (has_tof) find_centre(tsv->params.lors->scanner, event, centre_mm);
+    if (has_tof) {
+        /* The annihilation's place according to the time of flight. */
+        double a_mm[3], along[3];
+        lr_scanner_hit_centre(tsv->params.lors->scanner, event->crystals[0], a_mm);
+        lr_scanner_hit_centre(tsv->params.lors->scanner, event->crystals[1], along);
+        vec_sub(along, a_mm, along);
+        const double length_mm = vec_length(along);
+        const double share = length_mm > 0 ? 0.5 + event->tof_mm / length_mm : 0.5;
+        vec_add_scaled(a_mm, share, along, centre_mm);
+    }
+
     const int length =
         snprintf(line, sizeof(line), "%u\t%d\t%.9g\t%d\t%d\t%.9g\t%.9g\t%.9g\t%.9g\n", (unsigned)event->time_ms,
                  event->is_delayed ? 1 : 0, event->weight, (int)event->crystals[0], (int)event->crystals[1],
@@ -77,12 +75,6 @@ static lr_status finish_tsv(struct tsv_writer *tsv)
     const lr_status status = lr_output_finish(&tsv->output);
     free(tsv);
     return status;
-}
-
-static void abandon_tsv(struct tsv_writer *tsv)
-{
-    lr_output_abandon(&tsv->output);
-    free(tsv);
 }
 
 /* --- all formats --- */
@@ -146,7 +138,10 @@ void lr_events_writer_abandon(lr_events_writer *writer)
         lr_petsird_writer_abandon(writer->petsird);
     else if (writer->castor != NULL)
         lr_castor_writer_abandon(writer->castor);
-    else
-        abandon_tsv(writer->tsv);
+    else {
+        lr_output_abandon(&writer->tsv->output);
+        free(writer->tsv);
+    }
+
     free(writer);
 }

@@ -79,33 +79,6 @@ bool lr_ge_recognises(const struct lr_file_head *head)
     return lr_head_is_hdf5(head) && (lr_path_ends(head->path, ".BLF") || lr_head_holds(head, group, sizeof(group) - 1));
 }
 
-/* --- what stands before the events --- */
-
-static lr_status fill_info(struct reader *reader)
-{
-    lr_events_info *info = reader->stream->info;
-    info->has_tof = true;
-    info->num_tof_bins = BINS;
-    info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", reader->source->log);
-    if (info->tof_edges_mm == NULL) return LR_FAILED;
-    for (int k = 0; k <= BINS; k++) info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
-    return LR_OK;
-}
-
-static lr_status check_shape(struct reader *reader)
-{
-    int64_t shape[2];
-    LR_TRY(lr_hdf5_shape(&reader->in, EVENTS, true, shape, 2));
-    if (shape[1] != COLUMNS) {
-        return lr_error(reader->source->log, LR_BAD_INPUT,
-                        "%s: an event of %s has %lld numbers, and not the %d that rings, places and "
-                        "a time of flight take",
-                        reader->source->path, EVENTS, (long long)shape[1], COLUMNS);
-    }
-    reader->num_events = shape[0];
-    return lr_hdf5_need_stored(&reader->in, EVENTS, shape);
-}
-
 /* --- events --- */
 
 static lr_status check_time(const struct reader *reader, int32_t steps)
@@ -147,14 +120,6 @@ static lr_status read_rows(struct reader *reader, int32_t *numbers)
     return LR_OK;
 }
 
-static lr_status judge(const struct reader *reader)
-{
-    char first[96];
-    const int32_t *is = reader->first_unknown;
-    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)is[0], (int)is[2], (int)is[1], (int)is[3]);
-    return lr_events_judge_unknown(reader->source, &reader->counts, first);
-}
-
 static lr_status read_events(struct reader *reader)
 {
     int32_t *numbers = lr_alloc(COLUMNS * ROWS_PER_READ, sizeof(*numbers), "events", reader->source->log);
@@ -163,14 +128,33 @@ static lr_status read_events(struct reader *reader)
     free(numbers);
     LR_TRY(status);
     LR_TRY(lr_event_stream_flush(reader->stream));
-    return judge(reader);
+    char first[96];
+    const int32_t *is = reader->first_unknown;
+    snprintf(first, sizeof(first), "rings %d and %d, places %d and %d", (int)is[0], (int)is[2], (int)is[1], (int)is[3]);
+    return lr_events_judge_unknown(reader->source, &reader->counts, first);
 }
 
 static lr_status read_open(struct reader *reader)
 {
-    LR_TRY(check_shape(reader));
+    int64_t shape[2];
+    LR_TRY(lr_hdf5_shape(&reader->in, EVENTS, true, shape, 2));
+    if (shape[1] != COLUMNS) {
+        return lr_error(reader->source->log, LR_BAD_INPUT,
+                        "%s: an event of %s has %lld numbers, and not the %d that rings, places and "
+                        "a time of flight take",
+                        reader->source->path, EVENTS, (long long)shape[1], COLUMNS);
+    }
+    reader->num_events = shape[0];
+    LR_TRY(lr_hdf5_need_stored(&reader->in, EVENTS, shape));
+
     LR_TRY(number_crystals(&reader->crystals, reader->source->scanner, reader->source->path, reader->source->log));
-    LR_TRY(fill_info(reader));
+    lr_events_info *info = reader->stream->info;
+    info->has_tof = true;
+    info->num_tof_bins = BINS;
+    info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight", reader->source->log);
+    if (info->tof_edges_mm == NULL) return LR_FAILED;
+    for (int k = 0; k <= BINS; k++) info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
+
     return reader->stream->sink != NULL ? read_events(reader) : LR_OK;
 }
 
@@ -206,21 +190,21 @@ struct terms_reader {
 
 /* --- numbers --- */
 
-static lr_status check_number(const struct terms_reader *reader, const char *name, int64_t entry, float number)
-{
-    return number >= 0.0f && number <= FLT_MAX
-               ? LR_OK
-               : lr_error(reader->in.log, LR_BAD_INPUT,
-                          "%s: entry %lld of %s is %g: it must be finite and not negative", reader->in.path,
-                          (long long)entry, name, (double)number);
-}
-
 /* Entries range[0] .. range[0] + range[1] - 1, checked. */
 static lr_status get_numbers(const struct terms_reader *reader, const char *name, const int64_t range[2],
                              float *numbers)
 {
     LR_TRY(lr_hdf5_get_part(&reader->in, name, LR_HDF5_FLOAT, range, numbers));
-    for (int64_t k = 0; k < range[1]; k++) LR_TRY(check_number(reader, name, range[0] + k, numbers[k]));
+    for (int64_t k = 0; k < range[1]; k++) {
+        const int64_t entry = range[0] + k;
+        const float number = numbers[k];
+        LR_TRY(number >= 0.0f && number <= FLT_MAX
+                   ? LR_OK
+                   : lr_error(reader->in.log, LR_BAD_INPUT,
+                              "%s: entry %lld of %s is %g: it must be finite and not negative", reader->in.path,
+                              (long long)entry, name, (double)number));
+    }
+
     return LR_OK;
 }
 
@@ -281,35 +265,6 @@ static void take_pair(struct terms_reader *reader, const int32_t *ids, float fac
     reader->found->lors->values[lor] += factor; /* a LOR that is listed twice is measured twice */
 }
 
-static lr_status read_pairs(struct terms_reader *reader)
-{
-    for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
-        const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
-        const struct lr_hdf5_rows rows = {begin, range[1], IDS};
-        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
-        LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
-        LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
-        for (int64_t k = 0; k < range[1]; k++)
-            take_pair(reader, reader->ids + IDS * k, reader->sens[k] * reader->atten[k]);
-    }
-    return LR_OK;
-}
-
-static lr_status check_pairs(struct terms_reader *reader)
-{
-    static const char *const names[] = {"all_xtals/sens", "all_xtals/atten", NULL};
-    int64_t shape[2];
-    LR_TRY(check_lengths(reader, names, &reader->num_pairs));
-    LR_TRY(lr_hdf5_shape(&reader->in, "all_xtals/xtal_ids", true, shape, 2));
-    if (shape[0] != reader->num_pairs || shape[1] != IDS) {
-        return lr_error(reader->in.log, LR_BAD_INPUT,
-                        "%s: all_xtals/xtal_ids is %lld x %lld, and not %lld x %d: places and rings "
-                        "of two crystals for each entry of all_xtals/sens",
-                        reader->in.path, (long long)shape[0], (long long)shape[1], (long long)reader->num_pairs, IDS);
-    }
-    return LR_OK;
-}
-
 /* LORs that the file does not list are not measured: events there would have no sensitivity. */
 static lr_status judge_pairs(const struct terms_reader *reader)
 {
@@ -347,9 +302,28 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     if (reader->ids == NULL || reader->sens == NULL || reader->atten == NULL || reader->found->lors == NULL)
         return LR_FAILED;
     LR_TRY(number_crystals(&reader->crystals, reader->lors->scanner, reader->in.path, log));
-    LR_TRY(check_pairs(reader));
+    static const char *const names[] = {"all_xtals/sens", "all_xtals/atten", NULL};
+    int64_t shape[2];
+    LR_TRY(check_lengths(reader, names, &reader->num_pairs));
+    LR_TRY(lr_hdf5_shape(&reader->in, "all_xtals/xtal_ids", true, shape, 2));
+    if (shape[0] != reader->num_pairs || shape[1] != IDS) {
+        return lr_error(reader->in.log, LR_BAD_INPUT,
+                        "%s: all_xtals/xtal_ids is %lld x %lld, and not %lld x %d: places and rings "
+                        "of two crystals for each entry of all_xtals/sens",
+                        reader->in.path, (long long)shape[0], (long long)shape[1], (long long)reader->num_pairs, IDS);
+    }
+
     LR_TRY(read_lists(reader));
-    LR_TRY(read_pairs(reader));
+    for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
+        const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
+        const struct lr_hdf5_rows rows = {begin, range[1], IDS};
+        LR_TRY(lr_hdf5_get_rows(&reader->in, "all_xtals/xtal_ids", &rows, reader->ids));
+        LR_TRY(get_numbers(reader, "all_xtals/sens", range, reader->sens));
+        LR_TRY(get_numbers(reader, "all_xtals/atten", range, reader->atten));
+        for (int64_t k = 0; k < range[1]; k++)
+            take_pair(reader, reader->ids + IDS * k, reader->sens[k] * reader->atten[k]);
+    }
+
     return judge_pairs(reader);
 }
 

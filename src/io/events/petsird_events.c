@@ -19,7 +19,10 @@
 
 /* --- batches of events --- */
 
-/* Events many at a time. While one thread reads the file's structure, it finds where lists of events end by counting the bytes that end numbers; several threads then make events of them. Memory: at most about twice EVENTS_PER_BATCH events, and twice MOST_BYTES of the file; of short files less, so that what ranks have falls with their number. */
+/* Events, many at a time. While one thread reads the file's structure, it finds where lists of events end by
+ * counting the bytes that end numbers; several threads then make events of them. Memory: at most about twice
+ * EVENTS_PER_BATCH events and twice MOST_BYTES of the file; less for short files, so that the ranks' memory falls
+ * with their number. */
 
 enum {
     EVENTS_PER_BATCH = 1 << 20,
@@ -30,14 +33,14 @@ enum {
     MAX_VALUES = 16
 };
 
-/* What events become. */
+/* Crystals that the bins of events belong to. */
 struct file_crystals {
     const struct lr_petsird *petsird;
     int32_t *crystal_of; /* owned [num_crystals] the scanner's number, -1 = it has none */
     bool has_mask;       /* of modules that are out of coincidence */
 };
 
-/* What the events of a list have in common. */
+/* Properties that the events of a list share. */
 struct event_list {
     const struct lr_yardl_type *item; /* an event */
     int types[2];                     /* of modules */
@@ -71,7 +74,7 @@ struct span {
     const unsigned char *bytes, *end;
     int64_t count, first;        /* events; of the batch before them */
     int64_t time_marks;          /* of the file so far */
-    struct lr_event_times times; /* likewise */
+    struct lr_event_times times; /* the same */
 };
 
 /* Spans of a thread, and what it found. */
@@ -81,7 +84,7 @@ struct share {
     int64_t found[2];      /* prompts and delayeds */
     int64_t damaged;       /* the first span with a damage, of which nothing is kept; -1 = none */
     int64_t num_unknown;   /* events */
-    int64_t num_excluded;  /* likewise */
+    int64_t num_excluded;  /* events */
     int64_t unknown_span;  /* the first event with an unknown crystal */
     int unknown_end;       /* which of its ends that is */
     int64_t unknown_bin;   /* and its detection bin */
@@ -124,7 +127,7 @@ static inline int32_t crystal_of_bin(const struct file_crystals *crystals, int t
 static inline enum fate event_of(const struct file_crystals *crystals, const struct event_list *list,
                                  const struct coincidence *from, lr_event *event)
 {
-    /* At most one bin is none, and none has other bins than the first. */
+    /* A single bin means that there is no time of flight; then all events are in bin 0. */
     const int bins = list->pair->num_edges > 1 ? list->pair->num_edges - 1 : 1;
     if (from->tof < 0 || from->tof >= bins) return DAMAGED;
     const float middle = bins > 1 ? list->pair->middles_mm[from->tof] : 0.0f;
@@ -156,7 +159,7 @@ static bool is_whole(const struct lr_yardl_type *type)
     return type != NULL && (type->kind == LR_YARDL_UNSIGNED || type->kind == LR_YARDL_SIGNED);
 }
 
-/* How many numbers a field has; 0 = it has none, or others. */
+/* Number of whole numbers in a field; 0 for fields without any, or with others. */
 static int64_t count_values(const struct lr_yardl_type *type)
 {
     if (is_whole(type)) return 1;
@@ -190,14 +193,7 @@ static bool make_plan(const struct lr_yardl_type *type, struct plan *plan)
     return plan->at[0] >= 0;
 }
 
-static bool same_plan(const struct plan *a, const struct plan *b)
-{
-    bool same = a->num_values == b->num_values;
-    for (int k = 0; k < 3; k++) same = same && a->at[k] == b->at[k] && a->is_signed[k] == b->is_signed[k];
-    return same;
-}
-
-/* Of eight bytes those that end a number. */
+/* Counts the bytes that end a number among eight. */
 static int count_ends(const unsigned char *bytes)
 {
     uint64_t word;
@@ -207,7 +203,7 @@ static int count_ends(const unsigned char *bytes)
 
 enum { BLOCK_WORDS = 32, BLOCK_BYTES = 8 * BLOCK_WORDS };
 
-/* Of a block: each byte of a sum has those of one column, which compilers add side by side. */
+/* Counts the same in a block; each byte of the sum counts one column, which compilers vectorise. */
 static int count_ends_of_block(const unsigned char *bytes)
 {
     uint64_t sums = 0;
@@ -221,19 +217,19 @@ static int count_ends_of_block(const unsigned char *bytes)
     return count;
 }
 
-/* Bytes that the first `count` events take, or -1 where the bytes at hand end before. */
-static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t at_hand, int64_t count)
+/* Bytes that the first `count` events take, or -1 where the buffered bytes end before. */
+static int64_t measure_events(const struct plan *plan, const unsigned char *bytes, int64_t buffered, int64_t count)
 {
     int64_t left = count * plan->num_values, at = 0;
-    while (left >= BLOCK_BYTES && at_hand - at >= BLOCK_BYTES) {
+    while (left >= BLOCK_BYTES && buffered - at >= BLOCK_BYTES) {
         left -= count_ends_of_block(bytes + at);
         at += BLOCK_BYTES;
     }
-    while (left >= 8 && at_hand - at >= 8) {
+    while (left >= 8 && buffered - at >= 8) {
         left -= count_ends(bytes + at);
         at += 8;
     }
-    while (left > 0 && at < at_hand) left -= bytes[at++] < 0x80;
+    while (left > 0 && at < buffered) left -= bytes[at++] < 0x80;
     return left == 0 ? at : -1;
 }
 
@@ -257,7 +253,7 @@ static lr_status add_to_batch(struct batch *batch, const struct span *span)
     return LR_OK;
 }
 
-/* Byte by byte. Returns what follows; NULL = the number has more than 64 bits. */
+/* Decodes byte by byte. Returns what follows; NULL for a number of more than 64 bits. */
 static const unsigned char *take_long(const unsigned char *at, uint64_t *value)
 {
     uint64_t found = *at & 0x7f;
@@ -269,16 +265,13 @@ static const unsigned char *take_long(const unsigned char *at, uint64_t *value)
     return at;
 }
 
-static uint64_t eight_bytes(const unsigned char *at)
-{
-    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
-           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
-}
-
-/* Numbers of at most four bytes without branches, since how long they are cannot be foreseen. */
+/* Decodes numbers of at most four bytes without branches, since their lengths cannot be predicted. */
 static inline const unsigned char *take_value(const unsigned char *at, const unsigned char *end, uint64_t *value)
 {
-    const uint64_t word = end - at >= 8 ? eight_bytes(at) : UINT64_MAX;
+    const uint64_t word =
+        end - at >= 8 ? ((uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
+                         (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56)
+                      : UINT64_MAX;
     const uint64_t ends = ~word & 0x80808080u;
     if (ends == 0) return take_long(at, value);
     const uint64_t upto = ends ^ (ends - 1); /* all bits up to the first end */
@@ -288,7 +281,7 @@ static inline const unsigned char *take_value(const unsigned char *at, const uns
     return at + (lengths * 0x01010101u >> 24 & 0xff);
 }
 
-/* As lr_yardl_integer has it. */
+/* Decodes a number as lr_yardl_integer does. */
 static int64_t whole_number(uint64_t number, bool is_signed)
 {
     if (is_signed) return number & 1 ? -(int64_t)(number >> 1) - 1 : (int64_t)(number >> 1);
@@ -308,25 +301,6 @@ static inline const unsigned char *take_coincidence(const struct plan *plan, con
     return at;
 }
 
-static void note_unknown(struct share *share, int64_t span, int end, int64_t bin)
-{
-    if (share->num_unknown++ == 0) {
-        share->unknown_span = span;
-        share->unknown_end = end;
-        share->unknown_bin = bin;
-    }
-}
-
-static void check_mask(const struct batch *batch, struct share *share, int64_t span,
-                       const struct coincidence *coincidence)
-{
-    int64_t modules[2];
-    if (!is_in_mask(batch->crystals, &batch->spans[span].list, coincidence, modules) && share->num_excluded++ == 0) {
-        share->excluded_span = span;
-        memcpy(share->excluded, modules, sizeof(modules));
-    }
-}
-
 /* False for a damage. */
 static bool decode_span(const struct batch *batch, struct share *share, int64_t number)
 {
@@ -342,10 +316,23 @@ static bool decode_span(const struct batch *batch, struct share *share, int64_t 
         if (fate == DAMAGED) return false;
         if (fate == UNKNOWN) {
             const int end = event->crystals[0] >= 0;
-            note_unknown(share, number, end, coincidence.bins[end]);
+            if (share->num_unknown++ == 0) {
+                share->unknown_span = number;
+                share->unknown_end = end;
+                share->unknown_bin = coincidence.bins[end];
+            }
+
             continue;
         }
-        if (batch->crystals->has_mask) check_mask(batch, share, number, &coincidence);
+        if (batch->crystals->has_mask) {
+            int64_t modules[2];
+            if (!is_in_mask(batch->crystals, &batch->spans[number].list, &coincidence, modules) &&
+                share->num_excluded++ == 0) {
+                share->excluded_span = number;
+                memcpy(share->excluded, modules, sizeof(modules));
+            }
+        }
+
         share->kept++;
     }
     share->found[span->list.is_delayed ? 1 : 0] += span->count;
@@ -387,30 +374,10 @@ static lr_status make_own_room(struct batch *batch)
     return LR_OK;
 }
 
-/* Other threads begin to make events of all spans: those of a share stand from its first on. room: [num_events] where
- * they go; NULL = to memory of the batch's own. errors: LR_FAILED without memory. */
-static lr_status begin_batch(struct batch *batch, lr_event *room)
-{
-    LR_TRY(room == NULL ? make_own_room(batch) : LR_OK);
-    batch->events = room != NULL ? room : batch->own;
-    batch->decoding = (struct lr_parallel){
-        .threads = batch->threads, .count = batch->num_shares, .grain = 1, .body = decode_shares, .user = batch};
-    lr_parallel_begin(&batch->decoding);
-    return LR_OK;
-}
-
-/* Makes the rest of them, and waits. */
+/* Takes part in making the events, and waits. */
 static void end_batch(struct batch *batch)
 {
     lr_parallel_end(&batch->decoding);
-}
-
-/* Frees what it owns. */
-static void free_batch(struct batch *batch)
-{
-    free(batch->spans);
-    free(batch->shares);
-    free(batch->own);
 }
 
 /* --- the reader --- */
@@ -445,7 +412,7 @@ struct reader {
 
 /* --- crystals --- */
 
-/* Without a scanner crystals keep the file's numbers. */
+/* Numbers the crystals by the scanner; without one they keep the file's numbers. */
 static lr_status number_crystals(struct reader *reader)
 {
     const int64_t count = reader->petsird.num_crystals;
@@ -559,35 +526,19 @@ static lr_status take_damaged(struct reader *reader, const struct span *span)
     const struct lr_event_times times = reader->times;
     const int64_t time_marks = reader->counts->time_marks;
     int64_t left;
-    const int64_t back = lr_yardl_at_hand(input, &left) - span->bytes;
+    const int64_t back = lr_yardl_buffered(input, &left) - span->bytes;
     reader->list = span->list;
     reader->times = span->times;
     reader->counts->time_marks = span->time_marks;
     lr_yardl_move(input, -back);
     LR_TRY(take_one_by_one(reader, span->list.item, span->count));
     int64_t after;
-    (void)lr_yardl_at_hand(input, &after);
+    (void)lr_yardl_buffered(input, &after);
     lr_yardl_move(input, after - left);
     reader->list = list;
     reader->times = times;
     reader->counts->time_marks = time_marks;
     return LR_OK;
-}
-
-static void count_share(struct reader *reader, const struct batch *batch, const struct share *share)
-{
-    const struct span *spans = batch->spans;
-    lr_event_counts *counts = reader->counts;
-    counts->prompts += share->found[0];
-    counts->delayeds += share->found[1];
-    if (share->num_unknown > 0) {
-        count_unknown(reader, &spans[share->unknown_span].list, share->unknown_end, share->unknown_bin);
-        counts->unknown_crystals += share->num_unknown - 1;
-    }
-    if (share->num_excluded > 0) {
-        count_excluded(reader, &spans[share->excluded_span].list, share->excluded);
-        counts->excluded_pairs += share->num_excluded - 1;
-    }
 }
 
 /* Takes what shares have found, up to the first damage: how many events stand at the batch's begin. */
@@ -597,7 +548,19 @@ static int64_t gather_shares(struct reader *reader, struct batch *batch, const s
     *damaged = NULL;
     for (int64_t k = 0; k < batch->num_shares && *damaged == NULL; k++) {
         const struct share *share = &batch->shares[k];
-        count_share(reader, batch, share);
+        const struct span *spans = batch->spans;
+        lr_event_counts *counts = reader->counts;
+        counts->prompts += share->found[0];
+        counts->delayeds += share->found[1];
+        if (share->num_unknown > 0) {
+            count_unknown(reader, &spans[share->unknown_span].list, share->unknown_end, share->unknown_bin);
+            counts->unknown_crystals += share->num_unknown - 1;
+        }
+        if (share->num_excluded > 0) {
+            count_excluded(reader, &spans[share->excluded_span].list, share->excluded);
+            counts->excluded_pairs += share->num_excluded - 1;
+        }
+
         if (share->first > count)
             memmove(batch->events + count, batch->events + share->first, (size_t)share->kept * sizeof(*batch->events));
         count += share->kept;
@@ -652,15 +615,21 @@ static lr_status start_decoding(struct reader *reader)
     struct batch *batch = reader->batch;
     lr_event *room;
     LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &room));
-    LR_TRY(begin_batch(batch, room));
+    /* The threads make events of all spans; those of a share are stored from its `first` on. */
+    LR_TRY(room == NULL ? make_own_room(batch) : LR_OK);
+    batch->events = room != NULL ? room : batch->own;
+    batch->decoding = (struct lr_parallel){
+        .threads = batch->threads, .count = batch->num_shares, .grain = 1, .body = decode_shares, .user = batch};
+    lr_parallel_begin(&batch->decoding);
+
     reader->decoding = (struct decoding){.batch = batch, .buffer = lr_yardl_buffer(reader->petsird.input)};
     reader->batch = batch == &reader->batches[0] ? &reader->batches[1] : &reader->batches[0];
     reader->batch->plan = batch->plan;
     return LR_OK;
 }
 
-/* Hands on the events that are under way, and has those that wait decoded. */
-static lr_status turn(void *user)
+/* Hands on the events that are being decoded, and starts to decode those that wait. */
+static lr_status next_batch(void *user)
 {
     struct reader *reader = user;
     LR_TRY(finish_decoding(reader));
@@ -676,11 +645,11 @@ static lr_status turn(void *user)
 /* Hands on all events. */
 static lr_status hand_on(void *user)
 {
-    LR_TRY(turn(user));
+    LR_TRY(next_batch(user));
     return finish_decoding(user);
 }
 
-/* As many of the next events as stand whole among the bytes at hand, at most `most`. */
+/* Adds a span of the next events that stand whole in the buffer, at most `most`. */
 static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -689,22 +658,22 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
                         .count = most < reader->longest_span ? most : reader->longest_span,
                         .time_marks = reader->counts->time_marks,
                         .times = reader->times};
-    int64_t at_hand;
+    int64_t buffered;
     bool any = true;
-    span.bytes = lr_yardl_at_hand(input, &at_hand);
-    int64_t bytes = measure_events(&batch->plan, span.bytes, at_hand, span.count);
+    span.bytes = lr_yardl_buffered(input, &buffered);
+    int64_t bytes = measure_events(&batch->plan, span.bytes, buffered, span.count);
     while (bytes < 0 && any) {
         LR_TRY(lr_yardl_more(input, &any));
         batch = reader->batch;
-        span.bytes = lr_yardl_at_hand(input, &at_hand);
-        bytes = measure_events(&batch->plan, span.bytes, at_hand, span.count);
+        span.bytes = lr_yardl_buffered(input, &buffered);
+        bytes = measure_events(&batch->plan, span.bytes, buffered, span.count);
     }
     *count = bytes < 0 ? 0 : span.count;
     if (bytes < 0) return LR_OK;
     span.end = span.bytes + bytes;
     LR_TRY(add_to_batch(batch, &span));
     lr_yardl_move(input, bytes);
-    return batch->num_events >= EVENTS_PER_BATCH ? turn(reader) : LR_OK;
+    return batch->num_events >= EVENTS_PER_BATCH ? next_batch(reader) : LR_OK;
 }
 
 static lr_status take_many(struct reader *reader, int64_t *left)
@@ -719,12 +688,16 @@ static lr_status take_many(struct reader *reader, int64_t *left)
 
 /* --- time blocks --- */
 
-/* Prompts and delayeds have types of their own, which mostly are alike. */
+/* Prompts and delayeds have types of their own, which are mostly equal. */
 static lr_status take_type(struct reader *reader, const struct lr_yardl_type *type)
 {
     struct plan plan;
     reader->is_planned = make_plan(type, &plan);
-    if (!same_plan(&plan, &reader->batch->plan)) {
+    bool same = plan.num_values == reader->batch->plan.num_values;
+    for (int k = 0; k < 3; k++)
+        same = same && plan.at[k] == reader->batch->plan.at[k] && plan.is_signed[k] == reader->batch->plan.is_signed[k];
+
+    if (!same) {
         LR_TRY(hand_on(reader));
         reader->batch->plan = plan;
     }
@@ -736,7 +709,7 @@ static lr_status take_type(struct reader *reader, const struct lr_yardl_type *ty
     return LR_OK;
 }
 
-/* What the file does not hold whole is left to be read one by one, until there is an error. */
+/* Reads the events of a list. Those that the file does not hold whole are read one by one, up to the error. */
 static lr_status take_events(struct reader *reader, const struct lr_yardl_list *list)
 {
     int64_t left = list->count;
@@ -898,43 +871,14 @@ static lr_status take_block(struct reader *reader, const struct lr_yardl_type *t
     return lr_yardl_skip(reader->petsird.input, part.type);
 }
 
-static lr_status take_blocks(struct reader *reader)
-{
-    struct lr_yardl_input *input = reader->petsird.input;
-    struct lr_yardl_list list;
-    do {
-        LR_TRY(lr_yardl_list(input, reader->petsird.blocks, &list));
-        for (int64_t k = 0; k < list.count; k++) LR_TRY(take_block(reader, list.item));
-    } while (list.count > 0);
-    LR_TRY(hand_on(reader));
-    return lr_yardl_left(input) == 0 ? LR_OK
-                                     : lr_yardl_error(input,
-                                                      "%lld bytes follow after the last time block: the file is "
-                                                      "damaged",
-                                                      (long long)lr_yardl_left(input));
-}
-
 /* --- what is known --- */
-
-static lr_status fill_info(const struct reader *reader, lr_events_info *info)
-{
-    const struct lr_petsird *petsird = &reader->petsird;
-    const lr_scanner *scanner = reader->source->scanner;
-    snprintf(info->version, sizeof(info->version), "%s", petsird->version);
-    snprintf(info->scanner, sizeof(info->scanner), "%s", petsird->name);
-    LR_TRY(lr_petsird_fill_info(petsird, info));
-    return lr_petsird_has_kinds(petsird)
-               ? lr_petsird_fill_kinds(petsird, reader->crystals.crystal_of,
-                                       scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
-               : LR_OK;
-}
 
 static bool is_one(const struct lr_petsird_range *range)
 {
     return range->count == 0 || (range->low == 1 && range->high == 1);
 }
 
-/* Before the events: what of the header has no place in the model. */
+/* Warns, before the events, of what in the header has no place in the model. */
 static lr_status warn_header(struct lr_petsird *petsird)
 {
     const struct lr_petsird_range *bins = &petsird->bin_efficiencies;
@@ -1023,15 +967,37 @@ static lr_status read_all(struct reader *reader)
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
     const bool is_asked = reader->stream->sink != NULL;
     if (is_asked || lr_petsird_has_kinds(&reader->petsird)) LR_TRY(number_crystals(reader));
-    LR_TRY(fill_info(reader, reader->stream->info));
+    lr_events_info *info = reader->stream->info;
+    const struct lr_petsird *petsird = &reader->petsird;
+    const lr_scanner *scanner = reader->source->scanner;
+    snprintf(info->version, sizeof(info->version), "%s", petsird->version);
+    snprintf(info->scanner, sizeof(info->scanner), "%s", petsird->name);
+    LR_TRY(lr_petsird_fill_info(petsird, info));
+    LR_TRY(lr_petsird_has_kinds(petsird)
+               ? lr_petsird_fill_kinds(petsird, reader->crystals.crystal_of,
+                                       scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
+               : LR_OK);
+
     if (!is_asked) return LR_OK;
     LR_TRY(warn_header(&reader->petsird));
     reader->crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
     open_batches(reader);
     reader->bytes_at_once = bytes_at_once(reader->petsird.input);
     LR_TRY(lr_yardl_widen(reader->petsird.input, reader->bytes_at_once));
-    lr_yardl_listen(reader->petsird.input, hand_on, turn, reader);
-    LR_TRY(take_blocks(reader));
+    lr_yardl_listen(reader->petsird.input, hand_on, next_batch, reader);
+    struct lr_yardl_input *input = reader->petsird.input;
+    struct lr_yardl_list list;
+    do {
+        LR_TRY(lr_yardl_list(input, reader->petsird.blocks, &list));
+        for (int64_t k = 0; k < list.count; k++) LR_TRY(take_block(reader, list.item));
+    } while (list.count > 0);
+    LR_TRY(hand_on(reader));
+    LR_TRY(lr_yardl_left(input) == 0 ? LR_OK
+                                     : lr_yardl_error(input,
+                                                      "%lld bytes follow after the last time block: the file is "
+                                                      "damaged",
+                                                      (long long)lr_yardl_left(input)));
+
     LR_TRY(lr_event_stream_flush(reader->stream));
     warn_events(reader);
     LR_TRY(warn_blocks(reader));
@@ -1047,7 +1013,13 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
     free(reader.crystals.crystal_of);
     if (reader.decoding.batch != NULL) /* of a reading that has failed */
         end_batch(reader.decoding.batch);
-    for (int k = 0; k < 2; k++) free_batch(&reader.batches[k]);
+    for (int k = 0; k < 2; k++) {
+        struct batch *batch = &reader.batches[k];
+        free(batch->spans);
+        free(batch->shares);
+        free(batch->own);
+    }
+
     lr_petsird_close(&reader.petsird);
     return status;
 }

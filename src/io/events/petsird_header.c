@@ -272,13 +272,13 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
                                struct lr_petsird_range *range)
 {
     for (int64_t left = count; left > 0;) {
-        int64_t at_hand;
-        const unsigned char *bytes = lr_yardl_at_hand(input, &at_hand);
-        const int64_t whole = at_hand / 4 < left ? at_hand / 4 : left;
+        int64_t buffered;
+        const unsigned char *bytes = lr_yardl_buffered(input, &buffered);
+        const int64_t whole = buffered / 4 < left ? buffered / 4 : left;
         for (int64_t k = 0; k < whole; k++) include(range, lr_yardl_float(bytes + 4 * k));
         lr_yardl_move(input, 4 * whole);
         left -= whole;
-        if (left > 0) { /* what is cut by the end of the bytes at hand */
+        if (left > 0) { /* a number that the end of the buffer cuts */
             double value;
             LR_TRY(lr_yardl_number(input, type, &value));
             include(range, value);
@@ -504,18 +504,6 @@ static lr_status take_module_places(void *user, struct lr_yardl_input *input, co
     return take_transforms(&into, input, type);
 }
 
-static lr_status prepare_types(struct lr_petsird *petsird, int64_t count)
-{
-    if (petsird->types != NULL || count < 1 || count > LR_PETSIRD_MAX_TYPES) {
-        return lr_yardl_error(petsird->input, "%lld types of modules: 1 to %d are read", (long long)count,
-                              LR_PETSIRD_MAX_TYPES);
-    }
-    petsird->num_types = (int)count;
-    petsird->types = lr_alloc(count, sizeof(*petsird->types), "types of modules", petsird->log);
-    petsird->pairs = lr_alloc(count * count, sizeof(*petsird->pairs), "pairs of types", petsird->log);
-    return petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED;
-}
-
 static lr_status take_replicated(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {
@@ -523,7 +511,16 @@ static lr_status take_replicated(void *user, struct lr_yardl_input *input, const
     struct lr_petsird *petsird = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
-    LR_TRY(prepare_types(petsird, list.count));
+    const int64_t count = list.count;
+    if (petsird->types != NULL || count < 1 || count > LR_PETSIRD_MAX_TYPES) {
+        return lr_yardl_error(petsird->input, "%lld types of modules: 1 to %d are read", (long long)count,
+                              LR_PETSIRD_MAX_TYPES);
+    }
+    petsird->num_types = (int)count;
+    petsird->types = lr_alloc(count, sizeof(*petsird->types), "types of modules", petsird->log);
+    petsird->pairs = lr_alloc(count * count, sizeof(*petsird->pairs), "pairs of types", petsird->log);
+    LR_TRY(petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED);
+
     for (int k = 0; k < petsird->num_types; k++) {
         struct module_reading reading = {petsird, &petsird->types[k], 0};
         reading.type->num_energies = 1;
@@ -607,29 +604,7 @@ static lr_status take_exam(void *user, struct lr_yardl_input *input, const struc
     return lr_yardl_record(input, type, fields, user);
 }
 
-static lr_status take_header(struct lr_petsird *petsird, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {
-        {"scanner", true, take_scanner}, {"exam", false, take_exam}, {NULL, false, note_field}};
-    return lr_yardl_record(petsird->input, type, fields, petsird);
-}
-
 /* --- the whole --- */
-
-static lr_status count_crystals(struct lr_petsird *petsird)
-{
-    for (int k = 0; k < petsird->num_types; k++) {
-        struct lr_petsird_type *type = &petsird->types[k];
-        const int64_t elements = type->num_elements, modules = type->num_modules;
-        const int64_t room = LR_PETSIRD_MAX_CRYSTALS - petsird->num_crystals;
-        if (elements > 0 && modules > room / elements)
-            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read", LR_PETSIRD_MAX_CRYSTALS);
-        type->per_element = 1.0 / fmax((double)elements, 1.0);
-        type->first_crystal = petsird->num_crystals;
-        petsird->num_crystals += elements * modules;
-    }
-    return petsird->num_crystals > 0 ? LR_OK : lr_yardl_error(petsird->input, "the scanner has no crystals");
-}
 
 const char *lr_petsird_schema_text(const char *version)
 {
@@ -650,7 +625,7 @@ static uint64_t digest(const char *text)
     return value;
 }
 
-/* Of the versions' schemas. Those of v0.8.0 to v0.9.1 are the same, and those of v0.11. */
+/* Digests of the versions' schemas. Those of v0.8.0 to v0.9.1 are equal, and those of v0.11. */
 static void name_version(struct lr_petsird *petsird)
 {
     static const struct {
@@ -682,8 +657,21 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
     }
     name_version(petsird);
     petsird->blocks = protocol->parts[1].type;
-    LR_TRY(take_header(petsird, protocol->parts[0].type));
-    return count_crystals(petsird);
+    static const struct lr_yardl_field fields[] = {
+        {"scanner", true, take_scanner}, {"exam", false, take_exam}, {NULL, false, note_field}};
+    LR_TRY(lr_yardl_record(petsird->input, protocol->parts[0].type, fields, petsird));
+
+    for (int k = 0; k < petsird->num_types; k++) {
+        struct lr_petsird_type *type = &petsird->types[k];
+        const int64_t elements = type->num_elements, modules = type->num_modules;
+        const int64_t room = LR_PETSIRD_MAX_CRYSTALS - petsird->num_crystals;
+        if (elements > 0 && modules > room / elements)
+            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read", LR_PETSIRD_MAX_CRYSTALS);
+        type->per_element = 1.0 / fmax((double)elements, 1.0);
+        type->first_crystal = petsird->num_crystals;
+        petsird->num_crystals += elements * modules;
+    }
+    return petsird->num_crystals > 0 ? LR_OK : lr_yardl_error(petsird->input, "the scanner has no crystals");
 }
 
 void lr_petsird_close(struct lr_petsird *petsird)
@@ -738,7 +726,7 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
     return type;
 }
 
-/* What the types of modules of a PETSIRD file have in common, and what differs between them. */
+/* Properties that the types of modules of a file share, and those that differ between them. */
 
 /* Bins are the same where their edges are, to what single precision keeps of mirrored ones. */
 static const double equal_mm = 5e-5;
@@ -763,12 +751,6 @@ static bool same_bins(const struct lr_petsird *petsird, const int types[2])
     return same;
 }
 
-static bool has_tof(const struct lr_petsird *petsird, const int types[2])
-{
-    double sign;
-    return lr_petsird_tof(petsird, types, &sign)->num_edges > 2;
-}
-
 /* --- all pairs --- */
 
 struct agreement {
@@ -784,7 +766,9 @@ static struct agreement compare(const struct lr_petsird *petsird)
         const int types[2] = {k / n, k % n};
         const double mm = lr_petsird_resolution_mm(petsird, types);
         found.tof = found.tof && same_bins(petsird, types);
-        if (has_tof(petsird, types)) {
+        double sign;
+
+        if (lr_petsird_tof(petsird, types, &sign)->num_edges > 2) {
             found.any_tof = true;
             found.resolution_mm[0] = fmin(found.resolution_mm[0], mm);
             found.resolution_mm[1] = fmax(found.resolution_mm[1], mm);
@@ -840,15 +824,6 @@ lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, lr_events_info 
     return found.tof && found.any_tof ? copy_edges(petsird, first, &info->tof_edges_mm, &info->num_tof_bins) : LR_OK;
 }
 
-static void number_kinds(const struct lr_petsird *petsird, const int32_t *numbers, lr_event_kinds *kinds)
-{
-    memset(kinds->kind_of, LR_EVENTS_NO_KIND, (size_t)kinds->num_crystals);
-    for (int64_t c = 0; c < petsird->num_crystals; c++) {
-        int64_t module;
-        if (numbers[c] >= 0) kinds->kind_of[numbers[c]] = (unsigned char)lr_petsird_type_of(petsird, c, &module);
-    }
-}
-
 lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
                                 lr_events_info *info)
 {
@@ -860,7 +835,12 @@ lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t 
     kinds->tof = lr_alloc((int64_t)n * n, sizeof(*kinds->tof), "bins", petsird->log);
     kinds->energy_kev = lr_alloc(n, sizeof(*kinds->energy_kev), "energies", petsird->log);
     if (kinds->kind_of == NULL || kinds->tof == NULL || kinds->energy_kev == NULL) return LR_FAILED;
-    number_kinds(petsird, numbers, kinds);
+    memset(kinds->kind_of, LR_EVENTS_NO_KIND, (size_t)kinds->num_crystals);
+    for (int64_t c = 0; c < petsird->num_crystals; c++) {
+        int64_t module;
+        if (numbers[c] >= 0) kinds->kind_of[numbers[c]] = (unsigned char)lr_petsird_type_of(petsird, c, &module);
+    }
+
     for (int k = 0; k < n; k++) memcpy(kinds->energy_kev[k], petsird->types[k].energy_kev, sizeof(*kinds->energy_kev));
     for (int k = 0; k < n * n; k++) {
         const int types[2] = {k / n, k % n};

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far corners may be from those of a right box, in parts of its longest edge. */
+/* Largest distance of corners from those of a right box, in parts of its longest edge. */
 static const double box_tolerance = 1e-3;
 
 /* Their pairs are looked through one by one. */
@@ -114,7 +114,7 @@ static double find_edges(const double corners[8][3], double edges[3][3])
     return best;
 }
 
-/* Of the type's crystals, in the coordinates before both transformations. */
+/* Finds the box of the type's crystals, in the coordinates before both transformations. */
 static lr_status find_box(const struct lr_petsird *petsird, const struct lr_petsird_type *type, struct box *box)
 {
     double corners[8][3], edges[3][3] = {{0}};
@@ -137,9 +137,8 @@ static lr_status find_box(const struct lr_petsird *petsird, const struct lr_pets
     return LR_OK;
 }
 
-/* Which of three directions is the depth, and which of the others v: the one nearest to the way
- * from the scanner's axis to the module (or along z where the module stands on the axis), and of
- * the others the one nearer to z. order = u, v, depth. */
+/* Orders three directions as u, v, depth. The depth is the one nearest to the way from the scanner's axis to the
+ * module (or along z where the module stands on the axis), and v the one of the others that is nearer to z. */
 static void order_axes(const double axes[3][3], const double module_mm[3], int order[3])
 {
     double outward[3] = {module_mm[0], module_mm[1], 0};
@@ -199,20 +198,6 @@ static void place_crystal(const struct listing *listing, int64_t module, int64_t
     crystal->group = listing->group + (int)module;
 }
 
-static void list_type(const struct listing *listing, lr_crystal *crystals)
-{
-    const struct lr_petsird_type *type = listing->type;
-    for (int64_t m = 0; m < type->num_modules; m++) {
-        double module_mm[3];
-        module_centre(listing->petsird, type, m, module_mm);
-        for (int64_t e = 0; e < type->num_elements; e++) {
-            const int64_t at = type->first_crystal + m * type->num_elements + e;
-            lr_petsird_centre(listing->petsird, at, crystals[at].centre_mm);
-            place_crystal(listing, m, e, module_mm, &crystals[at]);
-        }
-    }
-}
-
 static lr_crystal *list_crystals(const struct lr_petsird *petsird)
 {
     lr_crystal *crystals = lr_alloc(petsird->num_crystals, sizeof(*crystals), "crystals", petsird->log);
@@ -224,7 +209,17 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
             free(crystals);
             return NULL;
         }
-        list_type(&listing, crystals);
+        const struct lr_petsird_type *type = listing.type;
+        for (int64_t m = 0; m < type->num_modules; m++) {
+            double module_mm[3];
+            module_centre(listing.petsird, type, m, module_mm);
+            for (int64_t e = 0; e < type->num_elements; e++) {
+                const int64_t at = type->first_crystal + m * type->num_elements + e;
+                lr_petsird_centre(listing.petsird, at, crystals[at].centre_mm);
+                place_crystal(&listing, m, e, module_mm, &crystals[at]);
+            }
+        }
+
         group += (int)listing.type->num_modules;
     }
     return crystals;
@@ -289,9 +284,22 @@ static struct mask_count count_mask(const struct lr_petsird *petsird, const stru
     return found;
 }
 
-static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
-                        struct file_module *modules)
+static int count_modules(const struct lr_petsird *petsird)
 {
+    int64_t count = 0;
+    for (int t = 0; t < petsird->num_types; t++)
+        count += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
+    return (int)count;
+}
+
+/* Finds the rule min_module_difference that says the same as the mask; warns of a mask that no rule expresses. */
+static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
+                             int *min_module_difference)
+{
+    *min_module_difference = 0;
+    if (!lr_petsird_has_mask(petsird)) return LR_OK;
+    struct file_module *modules = lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
+    if (modules == NULL) return LR_FAILED;
     int count = 0;
     for (int t = 0; t < petsird->num_types; t++) {
         const struct lr_petsird_type *type = &petsird->types[t];
@@ -301,26 +309,7 @@ static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scan
             modules[count++] = (struct file_module){t, m, scanner->modules[own].position, scanner->modules[own].block};
         }
     }
-    return count;
-}
 
-static int count_modules(const struct lr_petsird *petsird)
-{
-    int64_t count = 0;
-    for (int t = 0; t < petsird->num_types; t++)
-        count += petsird->types[t].num_elements > 0 ? petsird->types[t].num_modules : 0;
-    return (int)count;
-}
-
-/* Finds the rule; warns of a mask that no rule says. */
-static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner, const int *crystal_of,
-                             int *min_module_difference)
-{
-    *min_module_difference = 0;
-    if (!lr_petsird_has_mask(petsird)) return LR_OK;
-    struct file_module *modules = lr_alloc(count_modules(petsird), sizeof(*modules), "modules", petsird->log);
-    if (modules == NULL) return LR_FAILED;
-    const int count = list_modules(petsird, scanner, crystal_of, modules);
     if (count > MAX_MASK_MODULES) {
         free(modules);
         lr_warn(petsird->log,
@@ -411,8 +400,8 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
     return scanner;
 }
 
-/* How far a crystal may be from the scanner's: the tolerance with which crystal lists become
- * modules, and the rounding of the file's numbers. */
+/* Largest distance between a crystal and the scanner's: the tolerance with which crystal lists become modules, and
+ * the rounding of the file's numbers. */
 static const double reach_mm = 0.1;
 
 /* --- places --- */
@@ -451,14 +440,6 @@ lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *s
 
 /* --- efficiencies --- */
 
-/* Mean over the energies of an element. */
-static double efficiency_of(const struct lr_petsird_type *type, int64_t detector)
-{
-    double sum = 0;
-    for (int64_t e = 0; e < type->num_energies; e++) sum += type->efficiencies[detector * type->num_energies + e];
-    return sum / (double)type->num_energies;
-}
-
 static lr_status fill_type(const struct lr_petsird *petsird, const struct lr_petsird_type *type, const int32_t *numbers,
                            float *values)
 {
@@ -471,7 +452,10 @@ static lr_status fill_type(const struct lr_petsird *petsird, const struct lr_pet
                         (int)(type - petsird->types));
     }
     for (int64_t k = 0; k < detectors; k++) {
-        const double value = efficiency_of(type, k);
+        /* Mean over the energies of an element. */
+        double sum = 0;
+        for (int64_t e = 0; e < type->num_energies; e++) sum += type->efficiencies[k * type->num_energies + e];
+        const double value = sum / (double)type->num_energies;
         if (!(value >= 0))
             return lr_error(petsird->log, LR_BAD_INPUT, "%s: a crystal has the efficiency %g", petsird->path, value);
         if (numbers[type->first_crystal + k] >= 0) values[numbers[type->first_crystal + k]] = (float)value;

@@ -25,7 +25,8 @@ struct tof_bins {
     bool is_mirrored;     /* those of b and a are these mirrored, to 1e-3 mm */
 };
 
-/* Kinds are those of the source's crystals (lr_event_kinds); one where they are all alike. */
+/* Layout of a scanner in the file. Kinds are those of the source's crystals (lr_event_kinds); there is one where all
+ * are the same. */
 struct layout {
     const lr_lors *lors;
     int num_types;
@@ -40,7 +41,7 @@ struct layout {
     int minor;               /* schema: 9 or 10 */
 };
 
-/* Without a resolution, bins of the way light goes in 20 ps. */
+/* Width of bins where no resolution is given: the way that light goes in 20 ps. */
 static const double usual_bin_mm = 3;
 static const double any_energy_kev = 1022;
 static const double equal_mm = 5e-5;
@@ -58,7 +59,7 @@ static bool is_mirrored(const lr_module *module)
     return vec_dot(w, module->normal) > 0;
 }
 
-/* To what single precision keeps of a place: fitted modules differ in the last digits. */
+/* Compares to single precision: fitted modules differ in the last digits. */
 static bool equal_modules(const lr_module *a, const lr_module *b)
 {
     bool equal = fabs(a->depth_mm - b->depth_mm) < equal_mm && is_mirrored(a) == is_mirrored(b);
@@ -113,17 +114,6 @@ static lr_status sort_module(struct layout *layout, int m, int kind, const lr_lo
     return LR_OK;
 }
 
-static lr_status sort_modules(struct layout *layout, const lr_events_info *info, const lr_log *log)
-{
-    const lr_scanner *scanner = layout->lors->scanner;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        int kind = 0;
-        if (info != NULL && info->kinds.count > 0) LR_TRY(module_kind(scanner, m, info, log, &kind));
-        LR_TRY(sort_module(layout, m, kind, log));
-    }
-    return LR_OK;
-}
-
 /* --- bins --- */
 
 /* No point of a crystal is farther from the origin. */
@@ -158,7 +148,7 @@ static lr_status copy_edges(struct tof_bins *bins, const float *edges_mm, int co
     return LR_OK;
 }
 
-/* Of all crystals alike. */
+/* Sets the bins where all crystals are of one kind. */
 static lr_status choose_edges(struct layout *layout, const lr_events_info *info, const lr_log *log)
 {
     struct tof_bins *bins = layout->bins;
@@ -180,7 +170,7 @@ static lr_status choose_edges(struct layout *layout, const lr_events_info *info,
     return set_edges(bins, count, bin_mm, log);
 }
 
-/* Of kinds that differ. */
+/* Takes the bins of the source's kinds. */
 static lr_status take_kinds(struct layout *layout, const lr_event_kinds *kinds, const lr_log *log)
 {
     const double reach = reach_mm(layout->lors->scanner);
@@ -191,17 +181,6 @@ static lr_status take_kinds(struct layout *layout, const lr_event_kinds *kinds, 
                                   : set_edges(&layout->bins[k], 1, 2 * reach, log));
     }
     return LR_OK;
-}
-
-static void choose_energies(struct layout *layout, const lr_events_info *info)
-{
-    for (int k = 0; k < layout->num_kinds; k++) {
-        const double *given = info == NULL            ? NULL
-                              : info->kinds.count > 0 ? info->kinds.energy_kev[k]
-                                                      : info->energy_kev;
-        layout->energy_kev[k][1] = any_energy_kev;
-        if (given != NULL && given[1] > given[0]) memcpy(layout->energy_kev[k], given, sizeof(*layout->energy_kev));
-    }
 }
 
 /* Bins of two module types of the file. */
@@ -227,22 +206,6 @@ static void compare_mirrored(struct layout *layout)
 
 /* --- all of it --- */
 
-static lr_status allocate(struct layout *layout, const lr_log *log)
-{
-    const int modules = layout->lors->scanner->num_modules, kinds = layout->num_kinds;
-    layout->type_of = lr_alloc(modules, sizeof(int), "types of modules", log);
-    layout->index_of = lr_alloc(modules, sizeof(int), "types of modules", log);
-    layout->example = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
-    layout->count = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
-    layout->kind_of = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
-    layout->bins = lr_alloc((int64_t)kinds * kinds, sizeof(*layout->bins), "bins", log);
-    layout->energy_kev = lr_alloc(kinds, sizeof(*layout->energy_kev), "energies", log);
-    return layout->type_of != NULL && layout->index_of != NULL && layout->example != NULL && layout->count != NULL &&
-                   layout->kind_of != NULL && layout->bins != NULL && layout->energy_kev != NULL
-               ? LR_OK
-               : LR_FAILED;
-}
-
 /* errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
  * kinds; LR_FAILED without memory. Finish it in any case. */
 static lr_status init_layout(struct layout *layout, const lr_events_writer_params *params)
@@ -254,26 +217,38 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
         .num_kinds = differ ? info->kinds.count : 1,
         .minor = params->petsird_minor != 0 ? params->petsird_minor : 12,
     };
-    LR_TRY(allocate(layout, params->log));
-    LR_TRY(sort_modules(layout, info, params->log));
-    choose_energies(layout, info);
+    const lr_log *log = params->log;
+    const int modules = layout->lors->scanner->num_modules, kinds = layout->num_kinds;
+    layout->type_of = lr_alloc(modules, sizeof(int), "types of modules", log);
+    layout->index_of = lr_alloc(modules, sizeof(int), "types of modules", log);
+    layout->example = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
+    layout->count = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
+    layout->kind_of = lr_alloc(LR_PETSIRD_MAX_TYPES, sizeof(int), "types", log);
+    layout->bins = lr_alloc((int64_t)kinds * kinds, sizeof(*layout->bins), "bins", log);
+    layout->energy_kev = lr_alloc(kinds, sizeof(*layout->energy_kev), "energies", log);
+    LR_TRY(layout->type_of != NULL && layout->index_of != NULL && layout->example != NULL && layout->count != NULL &&
+                   layout->kind_of != NULL && layout->bins != NULL && layout->energy_kev != NULL
+               ? LR_OK
+               : LR_FAILED);
+
+    const lr_scanner *scanner = layout->lors->scanner;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        int kind = 0;
+        if (info != NULL && info->kinds.count > 0) LR_TRY(module_kind(scanner, m, info, params->log, &kind));
+        LR_TRY(sort_module(layout, m, kind, params->log));
+    }
+
+    for (int k = 0; k < layout->num_kinds; k++) {
+        const double *given = info == NULL            ? NULL
+                              : info->kinds.count > 0 ? info->kinds.energy_kev[k]
+                                                      : info->energy_kev;
+        layout->energy_kev[k][1] = any_energy_kev;
+        if (given != NULL && given[1] > given[0]) memcpy(layout->energy_kev[k], given, sizeof(*layout->energy_kev));
+    }
+
     LR_TRY(differ ? take_kinds(layout, &info->kinds, params->log) : choose_edges(layout, info, params->log));
     compare_mirrored(layout);
     return LR_OK;
-}
-
-static void finish_layout(struct layout *layout)
-{
-    for (int k = 0; layout->bins != NULL && k < layout->num_kinds * layout->num_kinds; k++)
-        free(layout->bins[k].edges_mm);
-    free(layout->type_of);
-    free(layout->index_of);
-    free(layout->example);
-    free(layout->count);
-    free(layout->kind_of);
-    free(layout->bins);
-    free(layout->energy_kev);
-    *layout = (struct layout){0};
 }
 
 /* The header of a PETSIRD file, field by field in the order of the schemas v0.9.1, v0.10.0 and
@@ -300,18 +275,6 @@ static int64_t num_elements(const struct layout *layout, int type)
 }
 
 /* --- geometry --- */
-
-/* Four corners of the front face, then those behind them. */
-static void put_box(struct lr_output *output, const lr_module *module)
-{
-    static const double side[4][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
-    for (int c = 0; c < 8; c++) {
-        lr_yardl_put_float(output, c < 4 ? 0 : module->depth_mm);
-        lr_yardl_put_float(output, side[c % 4][0] * module->face_mm[0]);
-        lr_yardl_put_float(output, side[c % 4][1] * module->face_mm[1]);
-    }
-    lr_yardl_put_unsigned(output, 0); /* material */
-}
 
 static void put_elements(struct lr_output *output, const lr_module *module)
 {
@@ -345,7 +308,16 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
     const lr_scanner *scanner = layout->lors->scanner;
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {
-        put_box(output, module_of_type(layout, t));
+        /* Four corners of the front face, then those behind them. */
+        const lr_module *module = module_of_type(layout, t);
+        static const double side[4][2] = {{-0.5, -0.5}, {-0.5, 0.5}, {0.5, 0.5}, {0.5, -0.5}};
+        for (int c = 0; c < 8; c++) {
+            lr_yardl_put_float(output, c < 4 ? 0 : module->depth_mm);
+            lr_yardl_put_float(output, side[c % 4][0] * module->face_mm[0]);
+            lr_yardl_put_float(output, side[c % 4][1] * module->face_mm[1]);
+        }
+        lr_yardl_put_unsigned(output, 0); /* material */
+
         put_elements(output, module_of_type(layout, t));
         lr_yardl_put_unsigned(output, 0); /* nothing that does not detect */
         lr_yardl_put_unsigned(output, (uint64_t)layout->count[t]);
@@ -383,13 +355,6 @@ static void put_tof_resolution(const struct layout *layout, struct lr_output *ou
     lr_yardl_put_float(output, bins_of_types(layout, a, b)->resolution_mm);
 }
 
-static void put_group(const struct layout *layout, struct lr_output *output, int i, int j)
-{
-    const lr_lors *lors = layout->lors;
-    const bool in = lr_lors_pair(lors, i, j) >= 0;
-    lr_yardl_put_signed(output, in ? 0 : -1);
-}
-
 /* The group of each pair of modules: 0, or -1 out of coincidence. */
 static void put_groups(const struct layout *layout, struct lr_output *output, int a, int b)
 {
@@ -402,11 +367,15 @@ static void put_groups(const struct layout *layout, struct lr_output *output, in
         const int columns = triangle ? layout->index_of[i] + 1 : layout->count[b];
         if (!is_old(layout)) lr_yardl_put_unsigned(output, (uint64_t)columns);
         for (int j = 0; j < modules; j++)
-            if (layout->type_of[j] == b && layout->index_of[j] < columns) put_group(layout, output, i, j);
+            if (layout->type_of[j] == b && layout->index_of[j] < columns) {
+                const lr_lors *lors = layout->lors;
+                const bool in = lr_lors_pair(lors, i, j) >= 0;
+                lr_yardl_put_signed(output, in ? 0 : -1);
+            }
     }
 }
 
-/* Group 0: all pairs of crystals count alike. */
+/* Group 0: all pairs of crystals have the efficiency 1. */
 static void put_unit_efficiencies(const struct layout *layout, struct lr_output *output, int a, int b)
 {
     const int64_t rows = num_elements(layout, a), columns = num_elements(layout, b);
@@ -422,17 +391,13 @@ static void put_unit_efficiencies(const struct layout *layout, struct lr_output 
 
 /* --- the scanner --- */
 
-static bool pair_values_fit(const struct layout *layout)
+static void put_efficiencies(const struct layout *layout, struct lr_output *output)
 {
     int64_t sum = 0;
     for (int a = 0; a < layout->num_types; a++)
         for (int b = 0; b < layout->num_types; b++) sum += num_elements(layout, a) * num_elements(layout, b);
-    return sum <= MOST_PAIR_VALUES;
-}
+    const bool fits = sum <= MOST_PAIR_VALUES;
 
-static void put_efficiencies(const struct layout *layout, struct lr_output *output)
-{
-    const bool fits = pair_values_fit(layout);
     lr_yardl_put_text(output, "all alike; which modules are in coincidence");
     lr_yardl_put_float(output, 1);
     lr_yardl_put_unsigned(output, 0); /* of detection bins: none */
@@ -443,21 +408,6 @@ static void put_efficiencies(const struct layout *layout, struct lr_output *outp
         put_pairs(layout, output, put_unit_efficiencies);
     else if (!is_old(layout))
         lr_yardl_put_unsigned(output, 0);
-}
-
-/* Policies: none of the named ones is known to hold. */
-static void put_policies(const struct layout *layout, struct lr_output *output)
-{
-    const int other = is_old(layout) ? 3 : 4;
-    lr_yardl_put_signed(output, 0); /* singles */
-    lr_yardl_put_signed(output, other);
-    lr_yardl_put_signed(output, other);
-    lr_yardl_put_signed(output, 0); /* triples, quadruples */
-    lr_yardl_put_signed(output, 0);
-    if (is_old(layout)) {
-        static const unsigned char stored[5] = {0, 1, 1, 0, 0};
-        (void)lr_output_write(output, stored, sizeof(stored));
-    }
 }
 
 static void put_scanner(const struct layout *layout, struct lr_output *output)
@@ -481,21 +431,19 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
     lr_yardl_put_signed(output, 0);                                            /* singles' histograms: none */
     if (layout->minor >= 12) lr_yardl_put_unsigned(output, 0);                 /* no units of singles */
     lr_yardl_put_unsigned(output, 0);                                          /* and no bins of theirs */
-    put_policies(layout, output);
-    put_efficiencies(layout, output);
-}
+    /* Policies: none of the named ones is known to hold. */
+    const int other = is_old(layout) ? 3 : 4;
+    lr_yardl_put_signed(output, 0); /* singles */
+    lr_yardl_put_signed(output, other);
+    lr_yardl_put_signed(output, other);
+    lr_yardl_put_signed(output, 0); /* triples, quadruples */
+    lr_yardl_put_signed(output, 0);
+    if (is_old(layout)) {
+        static const unsigned char stored[5] = {0, 1, 1, 0, 0};
+        (void)lr_output_write(output, stored, sizeof(stored));
+    }
 
-/* Writes magic, version, schema and header. */
-static void put_header(const struct layout *layout, struct lr_output *output)
-{
-    static const unsigned char version[4] = {1, 0, 0, 0};
-    (void)lr_output_write(output, "yardl", 5);
-    (void)lr_output_write(output, version, sizeof(version));
-    lr_yardl_put_text(output, lr_petsird_schema_text(layout->minor == 9    ? "0.9.1"
-                                                     : layout->minor == 10 ? "0.10.0"
-                                                                           : "0.12.0"));
-    put_scanner(layout, output);
-    lr_yardl_put_unsigned(output, 0); /* exam: null */
+    put_efficiencies(layout, output);
 }
 
 /* PETSIRD files as events come: a time block for each millisecond that has any. */
@@ -543,18 +491,6 @@ static uint32_t key_of(const struct layout *layout, bool is_delayed, const int t
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-static void name_crystals(const struct layout *layout, const lr_event *event, int types[2], struct waiting *out)
-{
-    const lr_scanner *scanner = layout->lors->scanner;
-    for (int k = 0; k < 2; k++) {
-        const int m = lr_scanner_module_of(scanner, event->crystals[k]);
-        const int within = event->crystals[k] - scanner->first_crystal[m];
-        const int64_t elements = scanner->first_crystal[m + 1] - scanner->first_crystal[m];
-        types[k] = layout->type_of[m];
-        out->bins[k] = (uint32_t)(layout->index_of[m] * elements + within);
-    }
-}
-
 /* Bins of the source must be there for the event the other way round, too. */
 static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], struct waiting *out)
 {
@@ -581,7 +517,15 @@ static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event
     const struct layout *layout = &writer->layout;
     float tof_mm = event->tof_mm;
     int types[2];
-    name_crystals(layout, event, types, out);
+    const lr_scanner *scanner = layout->lors->scanner;
+    for (int k = 0; k < 2; k++) {
+        const int m = lr_scanner_module_of(scanner, event->crystals[k]);
+        const int within = event->crystals[k] - scanner->first_crystal[m];
+        const int64_t elements = scanner->first_crystal[m + 1] - scanner->first_crystal[m];
+        types[k] = layout->type_of[m];
+        out->bins[k] = (uint32_t)(layout->index_of[m] * elements + within);
+    }
+
     const bool lower = types[0] < types[1] || (types[0] == types[1] && out->bins[0] < out->bins[1]);
     if (layout->minor >= 10 && lower) {
         LR_TRY(exchange(writer, types, out));
@@ -669,7 +613,18 @@ lr_status lr_petsird_writer_take(void *user, const lr_event *events, int64_t cou
 
 static void destroy(struct lr_petsird_writer *writer)
 {
-    finish_layout(&writer->layout);
+    struct layout *layout = &writer->layout;
+    for (int k = 0; layout->bins != NULL && k < layout->num_kinds * layout->num_kinds; k++)
+        free(layout->bins[k].edges_mm);
+    free(layout->type_of);
+    free(layout->index_of);
+    free(layout->example);
+    free(layout->count);
+    free(layout->kind_of);
+    free(layout->bins);
+    free(layout->energy_kev);
+    *layout = (struct layout){0};
+
     free(writer->waiting);
     free(writer);
 }
@@ -693,7 +648,16 @@ struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params
         destroy(writer);
         return NULL;
     }
-    put_header(&writer->layout, &writer->output);
+    /* Writes magic, version, schema and header. */
+    static const unsigned char version[4] = {1, 0, 0, 0};
+    (void)lr_output_write(&writer->output, "yardl", 5);
+    (void)lr_output_write(&writer->output, version, sizeof(version));
+    lr_yardl_put_text(&writer->output, lr_petsird_schema_text(writer->layout.minor == 9    ? "0.9.1"
+                                                              : writer->layout.minor == 10 ? "0.10.0"
+                                                                                           : "0.12.0"));
+    put_scanner(&writer->layout, &writer->output);
+    lr_yardl_put_unsigned(&writer->output, 0); /* exam: null */
+
     return writer;
 }
 

@@ -21,7 +21,7 @@
 
 enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
 
-/* What follows the signature's zero byte, to byte 31, is the writer's own. */
+/* The bytes from the signature's zero byte to byte 31 are the writer's own. */
 static const struct signature {
     const char *text;
     unsigned layer_bits;
@@ -50,20 +50,15 @@ struct reader {
 
 /* --- the map beside the events --- */
 
-static bool is_map_name(const char *name)
-{
-    static const char end[] = "crystal_map.txt";
-    const size_t length = strlen(name);
-    return length >= sizeof(end) - 1 && strcmp(name + length - (sizeof(end) - 1), end) == 0;
-}
-
 /* Looks through an open folder, that of the path, for the one map. */
 static char *pick_map(DIR *folder, const char *path, const lr_log *log)
 {
     char *found = NULL;
     const struct dirent *item;
     while ((item = readdir(folder)) != NULL) {
-        if (!is_map_name(item->d_name)) continue;
+        static const char end[] = "crystal_map.txt";
+        const size_t length = strlen(item->d_name);
+        if (!(length >= sizeof(end) - 1 && strcmp(item->d_name + length - (sizeof(end) - 1), end) == 0)) continue;
         if (found != NULL) {
             lr_error(log, LR_BAD_INPUT, "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
                      path, lr_path_name(found), item->d_name);
@@ -78,7 +73,7 @@ static char *pick_map(DIR *folder, const char *path, const lr_log *log)
     return found;
 }
 
-/* To be freed; NULL, logged. */
+/* Returns the path of the map, to be freed; NULL, logged. */
 static char *find_map(const char *path, const lr_log *log)
 {
     char *name = lr_path_beside(path, "./", log);
@@ -127,20 +122,6 @@ static lr_status take_event(struct reader *reader, uint64_t record, bool is_dela
     }
     const lr_event event = {{a, b}, 0, 1, (uint32_t)reader->time_ms, is_delayed};
     return lr_event_stream_add(reader->stream, &event);
-}
-
-static lr_status take_record(struct reader *reader, uint64_t record)
-{
-    lr_status status = LR_OK;
-    if (record >> 63 & 1) {
-        reader->counts.time_marks++;
-        reader->time_ms = record & UINT64_C(0xffffffffffff);
-        lr_event_times_add(&reader->times, reader->time_ms);
-    } else {
-        status = take_event(reader, record, (record >> 62 & 1) != 0);
-    }
-    reader->num_records++;
-    return status;
 }
 
 /* --- the file --- */
@@ -195,8 +176,19 @@ static lr_status read_records(struct reader *reader, FILE *file)
     size_t length;
     do {
         length = fread(bytes, 1, sizeof(bytes), file);
-        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES)
-            LR_TRY(take_record(reader, record_at(bytes + at)));
+        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
+            const uint64_t record = record_at(bytes + at);
+            lr_status status = LR_OK;
+            if (record >> 63 & 1) {
+                reader->counts.time_marks++;
+                reader->time_ms = record & UINT64_C(0xffffffffffff);
+                lr_event_times_add(&reader->times, reader->time_ms);
+            } else {
+                status = take_event(reader, record, (record >> 62 & 1) != 0);
+            }
+            reader->num_records++;
+            LR_TRY(status);
+        }
     } while (length == sizeof(bytes));
     if (ferror(file))
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
@@ -233,20 +225,17 @@ static lr_status report_unknown(const struct reader *reader)
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-static lr_status read_map(struct reader *reader, const char *crystal_map)
+static lr_status read_file(struct reader *reader, FILE *file)
 {
+    LR_TRY(check_signature(reader, file));
+    const char *crystal_map = reader->source->companion;
     char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
     const char *path = crystal_map ? crystal_map : found;
     lr_status status = LR_BAD_INPUT;
     if (path != NULL) status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
     free(found);
-    return status;
-}
+    LR_TRY(status);
 
-static lr_status read_file(struct reader *reader, FILE *file)
-{
-    LR_TRY(check_signature(reader, file));
-    LR_TRY(read_map(reader, reader->source->companion));
     if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));

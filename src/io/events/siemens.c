@@ -16,7 +16,7 @@
 
 enum { MAX_NAME = 4096 };
 
-/* What a header says of the words; -1 where it says nothing. */
+/* Contents of a header; -1 for what it does not give. */
 struct siemens_header {
     char *path; /* owned; NULL = there is no header */
     int64_t word_bits, axial_compression, max_ring_difference;
@@ -144,7 +144,7 @@ struct search {
     const lr_log *log;
 };
 
-/* Whether that file is a header and names the events. Others are passed over without a word. */
+/* True if that file is a header and names the events. Others are skipped silently. */
 static bool belongs(const struct search *search, const char *path)
 {
     struct siemens_header header;
@@ -156,16 +156,11 @@ static bool belongs(const struct search *search, const char *path)
     return found;
 }
 
-static bool is_header_name(const char *name)
-{
-    const char *part = strstr(name, ".hdr");
-    return part != NULL && (part[4] == '\0' || part[4] == '.');
-}
-
 /* Takes a file of the folder when it is the one; a second one is an error. */
 static lr_status consider(struct search *search, const char *name)
 {
-    if (!is_header_name(name)) return LR_OK;
+    const char *part = strstr(name, ".hdr");
+    if (!(part != NULL && (part[4] == '\0' || part[4] == '.'))) return LR_OK;
     char *path = lr_path_beside(search->events, name, search->log);
     if (path == NULL) return LR_FAILED;
     if (!belongs(search, path)) {
@@ -184,19 +179,6 @@ static lr_status consider(struct search *search, const char *name)
     return LR_OK;
 }
 
-static lr_status search_folder(struct search *search)
-{
-    char *path = lr_path_beside(search->events, "./", search->log);
-    DIR *folder = path != NULL ? opendir(path) : NULL;
-    lr_status status = path != NULL ? LR_OK : LR_FAILED;
-    free(path);
-    if (folder == NULL) return status; /* a folder that may not be listed has no header that could be found */
-    const struct dirent *item;
-    while (status == LR_OK && (item = readdir(folder)) != NULL) status = consider(search, item->d_name);
-    closedir(folder);
-    return status;
-}
-
 /* EVENTS.hdr goes before all others. */
 static lr_status search_beside(struct search *search)
 {
@@ -211,7 +193,15 @@ static lr_status search_beside(struct search *search)
     }
     free(search->found);
     search->found = NULL;
-    return search_folder(search);
+    char *path = lr_path_beside(search->events, "./", search->log);
+    DIR *folder = path != NULL ? opendir(path) : NULL;
+    lr_status status = path != NULL ? LR_OK : LR_FAILED;
+    free(path);
+    if (folder == NULL) return status; /* a folder that may not be listed has no header that could be found */
+    const struct dirent *item;
+    while (status == LR_OK && (item = readdir(folder)) != NULL) status = consider(search, item->d_name);
+    closedir(folder);
+    return status;
 }
 
 /* Reads the header at `path`, or, where that is NULL, the one beside the events: EVENTS.hdr, or the
@@ -238,13 +228,13 @@ static lr_status read_siemens_header(const char *path, const char *events, struc
 
 enum { WORD_BYTES = 4, WORDS_PER_READ = 16384 };
 
-/* What the sinograms of a Biograph mMR are where no header says it. */
+/* Sinograms of a Biograph mMR, where no header describes them. */
 enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFERENCE = 60 };
 
 static const int64_t words_per_note = INT64_C(1) << 28; /* a sentence for each GiB */
 static const char header_text[] = "!INTERFILE";
 
-/* How addresses come from crystals. */
+/* Layout of the addresses. */
 struct layout {
     struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;
@@ -267,24 +257,6 @@ struct reader {
     int64_t first_unknown_word; /* and where */
 };
 
-/* --- the scanner --- */
-
-/* One virtual crystal precedes each module, and place 0 is that of position 0. */
-static lr_status number_crystals(struct reader *reader)
-{
-    const struct lr_sinogram_gaps gaps = {1, 0};
-    const lr_scanner *scanner = reader->scanner;
-    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
-    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
-    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
-                        "each place, and %s is not one: it has panels of several blocks",
-                        reader->path, scanner->name);
-    }
-    return LR_OK;
-}
-
 /* --- the sinogram --- */
 
 static lr_status disagree(const struct reader *reader, const char *what, int64_t header, int64_t scanner)
@@ -294,7 +266,7 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
                     reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
 }
 
-/* What this reader cannot spell out. */
+/* Refuses what this reader cannot decode. */
 static lr_status check_format(const struct reader *reader)
 {
     const struct siemens_header *header = &reader->header;
@@ -384,7 +356,18 @@ static lr_status number_planes(struct reader *reader)
 
 static lr_status make_layout(struct reader *reader)
 {
-    LR_TRY(number_crystals(reader));
+    /* One virtual crystal precedes each module, and place 0 is that of position 0. */
+    const struct lr_sinogram_gaps gaps = {1, 0};
+    const lr_scanner *scanner = reader->scanner;
+    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
+    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
+    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
+                        "each place, and %s is not one: it has panels of several blocks",
+                        reader->path, scanner->name);
+    }
+
     LR_TRY(settle_sinogram(reader));
     return number_planes(reader);
 }
@@ -420,22 +403,6 @@ static lr_status take_event(struct reader *reader, uint32_t word, bool is_delaye
     return lr_event_stream_add(reader->stream, &event);
 }
 
-static lr_status take_word(struct reader *reader, uint32_t word)
-{
-    lr_status status = LR_OK;
-    if (word >> 31 == 0) {
-        status = take_event(reader, word, (word >> 30 & 1) == 0);
-    } else if ((word >> 29 & 3) == 0) {
-        reader->counts.time_marks++;
-        reader->time_ms = word & 0x1fffffff;
-        lr_event_times_add(&reader->times, reader->time_ms);
-    } else {
-        reader->counts.other_words++;
-    }
-    reader->num_words++;
-    return status;
-}
-
 /* --- the file --- */
 
 static uint32_t word_at(const unsigned char *bytes)
@@ -450,7 +417,22 @@ static lr_status take_piece(struct reader *reader, const unsigned char *bytes, s
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: this is a header: name the list mode (.l) and give this as its header", reader->path);
     }
-    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) LR_TRY(take_word(reader, word_at(bytes + at)));
+    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
+        const uint32_t word = word_at(bytes + at);
+        lr_status status = LR_OK;
+        if (word >> 31 == 0) {
+            status = take_event(reader, word, (word >> 30 & 1) == 0);
+        } else if ((word >> 29 & 3) == 0) {
+            reader->counts.time_marks++;
+            reader->time_ms = word & 0x1fffffff;
+            lr_event_times_add(&reader->times, reader->time_ms);
+        } else {
+            reader->counts.other_words++;
+        }
+        reader->num_words++;
+        LR_TRY(status);
+    }
+
     if (reader->num_words % words_per_note == 0 && reader->num_words > 0)
         lr_info(reader->log, "%s: %lld GiB read", reader->path, (long long)(reader->num_words / words_per_note));
     return LR_OK;
@@ -482,20 +464,7 @@ static lr_status check_end(const struct reader *reader, size_t rest)
     return LR_OK;
 }
 
-static lr_status read_words(struct reader *reader, FILE *file)
-{
-    unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
-    size_t length;
-    do {
-        length = fread(bytes, 1, sizeof(bytes), file);
-        LR_TRY(take_piece(reader, bytes, length));
-    } while (length == sizeof(bytes));
-    if (ferror(file))
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
-    return check_end(reader, length % WORD_BYTES);
-}
-
-/* Tells of events without crystals; a file that has no others is another scanner's. */
+/* Warns of events without crystals; a file that has no others is another scanner's. */
 static lr_status report_unknown(const struct reader *reader)
 {
     const lr_event_counts *counts = &reader->counts;
@@ -517,7 +486,7 @@ static lr_status report_unknown(const struct reader *reader)
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-/* Skips what the header says comes before the words. */
+/* Skips the bytes that stand before the words, according to the header. */
 static lr_status read_from(struct reader *reader, FILE *file)
 {
     const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
@@ -528,7 +497,16 @@ static lr_status read_from(struct reader *reader, FILE *file)
                         reader->path, (long long)offset);
     }
     if (reader->stream->sink == NULL) return LR_OK;
-    LR_TRY(read_words(reader, file));
+    unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
+    size_t length;
+    do {
+        length = fread(bytes, 1, sizeof(bytes), file);
+        LR_TRY(take_piece(reader, bytes, length));
+    } while (length == sizeof(bytes));
+    if (ferror(file))
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
+    LR_TRY(check_end(reader, length % WORD_BYTES));
+
     LR_TRY(lr_event_stream_flush(reader->stream));
     return report_unknown(reader);
 }

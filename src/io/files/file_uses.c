@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A file that is missing beside its companion is looked for so often: another program that replaces both leaves none
- * for a moment. */
+/* Number of times that a file missing beside its companion is looked for: another program that replaces both leaves
+ * none for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Companions of a file of that ending, under the same name. */
@@ -142,7 +142,7 @@ static lr_status check_companion(const lr_file_uses *uses, const char *path, con
     return status;
 }
 
-/* Two names of one file; one that is not there yet is told by its folder. */
+/* True for two names of one file; one that does not exist yet is known by its folder. */
 static bool is_same_name(const char *a, const char *b)
 {
     struct stat found, folders[2];

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What HDF5 keeps of a file under this driver; it casts between the two, so `base` comes first. */
+/* HDF5's data of a file under this driver; `base` comes first, since HDF5 casts between the two. */
 struct driven_file {
     H5FD_t base;
     struct lr_output *output;
@@ -46,7 +46,7 @@ static herr_t driver_close(H5FD_t *base)
     return 0;
 }
 
-/* With a layout every piece of storage is asked for on its own. */
+/* With a layout HDF5 must ask for every piece of storage on its own. */
 static herr_t query(const H5FD_t *base, unsigned long *flags)
 {
     const struct driven_file *file = (const struct driven_file *)base;
@@ -179,32 +179,10 @@ static hid_t set_driver(hid_t access, struct lr_output *output, struct lr_hdf5_l
     return driver;
 }
 
-static struct lr_hdf5_quiet silence_errors(void)
-{
-    struct lr_hdf5_quiet quiet = {0};
-    H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.user);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    return quiet;
-}
-
-static void restore(struct lr_hdf5_quiet quiet)
-{
-    H5Eset_auto2(H5E_DEFAULT, quiet.print, quiet.user);
-}
-
 static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
 {
     if (number == 0 && error->desc != NULL) snprintf(user, 200, "%s", error->desc);
     return 0;
-}
-
-/* The innermost reason on HDF5's error stack, one line; "" when there is none. */
-static void get_reason(char text[200])
-{
-    text[0] = '\0';
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
-    for (char *c = text; *c != '\0'; c++)
-        if (*c == '\n') *c = ' ';
 }
 
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
@@ -212,45 +190,27 @@ lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
     if (out->output.error == 0 && !out->broken) {
         char text[200];
         out->broken = true;
-        get_reason(text);
+        /* The innermost reason on HDF5's error stack, as one line; "" when there is none. */
+        text[0] = '\0';
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
+        for (char *c = text; *c != '\0'; c++)
+            if (*c == '\n') *c = ' ';
+
         lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what, out->output.path,
                      text[0] != '\0' ? "HDF5 says: " : "no memory", text);
     }
     return LR_FAILED;
 }
 
-static bool put_root(hid_t file, const char *content)
-{
-    return lr_hdf5_put_string(file, "program", "LORaster") && lr_hdf5_put_string(file, "version", lr_version()) &&
-           lr_hdf5_put_string(file, "content", content) &&
-           lr_hdf5_put_string(file, "frame",
-                              "right-handed, millimetres, z along the scanner's axis, origin at "
-                              "the scanner's centre");
-}
-
-/* Makes the HDF5 file on an open output. */
-static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layout)
-{
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    out->driver = access < 0 ? -1 : set_driver(access, &out->output, layout);
-    if (out->driver >= 0) out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    if (access >= 0) H5Pclose(access);
-    return out->file >= 0;
-}
-
-/* The library crashes, or ends the program, where it gets no memory for what it keeps of a file. */
-static lr_status need_memory(const lr_log *log)
-{
-    enum { ROOM_BYTES = 16 << 20 };
-    void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
-    free(room);
-    return room != NULL ? LR_OK : LR_FAILED;
-}
-
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content, const lr_log *log)
 {
     *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
-    LR_TRY(need_memory(log));
+    /* The library crashes, or ends the program, where it gets no memory for what it keeps of a file. */
+    enum { ROOM_BYTES = 16 << 20 };
+    void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
+    free(room);
+    LR_TRY(room != NULL ? LR_OK : LR_FAILED);
+
     LR_TRY(lr_output_open(&out->output, path, log));
     if (out->output.in_place) {
         lr_output_abandon(&out->output);
@@ -264,8 +224,19 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
 {
     out->driver = out->file = -1;
     out->broken = false;
-    out->quiet = silence_errors();
-    if (!create_file(out, layout) || !put_root(out->file, content)) {
+    H5Eget_auto2(H5E_DEFAULT, &out->quiet.print, &out->quiet.user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    out->driver = access < 0 ? -1 : set_driver(access, &out->output, layout);
+    if (out->driver >= 0) out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    if (access >= 0) H5Pclose(access);
+    if (out->file < 0 ||
+        !(lr_hdf5_put_string(out->file, "program", "LORaster") &&
+          lr_hdf5_put_string(out->file, "version", lr_version()) && lr_hdf5_put_string(out->file, "content", content) &&
+          lr_hdf5_put_string(out->file, "frame",
+                             "right-handed, millimetres, z along the scanner's axis, origin at "
+                             "the scanner's centre"))) {
         (void)lr_hdf5_output_fail(out, "the file");
         lr_hdf5_output_abandon(out);
         return LR_FAILED;
@@ -278,7 +249,7 @@ static void close_file(struct lr_hdf5_output *out)
     if (out->file >= 0 && H5Fclose(out->file) < 0) (void)lr_hdf5_output_fail(out, "the end of the file");
     if (out->driver >= 0) H5FDunregister(out->driver);
     out->file = out->driver = -1;
-    restore(out->quiet);
+    H5Eset_auto2(H5E_DEFAULT, out->quiet.print, out->quiet.user);
 }
 
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
@@ -337,7 +308,7 @@ bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count
     return done;
 }
 
-/* Without the hour of writing, so that the same numbers give the same bytes. */
+/* Leaves out the time of writing, so that the same numbers give the same bytes. */
 static hid_t plain_layout(void)
 {
     const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);

@@ -25,9 +25,9 @@ struct lr_hdf5_quiet {
     void *user;
 };
 
-/* An HDF5 file being written through an lr_output. HDF5 1.10 crashes when closing a file fails, so
- * its bytes pass a driver of our own that remembers the first failure and lets HDF5 finish in
- * peace. Must not move while open. */
+/* An HDF5 file being written through an lr_output. HDF5 1.10 crashes when closing a file fails, so its bytes pass a
+ * driver of our own that remembers the first failure and lets HDF5 finish as if nothing had failed. Must not move
+ * while open. */
 struct lr_hdf5_output {
     struct lr_output output;
     struct lr_hdf5_quiet quiet;
@@ -45,10 +45,10 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content, 
 /* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
-/* From here on nothing reaches the disk any more. For closing datasets before giving up. */
+/* Keeps everything that follows from the disk; for closing datasets before giving up. */
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 
-/* As lr_output_finish and lr_output_abandon; every HDF5 object of the file is closed too. */
+/* Do what lr_output_finish and lr_output_abandon do, and close every HDF5 object of the file. */
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out);
 void lr_hdf5_output_abandon(struct lr_hdf5_output *out);
 

@@ -66,17 +66,12 @@ static int beyond_standard(int file)
     return moved;
 }
 
-/* Writing beyond the limit of a file's size would end the program. */
-static bool may_have_window(void)
-{
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= LR_HDF5_WINDOW_BYTES;
-}
-
 /* The memory that both see; the number of its file, or -1. */
 static int create_window(struct lr_hdf5_process *process)
 {
-    if (!may_have_window()) {
+    /* Writing beyond the limit of a file's size would end the program. */
+    struct rlimit limit;
+    if (!(getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= LR_HDF5_WINDOW_BYTES)) {
         errno = EFBIG;
         return -1;
     }
@@ -157,21 +152,16 @@ static int start_program(struct lr_hdf5_process *process, char *reader, const ch
     return error;
 }
 
-static lr_status start_process(struct lr_hdf5_process *process, const char *path)
-{
-    char reader[PATH_MAX], text[200];
-    LR_TRY(find_reader(reader, process->callers_log));
-    const int error = start_program(process, reader, path);
-    return error == 0 ? LR_OK
-                      : lr_error(process->callers_log, LR_FAILED, "cannot start_program %s to read %s: %s", reader,
-                                 path, lr_error_text(error, text));
-}
-
 /* --- asking it --- */
 
-/* A drive that is gone would otherwise be waited for without end. */
-static void end_the_silent(struct lr_hdf5_process *process)
+static bool ask_process(struct lr_hdf5_process *process, const struct lr_hdf5_request *request,
+                        struct lr_hdf5_answer *answer)
 {
+    ssize_t bytes = 0;
+    while (request != NULL && (bytes = send(process->socket, request, sizeof(*request), MSG_NOSIGNAL)) < 0 &&
+           errno == EINTR) {
+    }
+    /* A drive that is gone would otherwise be waited for without end. */
     const double deadline_s = lr_clock_seconds() + LR_HDF5_MOST_SILENT_SECONDS;
     struct pollfd end = {.fd = process->socket, .events = POLLIN};
     int ready;
@@ -183,16 +173,7 @@ static void end_the_silent(struct lr_hdf5_process *process)
         process->was_silent = true;
         kill(process->id, SIGKILL);
     }
-}
 
-static bool ask_process(struct lr_hdf5_process *process, const struct lr_hdf5_request *request,
-                        struct lr_hdf5_answer *answer)
-{
-    ssize_t bytes = 0;
-    while (request != NULL && (bytes = send(process->socket, request, sizeof(*request), MSG_NOSIGNAL)) < 0 &&
-           errno == EINTR) {
-    }
-    end_the_silent(process);
     do {
         bytes = recv(process->socket, answer, sizeof(*answer), 0);
     } while (bytes < 0 && errno == EINTR);
@@ -200,8 +181,8 @@ static bool ask_process(struct lr_hdf5_process *process, const struct lr_hdf5_re
     return bytes == (ssize_t)sizeof(*answer);
 }
 
-/* How a process ended that is about to; 0 where that does not come, because its drive is gone, or
- * where another part of the program has waited for it. */
+/* Waits for a process that is about to end, and returns how it did; 0 where it does not end, because its drive is
+ * gone, or where another part of the program has waited for it. */
 static int wait_for_end(const struct lr_hdf5_process *process)
 {
     const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -239,15 +220,8 @@ static void forward_while_alive(void *user, lr_log_level level, lr_status status
 
 /* --- the process's end --- */
 
-static void free_process(struct lr_hdf5_process *process)
-{
-    (void)lr_hdf5_process_end(process);
-    if (process->window != NULL) munmap(process->window, LR_HDF5_WINDOW_BYTES);
-    free(process);
-}
-
-/* Ends that are not the reader's own are HDF5's: how, a program that waits for all its children may
- * have heard in our place. */
+/* Explains an exit code. Codes that are not the reader's own are HDF5's; where a program waits for all its children,
+ * the code may be lost. */
 static lr_status complain_of_exit(const struct lr_hdf5_input *in, int code)
 {
     const lr_log *log = in->process->callers_log;
@@ -296,33 +270,24 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int way)
     }
 }
 
-static void complain_of_death(const struct lr_hdf5_input *in)
-{
-    const int way = lr_hdf5_process_end(in->process);
-    in->process->status = complain_of_end(in, way);
-}
-
-/* Nothing that is not found after this would be the file's fault, and so no more is asked. */
-static void complain_of_system(const struct lr_hdf5_input *in, int error)
-{
-    char text[128];
-    in->process->status = lr_error(in->process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
-                                   in->path, lr_error_text(error, text));
-    (void)lr_hdf5_process_end(in->process);
-}
-
 /* --- asking it --- */
 
-/* Whether it was found; the answer is zero where the process has died or cannot read. */
+/* Returns whether it was found; the answer is zero where the process has died or cannot read. */
 static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
                      struct lr_hdf5_answer *answer)
 {
     const bool lives = ask_process(in->process, request, answer);
     if (lives && answer->error == 0) return answer->found;
-    if (lives)
-        complain_of_system(in, answer->error);
-    else
-        complain_of_death(in);
+    if (lives) {
+        /* Ends the process: what it did not find after this would not be the file's fault. */
+        char text[128];
+        in->process->status =
+            lr_error(in->process->callers_log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?", in->path,
+                     lr_error_text(answer->error, text));
+        (void)lr_hdf5_process_end(in->process);
+    } else {
+        in->process->status = complain_of_end(in, lr_hdf5_process_end(in->process));
+    }
     *answer = (struct lr_hdf5_answer){0};
     return false;
 }
@@ -359,7 +324,14 @@ static lr_status check_file(struct lr_hdf5_input *in)
 static lr_status open_in_process(struct lr_hdf5_input *in)
 {
     struct lr_hdf5_answer answer;
-    LR_TRY(start_process(in->process, in->path));
+    struct lr_hdf5_process *process = in->process;
+    char reader[PATH_MAX], text[200];
+    LR_TRY(find_reader(reader, process->callers_log));
+    const int error = start_program(process, reader, in->path);
+    LR_TRY(error == 0 ? LR_OK
+                      : lr_error(process->callers_log, LR_FAILED, "cannot start_program %s to read %s: %s", reader,
+                                 in->path, lr_error_text(error, text)));
+
     if (exchange(in, NULL, &answer)) return LR_OK;
     if (in->process->id == 0) return in->process->status;
     return answer.is_hdf5
@@ -385,7 +357,11 @@ lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const l
 
 void lr_hdf5_input_close(struct lr_hdf5_input *in)
 {
-    free_process(in->process);
+    struct lr_hdf5_process *process = in->process;
+    (void)lr_hdf5_process_end(process);
+    if (process->window != NULL) munmap(process->window, LR_HDF5_WINDOW_BYTES);
+    free(process);
+
     in->process = NULL;
     in->log = NULL;
 }

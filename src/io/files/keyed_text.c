@@ -67,22 +67,6 @@ static char *trim(char *text)
     return text;
 }
 
-/* In place: it never gets longer. */
-static char *normalise(char *key)
-{
-    size_t used = 0;
-    for (const char *from = key; *from != '\0'; from++) {
-        const bool blank = isspace((unsigned char)*from) || strchr("_!%", *from) != NULL;
-        if (!blank)
-            key[used++] = (char)tolower((unsigned char)*from);
-        else if (used > 0 && key[used - 1] != ' ')
-            key[used++] = ' ';
-    }
-    used -= used > 0 && key[used - 1] == ' ';
-    key[used] = '\0';
-    return key;
-}
-
 /* Cuts "[i]" off the end of a key; 0 where there is none. */
 static int cut_index(char *key)
 {
@@ -122,19 +106,27 @@ static int count_lines(const char *bytes)
     return count;
 }
 
-static void cut_comment(char *line, const struct lr_keyed_dialect *dialect)
-{
-    char *comment = dialect->is_interfile ? line + strspn(line, " \t") : strchr(line, dialect->comment);
-    if (comment != NULL && *comment == dialect->comment) *comment = '\0';
-}
-
 /* Takes one line's key and value. False at the end of an Interfile header. */
 static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect, char *line, int number)
 {
-    cut_comment(line, dialect);
+    char *comment = dialect->is_interfile ? line + strspn(line, " \t") : strchr(line, dialect->comment);
+    if (comment != NULL && *comment == dialect->comment) *comment = '\0';
+
     char *sign = strstr(line, dialect->separator);
     if (sign != NULL) *sign = '\0';
-    const char *key = normalise(line);
+    /* Normalises the key in place: it never gets longer. */
+    size_t used = 0;
+    for (const char *from = line; *from != '\0'; from++) {
+        const bool blank = isspace((unsigned char)*from) || strchr("_!%", *from) != NULL;
+        if (!blank)
+            line[used++] = (char)tolower((unsigned char)*from);
+        else if (used > 0 && line[used - 1] != ' ')
+            line[used++] = ' ';
+    }
+    used -= used > 0 && line[used - 1] == ' ';
+    line[used] = '\0';
+    const char *key = line;
+
     text->has_start = text->has_start || (dialect->is_interfile && number == 1 && strcmp(key, "interfile") == 0);
     if (strcmp(key, "end of interfile") == 0) {
         text->has_end = true;
@@ -168,7 +160,7 @@ static lr_status split(struct lr_keyed_text *text, const struct lr_keyed_dialect
                           dialect->separator, dialect->what);
 }
 
-/* Text that is some, of no zero bytes. */
+/* Refuses an empty header and one with zero bytes. */
 static lr_status check_text(const struct lr_keyed_text *text, int64_t count, const struct lr_keyed_dialect *dialect)
 {
     if (count == 0) return lr_error(text->log, LR_BAD_INPUT, "%s: the header is empty: copy it again", text->path);
@@ -334,7 +326,7 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
 
 /* --- elements --- */
 
-/* Where element `index` begins; the last one when there are fewer. */
+/* Returns the beginning of element `index`; the last one when there are fewer. */
 static const char *element(const char *value, int index)
 {
     for (; index > 0; index--) {

@@ -71,7 +71,7 @@ struct lr_keyed_number {
 lr_status lr_keyed_text_number(const struct lr_keyed_text *text, const struct lr_keyed_number *number, int index,
                                double *value);
 
-/* Whether a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
+/* Checks that a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
 lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
 /* Warns where a header without an end of its own lacks the key that should be its last. */
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
@@ -101,8 +101,8 @@ struct lr_known_keys {
     const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
 };
 
-/* Tells what the table says of the lines that have values, and once of keys that it does not have.
- * errors: LR_BAD_INPUT, with file, line and key, for a refused value. */
+/* Logs what the table says of the lines that have values, and once the keys that it does not have. errors:
+ * LR_BAD_INPUT, with file, line and key, for a refused value. */
 lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
 
 /* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
@@ -152,7 +152,7 @@ lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, 
 lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index, int64_t **numbers,
                                 int64_t *count);
 
-/* What the data file holds, by "number format", "number of bytes per pixel" and "imagedata byte
+/* Gives the type of numbers in the data file, by "number format", "number of bytes per pixel" and "imagedata byte
  * order" (without it big endian, as Interfile 3.3 says), and how many bytes come before. */
 lr_status lr_interfile_number_type(const struct lr_interfile *file, struct lr_number_type *type, int64_t *offset_bytes);
 

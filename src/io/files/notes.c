@@ -70,7 +70,7 @@ static void clean_key(const char *key, char clean[LR_NOTE_CHARS + 1])
     clean[length] = '\0';
 }
 
-/* "VALUE KEY\n". Anything else is passed over, so that a spoiled file is as good as none. */
+/* Parses "VALUE KEY\n". Any other line is skipped, so that a damaged file is as good as none. */
 static bool parse_line(char *line, double *value, const char **key)
 {
     char *end = strchr(line, '\n');
@@ -95,16 +95,6 @@ static FILE *open_notes(const lr_log *log)
     return file;
 }
 
-static void compare_note(struct lr_note *note, const char *key, double value)
-{
-    char clean[LR_NOTE_CHARS + 1];
-    clean_key(note->key, clean);
-    if (clean[0] != '\0' && strcmp(clean, key) == 0) {
-        note->value = value;
-        note->is_known = true;
-    }
-}
-
 void lr_notes_find(struct lr_note *notes, int count, const lr_log *log)
 {
     char line[LINE_CHARS];
@@ -115,7 +105,15 @@ void lr_notes_find(struct lr_note *notes, int count, const lr_log *log)
         double value;
         const char *key;
         if (!parse_line(line, &value, &key)) continue;
-        for (int k = 0; k < count; k++) compare_note(&notes[k], key, value);
+        for (int k = 0; k < count; k++) {
+            struct lr_note *note = &notes[k];
+            char clean[LR_NOTE_CHARS + 1];
+            clean_key(note->key, clean);
+            if (clean[0] != '\0' && strcmp(clean, key) == 0) {
+                note->value = value;
+                note->is_known = true;
+            }
+        }
     }
     lr_c_locale_leave(locale);
     fclose(file);
@@ -140,19 +138,6 @@ static void write_note(struct lr_output *output, double value, const char *key)
     (void)lr_output_write(output, line, (size_t)length);
 }
 
-/* Lines of the old file that stay. */
-static void copy_others(struct lr_output *output, const struct lr_note *notes, int count)
-{
-    char line[LINE_CHARS];
-    FILE *file = open_notes(NULL);
-    for (int read = 0; file != NULL && read < MAX_LINES - count && fgets(line, sizeof(line), file) != NULL; read++) {
-        double value;
-        const char *key;
-        if (parse_line(line, &value, &key) && !is_replaced(notes, count, key)) write_note(output, value, key);
-    }
-    if (file != NULL) fclose(file);
-}
-
 static void write_all(struct lr_output *output, const struct lr_note *notes, int count)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
@@ -162,11 +147,20 @@ static void write_all(struct lr_output *output, const struct lr_note *notes, int
         clean_key(notes[k].key, clean);
         if (notes[k].is_known && clean[0] != '\0') write_note(output, notes[k].value, clean);
     }
-    copy_others(output, notes, count);
+    /* Lines of the old file that stay. */
+    char line[LINE_CHARS];
+    FILE *file = open_notes(NULL);
+    for (int read = 0; file != NULL && read < MAX_LINES - count && fgets(line, sizeof(line), file) != NULL; read++) {
+        double value;
+        const char *key;
+        if (parse_line(line, &value, &key) && !is_replaced(notes, count, key)) write_note(output, value, key);
+    }
+    if (file != NULL) fclose(file);
+
     lr_c_locale_leave(locale);
 }
 
-/* What writers call errors is of no consequence here. */
+/* Writes errors as debugging: notes are no result. */
 static void write_debug(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     (void)level;

@@ -38,13 +38,13 @@ char *lr_place_folder(const char *path)
 
 /* --- locks --- */
 
-/* Whether no other open file has the lock; where there are no locks there is none to have. */
+/* True if no other open file has the lock, or the file system knows no locks. */
 static bool take_hold(int file)
 {
     return flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 
-/* Whether this is the file of that name. */
+/* True if this is the file of that name. */
 static bool is_at(int file, const char *path)
 {
     struct stat own, there;
@@ -60,7 +60,8 @@ static enum lr_hold check_kind(int file)
     return info.st_nlink > 1 ? LR_HOLD_LINK : LR_HELD;
 }
 
-/* Between opening and locking, the program that had it may have put it into its place. */
+/* Opens again where the name has changed hands: between opening and locking, the program that had the file may have
+ * put it into its place. */
 enum lr_hold lr_hold_open(const char *path, mode_t mode, int *file)
 {
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (mode != 0 ? O_CREAT : 0);
@@ -247,7 +248,7 @@ bool lr_place_aside(struct lr_output *output)
 
 /* --- into place --- */
 
-/* What puts a file back, and what stands in for it while others are put into place. */
+/* Undo information of a file: its old version under a hidden name while several files are put into place. */
 struct move {
     struct lr_output *output;
     char *old;    /* owned: hidden name of what was at the target; NULL = nothing was */
@@ -341,24 +342,12 @@ static bool keep_old(struct move *move)
     return false;
 }
 
-/* Two names of one file are not renamed, and so one is removed. */
-static void undo(struct move *move)
-{
-    if (move->old != NULL) {
-        (void)rename(move->old, move->output->target);
-        (void)unlink(move->old);
-    } else if (move->is_done) {
-        (void)unlink(move->output->target);
-    }
-}
-
 static void finish_move(struct move *move, bool good)
 {
     const int error = errno;
-    if (!good)
-        undo(move);
-    else if (move->old != NULL)
-        (void)unlink(move->old);
+    if (!good && move->old != NULL) (void)rename(move->old, move->output->target); /* not where both name one file */
+    if (!good && move->old == NULL && move->is_done) (void)unlink(move->output->target);
+    if (move->old != NULL) (void)unlink(move->old);
     if (move->old_file >= 0) close(move->old_file);
     free(move->old);
     errno = error;
@@ -498,17 +487,13 @@ lr_status lr_output_fail(struct lr_output *output, int error)
 
 enum { buffer_bytes = 1 << 16, MOST_LINKS = 40 };
 
-/* Length of the folder part of a path, its last slash included; 0 = the current folder. */
-static int folder_length(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash == NULL ? 0 : (int)(slash - path) + 1;
-}
-
 static void complain_open(const struct lr_output *output, int error)
 {
     const char *path = output->path;
-    const int length = folder_length(path);
+    /* Length of the folder part of a path, its last slash included; 0 = the current folder. */
+    const char *slash = strrchr(path, '/');
+    const int length = slash == NULL ? 0 : (int)(slash - path) + 1;
+
     const char *folder = length > 0 ? path : "./";
     const int shown = length > 0 ? length : 2;
     char text[128];
@@ -534,7 +519,7 @@ static void complain_open(const struct lr_output *output, int error)
     }
 }
 
-/* What a link that stands at `path` says, owned, seen from where `path` is; NULL = no link. */
+/* Returns the target of the link at `path`, owned, relative to where `path` is; NULL = no link. */
 static char *read_link(const char *path, const lr_log *log)
 {
     char text[PATH_MAX];
@@ -544,7 +529,7 @@ static char *read_link(const char *path, const lr_log *log)
     return lr_path_beside(path, text, log);
 }
 
-/* Where the bytes go in the end: the path itself, or what it links to, which need not be there. */
+/* Returns where the bytes go in the end: the path itself, or what it links to, which need not exist. */
 static char *follow_links(const char *path, const lr_log *log)
 {
     struct stat info;
@@ -677,18 +662,7 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
     return LR_OK;
 }
 
-/* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how,
- * and tell when they are closed. */
-static lr_status settle(struct lr_output *output)
-{
-    if (output->error == 0) (void)empty_buffer(output);
-    if (output->error == 0 && fsync(output->file) != 0 && !output->in_place) (void)lr_output_fail(output, errno);
-    if (output->in_place && close(output->file) != 0 && output->error == 0) (void)lr_output_fail(output, errno);
-    if (output->in_place) output->file = -1;
-    return output->error == 0 ? LR_OK : LR_FAILED;
-}
-
-/* Those that are not in put_in_place yet. */
+/* Puts those into place that are not. */
 static lr_status put_in_place(struct lr_output *const *outputs, int count)
 {
     struct lr_output *moving[lr_output_most_together];
@@ -698,11 +672,21 @@ static lr_status put_in_place(struct lr_output *const *outputs, int count)
     return num > 0 ? lr_place_all(moving, num) : LR_OK;
 }
 
-/* The file is closed, and with it given to others, when it is in put_in_place and not before. */
+/* The file is closed, and with it given to others, when it is in place and not before. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 {
     lr_status status = count <= lr_output_most_together ? LR_OK : LR_USAGE;
-    for (int k = 0; k < count && status == LR_OK; k++) status = settle(outputs[k]);
+    for (int k = 0; k < count && status == LR_OK; k++) {
+        /* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how; they
+         * report failures when they are closed. */
+        struct lr_output *output = outputs[k];
+        if (output->error == 0) (void)empty_buffer(output);
+        if (output->error == 0 && fsync(output->file) != 0 && !output->in_place) (void)lr_output_fail(output, errno);
+        if (output->in_place && close(output->file) != 0 && output->error == 0) (void)lr_output_fail(output, errno);
+        if (output->in_place) output->file = -1;
+        status = output->error == 0 ? LR_OK : LR_FAILED;
+    }
+
     if (status == LR_OK) status = put_in_place(outputs, count);
     for (int k = 0; k < count; k++) lr_output_abandon(outputs[k]);
     return status;

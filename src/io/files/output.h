@@ -66,8 +66,8 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
  * open. */
 void lr_output_abandon(struct lr_output *output);
 
-/* Where an output lies while it is written, and how it comes to lie where it belongs. For output.c
- * and files that runs leave for each other. */
+/* Where an output lies while it is written, and how it gets into place. For output.c and for files that runs leave
+ * for each other. */
 
 /* --- files that runs leave for each other --- */
 

@@ -20,10 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of longer folders the first names will do. */
+/* Names of a folder that are compared; of longer folders the first ones. */
 enum { MOST_NAMES = 20000, LONGEST_PATH = 300 };
 
-/* More of the longer name's letters than this must be alike, or it says nothing. */
+/* Names that differ in more than this share of the longer one's letters are not suggested. */
 static const double most_changed = 0.4;
 
 /* --- the nearest name --- */
@@ -41,18 +41,16 @@ static const char *split(const char *path, char folder[LONGEST_PATH])
     return slash + 1;
 }
 
-static bool has_stem_of(const char *name, const char *other)
-{
-    const char *dot = strchr(name, '.');
-    const size_t length = dot != NULL ? (size_t)(dot - name) : strlen(name);
-    return length >= 2 && strncmp(name, other, length) == 0 && (other[length] == '.' || other[length] == '\0');
-}
-
-/* How much of a name would have to change; another ending counts for little. */
+/* Share of a name that would have to change; another ending counts for little. */
 static double change(const char *name, const char *other)
 {
     const double share = lr_share_to_change(name, other);
-    return has_stem_of(name, other) ? 0.5 * share * most_changed : share;
+    const char *dot = strchr(name, '.');
+    const size_t length = dot != NULL ? (size_t)(dot - name) : strlen(name);
+
+    return (length >= 2 && strncmp(name, other, length) == 0 && (other[length] == '.' || other[length] == '\0'))
+               ? 0.5 * share * most_changed
+               : share;
 }
 
 /* The name in the folder that is most like `name`; "" for none. */
@@ -67,7 +65,7 @@ static void find_nearest(const char *folder, const char *name, char nearest[LR_F
         entry = readdir(open);
         if (entry == NULL) break;
         const double share = entry->d_name[0] == '.' ? 1 : change(name, entry->d_name);
-        /* The order in which a folder gives its names tells nothing. */
+        /* Names that are equally near are ordered: the order of a folder is arbitrary. */
         if (share < least || (share == least && nearest[0] != '\0' && strcmp(entry->d_name, nearest) < 0)) {
             least = share;
             snprintf(nearest, LR_FILE_NAME, "%s", entry->d_name);
@@ -184,7 +182,7 @@ static bool find_folder(const char *path, char folder[PATH_MAX])
     return true;
 }
 
-/* Whether a file is in the folder of another, or below it. */
+/* True if a file is in the folder of another, or below it. */
 static bool is_beside(const char *path, const char *header)
 {
     char here[PATH_MAX], there[PATH_MAX];
@@ -207,7 +205,7 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-/* What else lies beside a file that is missing is nothing that a header may ask. */
+/* Leaves out the hint: a header must not find out what else lies beside a missing file. */
 static void write_without_hint(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     const struct lr_discreet_log *discreet = user;

@@ -27,12 +27,12 @@ struct lr_discreet_log {
 };
 void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header, const lr_log *to);
 
-/* What an errno means, in the words of the system; `text` is filled and returned. */
+/* Fills `text` with the system's words for an errno, and returns it. */
 const char *lr_error_text(int error, char text[128]);
 
 enum { LR_OPEN_FAILURE = 800 };
 
-/* What the name of another file follows in such a text. */
+/* Words before the name of another file in such a text. */
 #define LR_OPEN_HINT "; did you mean"
 
 /* Why `path` cannot be opened, for a sentence that has named it. error: errno. Where nothing has
@@ -40,7 +40,7 @@ enum { LR_OPEN_FAILURE = 800 };
  * "No such file in scans; did you mean scans/head.petsird?". Returns `text`. */
 const char *lr_open_failure(const char *path, int error, char text[LR_OPEN_FAILURE]);
 
-/* How a file begins, by which its format is told. */
+/* Beginning of a file, by which its format is recognised. */
 
 enum { LR_FILE_HEAD_BYTES = 4096 };
 
@@ -50,20 +50,20 @@ struct lr_file_head {
     size_t count;
 };
 
-/* A mark of UTF-8 at the beginning is passed over. What cannot be read, or is no regular file, has an empty head. */
+/* Reads the head. A byte order mark is skipped; a file that cannot be read, or is no regular file, has an empty
+ * head. */
 void lr_file_head_read(const char *path, struct lr_file_head *head);
 
-/* Whether the file begins with these bytes. */
+/* True if the file begins with these bytes. */
 bool lr_head_begins(const struct lr_file_head *head, const char *start, size_t count);
 
-/* Whether the file begins so as HDF5 does. */
+/* True if the file begins as HDF5 does. */
 bool lr_head_is_hdf5(const struct lr_file_head *head);
 
-/* Whether these bytes stand anywhere in the head. */
+/* True if these bytes stand anywhere in the head. */
 bool lr_head_holds(const struct lr_file_head *head, const char *part, size_t count);
 
-/* Each folder tells its own formats: by the name's ending or by how the file begins, as its readers
- * do. */
+/* Each folder recognises its own formats, by the name's ending or by how the file begins, as its readers do. */
 bool lr_image_recognises(const struct lr_file_head *head);
 bool lr_scanner_recognises(const struct lr_file_head *head);
 

@@ -138,8 +138,8 @@ static int scalar_width(struct fy_node *node)
     return (int)length + marks_around(node);
 }
 
-/* libfyaml tells where sequences and mappings begin only in its reports, and of quoted text
- * and aliases where they begin behind the mark. */
+/* libfyaml gives the places of sequences and mappings only in its reports, and those of quoted text and aliases
+ * behind the mark. */
 static struct place find_place(struct fy_node *node)
 {
     struct place place = {0, 0, 1};
@@ -168,8 +168,7 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
     say_at(yaml, &place, level, status, sentence);
 }
 
-/* libfyaml has no word for it. What it asks for is the cause where errno says so: it was cleared
- * before. */
+/* True if libfyaml failed for want of memory, for which it has no error of its own: errno was cleared before. */
 static bool lacks_memory(void)
 {
     return errno == ENOMEM;
@@ -215,12 +214,7 @@ static int character_bytes(const unsigned char *text, int64_t left)
     return count;
 }
 
-static bool is_control(unsigned char byte)
-{
-    return (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
-}
-
-/* Whether a line begins there, for any of the line breaks that YAML has ever had. */
+/* True if a line begins there, for any of the line breaks that YAML has ever had. */
 static bool begins_line(const char *text, int64_t at)
 {
     static const char *const before[] = {"\n", "\r", "\xef\xbb\xbf", "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
@@ -238,7 +232,8 @@ static lr_status check_text(const struct lr_yaml *yaml)
     int line = 1;
     for (int64_t at = 0; at < yaml->text_bytes;) {
         const int count = character_bytes(text + at, yaml->text_bytes - at);
-        if (count == 0 || is_control(text[at])) {
+        if (count == 0 ||
+            ((text[at] < 0x20 && text[at] != '\t' && text[at] != '\n' && text[at] != '\r') || text[at] == 0x7f)) {
             return lr_error(yaml->log, LR_BAD_INPUT, "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text",
                             yaml->name, line, text[at]);
         }
@@ -270,17 +265,6 @@ static lr_status report_syntax(const struct lr_yaml *yaml)
     return LR_BAD_INPUT;
 }
 
-static lr_status check_single_document(struct lr_yaml *yaml)
-{
-    struct fy_document *second = fy_parse_load_document(yaml->parser);
-    if (second != NULL) {
-        lr_yaml_error(yaml, fy_document_root(second), "a second YAML document begins: keep one scanner per file");
-        fy_parse_document_destroy(yaml->parser, second);
-        return LR_BAD_INPUT;
-    }
-    return fy_diag_got_error(yaml->diag) ? report_syntax(yaml) : LR_OK;
-}
-
 /* libfyaml crashes where it gets no memory: it takes some 40 bytes for each of a dense text. */
 static lr_status need_memory(struct lr_yaml *yaml)
 {
@@ -307,7 +291,13 @@ static lr_status load_document(struct lr_yaml *yaml)
         return lr_error(yaml->log, LR_BAD_INPUT, "%s: the file is empty: give a scanner with a 'ring' or 'modules'",
                         yaml->name);
     }
-    return check_single_document(yaml);
+    struct fy_document *second = fy_parse_load_document(yaml->parser);
+    if (second != NULL) {
+        lr_yaml_error(yaml, fy_document_root(second), "a second YAML document begins: keep one scanner per file");
+        fy_parse_document_destroy(yaml->parser, second);
+        return LR_BAD_INPUT;
+    }
+    return fy_diag_got_error(yaml->diag) ? report_syntax(yaml) : LR_OK;
 }
 
 /* Takes over `text`. */
@@ -432,7 +422,7 @@ struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)
 
 enum { MAX_FIELDS = 16, MAX_NUMBER = 63, MAX_QUOTE = 40 };
 
-/* What is being read, for sentences: "pitch_mm[1]". */
+/* Name of the value being read, for sentences: "pitch_mm[1]". */
 struct target {
     const struct lr_yaml *yaml;
     struct fy_node *at;
@@ -452,7 +442,7 @@ static bool is_plain(struct fy_node *node)
     return fy_node_get_style(node) == FYNS_PLAIN;
 }
 
-/* What stands there, short enough for a sentence. */
+/* The node's text, short enough for a sentence. */
 static const char *quote(struct fy_node *node, char out[MAX_QUOTE + 16])
 {
     size_t length = 0;
@@ -581,7 +571,7 @@ static lr_status read_int(const struct target *target, struct fy_node *node, int
     return LR_OK;
 }
 
-/* What YAML 1.1 readers take for a truth value or nothing. */
+/* True for words that YAML 1.1 readers take for a truth value or nothing. */
 static bool is_word_with_meaning(const char *text)
 {
     static const char *const words[] = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"};
@@ -615,12 +605,6 @@ static lr_status read_text(const struct target *target, struct fy_node *node, ch
 }
 
 /* --- lists of a fixed length --- */
-
-static bool takes_list(enum lr_yaml_kind kind)
-{
-    return kind == LR_YAML_COUNT_PAIR || kind == LR_YAML_POSITIVE_PAIR || kind == LR_YAML_WIDTH_PAIR ||
-           kind == LR_YAML_NUMBER_PAIR || kind == LR_YAML_VECTOR;
-}
 
 static lr_status read_item(const struct target *target, enum lr_yaml_kind kind, struct fy_node *node, void *list,
                            int index)
@@ -661,7 +645,9 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
 {
     struct target target = {yaml, stands_somewhere(node) ? node : at, ""};
     snprintf(target.key, sizeof(target.key), "%s", field->key);
-    if (takes_list(field->kind)) return read_list(&target, field->kind, node, field->value);
+    if (field->kind == LR_YAML_COUNT_PAIR || field->kind == LR_YAML_POSITIVE_PAIR ||
+        field->kind == LR_YAML_WIDTH_PAIR || field->kind == LR_YAML_NUMBER_PAIR || field->kind == LR_YAML_VECTOR)
+        return read_list(&target, field->kind, node, field->value);
     switch (field->kind) {
     case LR_YAML_TEXT: return read_text(&target, node, field->value);
     case LR_YAML_NUMBER: return read_number(&target, node, "a number", field->value);
@@ -732,8 +718,10 @@ static lr_status read_pair(const struct lr_yaml *yaml, const struct lr_yaml_fiel
     return lr_yaml_read_value(yaml, field, fy_node_pair_value(pair), key);
 }
 
-static lr_status check_mapping(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping)
+lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
+                              const struct lr_yaml_field *fields, int num_fields)
 {
+    struct fy_node *first[MAX_FIELDS] = {NULL};
     char text[MAX_QUOTE + 16];
     const struct target target = {yaml, mapping->at, "this"};
     LR_TRY(check_plainness(&target, mapping->node));
@@ -742,14 +730,7 @@ static lr_status check_mapping(const struct lr_yaml *yaml, const struct lr_yaml_
         return lr_yaml_error(yaml, at, "%s must be a mapping 'key: value', found %s", mapping->what,
                              quote(mapping->node, text));
     }
-    return LR_OK;
-}
 
-lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
-                              const struct lr_yaml_field *fields, int num_fields)
-{
-    struct fy_node *first[MAX_FIELDS] = {NULL};
-    LR_TRY(check_mapping(yaml, mapping));
     void *iterator = NULL;
     struct fy_node_pair *pair;
     while ((pair = fy_node_mapping_iterate(mapping->node, &iterator)) != NULL) {

@@ -21,13 +21,13 @@ struct lr_yaml;
  * everything about the file, LR_FAILED when memory is short). Keeps `log`. */
 struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log);
 
-/* As above from text; `name` stands in place of the file's path in errors. Copies both. */
+/* Loads the document from text; `name` stands in place of the file's path in errors. Copies both. */
 struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes, const lr_log *log);
 
 /* NULL is allowed. */
 void lr_yaml_destroy(struct lr_yaml *yaml);
 
-/* What is made of a whole document. */
+/* Takes a whole document. */
 struct lr_yaml_taker {
     lr_status (*take)(const struct lr_yaml *yaml, void *user);
     void *user;
@@ -45,7 +45,7 @@ struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
  * Evaluates to LR_BAD_INPUT. */
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...) LR_PRINTF(3, 4);
 
-/* As above at any level and with any status; the line is shown for errors only. */
+/* Does the same at any level and with any status; the line is shown for errors only. */
 void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level, lr_status status,
                  const char *sentence);
 
@@ -100,7 +100,7 @@ lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_fi
 /* Pieces of YAML on their way to a file. Failures stay in the output until it is finished. The
  * calling thread's locale must use a decimal point. */
 
-/* At most 511 bytes. */
+/* Writes at most 511 bytes. */
 void lr_yaml_put(struct lr_output *output, const char *format, ...) LR_PRINTF(2, 3);
 
 /* The shortest decimal that is read back as the same number; zero has no sign. */

@@ -34,8 +34,8 @@ struct lr_yardl_input {
         unsigned char *buffer; /* owned [room]; NULL = there is no other one */
         size_t filled, used;
         int64_t at;
-    } other; /* the bytes that were at hand before */
-    lr_status (*settle)(void *user), (*turn)(void *user);
+    } other; /* the bytes that were buffered before */
+    lr_status (*settle)(void *user), (*on_fetch)(void *user);
     void *user; /* of both */
     const char *field;
 };
@@ -82,7 +82,7 @@ static lr_status take_byte(struct lr_yardl_input *input, unsigned char *byte)
     return LR_OK;
 }
 
-/* bytes NULL: they are passed over. */
+/* bytes NULL: they are skipped. */
 static lr_status take_bytes(struct lr_yardl_input *input, void *bytes, int64_t count)
 {
     unsigned char *out = bytes;
@@ -137,11 +137,11 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
     return input->other.buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*all)(void *user), lr_status (*turn)(void *user),
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*all)(void *user), lr_status (*on_fetch)(void *user),
                      void *user)
 {
     input->settle = all;
-    input->turn = turn;
+    input->on_fetch = on_fetch;
     input->user = user;
 }
 
@@ -165,14 +165,14 @@ void lr_yardl_swap(struct lr_yardl_input *input)
     input->other.at = at;
 }
 
-const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count)
+const unsigned char *lr_yardl_buffered(const struct lr_yardl_input *input, int64_t *count)
 {
     *count = (int64_t)(input->filled - input->used);
     return input->buffer + input->used;
 }
 
-/* What is left of the bytes at hand goes to the beginning of the other buffer, which comes to hand. */
-static void turn_over(struct lr_yardl_input *input)
+/* Moves the rest of the buffer to the beginning of the other one, and exchanges the two. */
+static void exchange_buffers(struct lr_yardl_input *input)
 {
     const size_t there = input->filled - input->used;
     memcpy(input->other.buffer, input->buffer + input->used, there);
@@ -184,10 +184,10 @@ static void turn_over(struct lr_yardl_input *input)
 
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
 {
-    LR_TRY(input->turn != NULL ? input->turn(input->user) : settle(input));
+    LR_TRY(input->on_fetch != NULL ? input->on_fetch(input->user) : settle(input));
     const size_t there = input->filled - input->used;
     if (input->other.buffer != NULL) {
-        turn_over(input);
+        exchange_buffers(input);
     } else {
         memmove(input->buffer, input->buffer + input->used, there);
         input->used = 0;
@@ -388,8 +388,8 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Whether the file can hold so many items. None of no bytes: lists of them, within each other, would
- * be walked through for ever. */
+/* Checks that the file can hold so many items. Items of no bytes are refused: lists of them within each other would
+ * never end. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item, int64_t count)
 {
     const int64_t left = lr_yardl_left(input);
@@ -573,7 +573,7 @@ struct lr_yardl_schema {
     struct lr_yardl_type *protocol;
 };
 
-/* What the parameters of a generic type stand for. */
+/* Arguments of a generic type. */
 struct arguments {
     struct fy_node *parameters, *values; /* sequences of equal length; NULL = none */
     const struct arguments *outer;       /* in which the values are to be read */
@@ -655,11 +655,6 @@ static struct lr_yardl_type *new_type(struct lr_yardl_schema *schema, enum lr_ya
     type->num_parts = num_parts;
     type->parts = num_parts > 0 ? lr_alloc(num_parts, sizeof(*type->parts), "a schema", schema->log) : NULL;
     return num_parts == 0 || type->parts != NULL ? type : NULL;
-}
-
-static int64_t add_bytes(int64_t a, int64_t b)
-{
-    return a > most_bytes - b ? most_bytes : a + b;
 }
 
 static int64_t times_bytes(int64_t count, int64_t bytes)
@@ -831,7 +826,8 @@ static struct lr_yardl_type *resolve_record(struct lr_yardl_schema *schema, stru
             return NULL;
         }
         type->parts[k] = (struct lr_yardl_part){name, part};
-        type->least_bytes = add_bytes(type->least_bytes, part->least_bytes);
+        type->least_bytes =
+            type->least_bytes > most_bytes - part->least_bytes ? most_bytes : type->least_bytes + part->least_bytes;
         type->same_bytes = type->same_bytes && part->same_bytes;
     }
     return type;
@@ -919,8 +915,13 @@ static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_n
 
 /* --- the whole --- */
 
-static lr_status list_names(struct lr_yardl_schema *schema, struct fy_node *types)
+static lr_status build(struct lr_yardl_schema *schema)
 {
+    struct fy_node *root = lr_yaml_root(schema->yaml);
+    struct fy_node *protocol = child(root, "protocol");
+    schema->name = text_of(child(protocol, "name"));
+    if (schema->name == NULL || count_of(child(protocol, "sequence")) == 0) return bad(schema, "has no protocol", "");
+    struct fy_node *types = child(root, "types");
     const int count = count_of(types);
     schema->names = lr_alloc(count, sizeof(*schema->names), "a schema", schema->log);
     if (schema->names == NULL) return LR_FAILED;
@@ -931,16 +932,7 @@ static lr_status list_names(struct lr_yardl_schema *schema, struct fy_node *type
         if (name == NULL) return bad(schema, "has a type without name in", schema->name);
         schema->names[schema->num_names++] = (struct named_type){name, node};
     }
-    return LR_OK;
-}
 
-static lr_status build(struct lr_yardl_schema *schema)
-{
-    struct fy_node *root = lr_yaml_root(schema->yaml);
-    struct fy_node *protocol = child(root, "protocol");
-    schema->name = text_of(child(protocol, "name"));
-    if (schema->name == NULL || count_of(child(protocol, "sequence")) == 0) return bad(schema, "has no protocol", "");
-    LR_TRY(list_names(schema, child(root, "types")));
     schema->protocol = resolve_record(schema, child(protocol, "sequence"), NULL, 0);
     return schema->protocol != NULL ? LR_OK : LR_BAD_INPUT;
 }

@@ -75,17 +75,6 @@ static bool all_finite(const double *values, int count)
     return true;
 }
 
-static bool numbers_are_good(const struct lr_view_session *session)
-{
-    bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) && all_finite(session->up, 3) &&
-                all_finite(session->slices_mm, 3) && all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
-                session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 && session->samples >= 0 &&
-                session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0;
-    for (int k = 0; k < 6; k++) good = good && session->lor[k] >= 0;
-    return good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
-           session->window[1] >= 0;
-}
-
 static lr_status check_ranges(const struct lr_view_session *session, const lr_log *log)
 {
     for (int k = 0; k < session->num_ranges; k++) {
@@ -106,7 +95,13 @@ static lr_status check(const struct lr_view_session *session, const lr_log *log)
     LR_TRY(check_text("mu-map", session->mu, log));
     LR_TRY(check_text("data", session->data, log));
     if (session->grid.size[0] > 0) LR_TRY(lr_grid_check(&session->grid, log));
-    if (!numbers_are_good(session))
+    bool good = all_finite(session->eye_mm, 3) && all_finite(session->target_mm, 3) && all_finite(session->up, 3) &&
+                all_finite(session->slices_mm, 3) && all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
+                session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 && session->samples >= 0 &&
+                session->mu_steps >= 0 && isfinite(session->tof_mm) && session->recon_subsets >= 0;
+    for (int k = 0; k < 6; k++) good = good && session->lor[k] >= 0;
+    if (!(good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
+          session->window[1] >= 0))
         return lr_error(log, LR_USAGE, "a session cannot keep numbers that are negative or not finite");
     return check_ranges(session, log);
 }
@@ -165,18 +160,6 @@ static void put_voxel(struct lr_output *output, const struct lr_view_session *se
     lr_yaml_put(output, "  backend: %s\n", backends[session->backend]);
 }
 
-static void put_ranges(struct lr_output *output, const struct lr_view_session *session)
-{
-    char low[32], high[32];
-    for (int k = 0; k < session->num_ranges; k++) {
-        const struct lr_session_range *range = &session->ranges[k];
-        lr_yaml_put(output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
-        lr_yaml_put_text(output, range->name, strlen(range->name));
-        lr_yaml_put(output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
-                    lr_yaml_number(high, range->high));
-    }
-}
-
 static void put_shown(struct lr_output *output, const struct lr_view_session *session)
 {
     if (!session->has_shown) return;
@@ -186,15 +169,6 @@ static void put_shown(struct lr_output *output, const struct lr_view_session *se
     put_vector(output, "  slices_mm", session->slices_mm);
     lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n", showings[session->has_volume],
                 showings[!session->hides_crystals], showings[!session->hides_lors]);
-}
-
-static void put_recon(struct lr_output *output, const struct lr_view_session *session)
-{
-    if (session->has_recon) {
-        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
-                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
-        put_count(output, "  subsets", session->recon_subsets);
-    }
 }
 
 static void put_session(struct lr_output *output, const struct lr_view_session *session)
@@ -218,8 +192,21 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
         char text[32];
         lr_yaml_put(output, "  tof_mm: %s\n", lr_yaml_number(text, session->tof_mm));
     }
-    put_recon(output, session);
-    put_ranges(output, session);
+    if (session->has_recon) {
+        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n", families[session->recon_family],
+                    algorithms[session->recon_algorithm], elements[session->recon_elements]);
+        put_count(output, "  subsets", session->recon_subsets);
+    }
+
+    char low[32], high[32];
+    for (int k = 0; k < session->num_ranges; k++) {
+        const struct lr_session_range *range = &session->ranges[k];
+        lr_yaml_put(output, "%s  - name: ", k == 0 ? "ranges:\n" : "");
+        lr_yaml_put_text(output, range->name, strlen(range->name));
+        lr_yaml_put(output, "    low: %s\n    high: %s\n", lr_yaml_number(low, range->low),
+                    lr_yaml_number(high, range->high));
+    }
+
     put_shown(output, session);
     if (session->window[0] > 0) lr_yaml_put(output, "window: [%d, %d]\n", session->window[0], session->window[1]);
 }
