@@ -169,16 +169,6 @@ static void test_other_ways(void **state)
     check_same(s, &params, INT32_MAX, 13);
 }
 
-static bool is_for_maps;
-
-/* Takes the place of lr_is_for_maps, which asks for the number of processors. */
-bool __wrap_lr_is_for_maps(int file);
-bool __wrap_lr_is_for_maps(int file)
-{
-    (void)file;
-    return is_for_maps;
-}
-
 static void test_maps(void **state)
 {
     struct setup *s = *state;
@@ -188,12 +178,12 @@ static void test_maps(void **state)
     snprintf(file, sizeof(file), "%s/m.h5", path);
     const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5, file);
     for (int by_maps = 0; by_maps < 2; by_maps++) {
-        is_for_maps = by_maps == 1;
+        setenv("LORASTER_WRITE_BY_MAPS", by_maps ? "1" : "0", 1);
         check_same(s, &params, INT32_MAX, 9);
         check_same(s, &params, s->lors->count - 1, 9);
         assert_int_equal(remove(file), 0);
     }
-    is_for_maps = false;
+    unsetenv("LORASTER_WRITE_BY_MAPS");
     assert_int_equal(rmdir(path), 0);
 }
 

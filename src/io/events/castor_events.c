@@ -105,23 +105,6 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
-static lr_status read_tof(const struct lr_keyed_text *text, struct castor_header *header)
-{
-    const struct lr_keyed_number range = {.key = "histo tof number of bins", .least = 1, .most = MAX_TOF_BINS};
-    int64_t bins = 1;
-    LR_TRY(number(text, "tof resolution (ps)", &header->tof_resolution_ps));
-    LR_TRY(number(text, "list tof measurement range (ps)", &header->tof_range_ps));
-    LR_TRY(number(text, "list tof quantization bin size (ps)", &header->tof_quantisation_ps));
-    LR_TRY(number(text, "histo tof bin size (ps)", &header->tof_bin_ps));
-    LR_TRY(whole(text, range, &bins));
-    header->num_tof_bins = (int)bins;
-    if (header->mode == MODE_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {
-        return lr_keyed_text_error(text, NULL, "has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
-                                   header->num_tof_bins);
-    }
-    return LR_OK;
-}
-
 static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
@@ -150,7 +133,19 @@ static lr_status read_header(const struct lr_keyed_text *text, struct castor_hea
     LR_TRY(flag(text, "tof information flag", &header->has_tof));
     LR_TRY(flag(text, "coincidence kind flag", &header->has_kind));
 
-    LR_TRY(read_tof(text, header));
+    const struct lr_keyed_number range = {.key = "histo tof number of bins", .least = 1, .most = MAX_TOF_BINS};
+    int64_t bins = 1;
+    LR_TRY(number(text, "tof resolution (ps)", &header->tof_resolution_ps));
+    LR_TRY(number(text, "list tof measurement range (ps)", &header->tof_range_ps));
+    LR_TRY(number(text, "list tof quantization bin size (ps)", &header->tof_quantisation_ps));
+    LR_TRY(number(text, "histo tof bin size (ps)", &header->tof_bin_ps));
+    LR_TRY(whole(text, range, &bins));
+    header->num_tof_bins = (int)bins;
+    if (header->mode == MODE_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {
+        return lr_keyed_text_error(text, NULL, "has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
+                                   header->num_tof_bins);
+    }
+
     const char *name = value_of(text, "data filename");
     if (name[0] == '\0') return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
     header->data_path = lr_path_beside(text->path, name, text->log);

@@ -117,24 +117,6 @@ static void hold_back(void *user, lr_log_level level, lr_status status, const ch
     }
 }
 
-/* Turns the reader's error into a warning where events came before it; else logs what was held back. */
-static lr_status settle_damage(struct damage *damage, struct lr_event_stream *stream, lr_status status)
-{
-    const lr_event_counts *counts = &stream->info->counts;
-    if (!damage->is_found) return status;
-    if (status != LR_BAD_INPUT || stream->is_refused || stream->num_added == 0)
-        return lr_error(damage->to, status, "%s", damage->sentence);
-    LR_TRY(lr_event_stream_flush(stream));
-    char unknown[96] = "";
-    if (counts->unknown_crystals > 0) {
-        snprintf(unknown, sizeof(unknown), ", and %lld of crystals that the scanner lacks left out",
-                 (long long)counts->unknown_crystals);
-    }
-    lr_warn(damage->to, "%s: the %lld events before that are taken%s", damage->sentence, (long long)stream->num_added,
-            unknown);
-    return LR_OK;
-}
-
 /* --- reading --- */
 
 static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
@@ -154,7 +136,21 @@ static lr_status read_until_damage(const lr_events_source *source, struct lr_eve
     struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
     lr_events_source patient = *source;
     patient.log = &damage.log;
-    return settle_damage(&damage, stream, read_format(&patient, stream));
+    /* Turns the reader's error into a warning where events came before it; else logs what was held back. */
+    const lr_status status = read_format(&patient, stream);
+    const lr_event_counts *counts = &stream->info->counts;
+    if (!damage.is_found) return status;
+    if (status != LR_BAD_INPUT || stream->is_refused || stream->num_added == 0)
+        return lr_error(damage.to, status, "%s", damage.sentence);
+    LR_TRY(lr_event_stream_flush(stream));
+    char unknown[96] = "";
+    if (counts->unknown_crystals > 0) {
+        snprintf(unknown, sizeof(unknown), ", and %lld of crystals that the scanner lacks left out",
+                 (long long)counts->unknown_crystals);
+    }
+    lr_warn(damage.to, "%s: the %lld events before that are taken%s", damage.sentence, (long long)stream->num_added,
+            unknown);
+    return LR_OK;
 }
 
 lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink, lr_events_info *info)

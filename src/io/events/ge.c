@@ -265,25 +265,6 @@ static void take_pair(struct terms_reader *reader, const int32_t *ids, float fac
     reader->found->lors->values[lor] += factor; /* a LOR that is listed twice is measured twice */
 }
 
-/* LORs that the file does not list are not measured: events there would have no sensitivity. */
-static lr_status judge_pairs(const struct terms_reader *reader)
-{
-    const lr_scanner *scanner = reader->lors->scanner;
-    if (reader->no_lor == reader->num_pairs) {
-        return lr_error(reader->in.log, LR_BAD_INPUT,
-                        "%s: none of the %lld pairs of crystals in all_xtals/xtal_ids is in "
-                        "coincidence on %s: is it of another scanner?",
-                        reader->in.path, (long long)reader->num_pairs, scanner->name);
-    }
-    if (reader->no_lor > 0) {
-        lr_warn(reader->in.log,
-                "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out "
-                "of the sensitivity",
-                reader->in.path, (long long)reader->no_lor, (long long)reader->num_pairs, scanner->name);
-    }
-    return LR_OK;
-}
-
 /* --- the file --- */
 
 static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
@@ -324,7 +305,21 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
             take_pair(reader, reader->ids + IDS * k, reader->sens[k] * reader->atten[k]);
     }
 
-    return judge_pairs(reader);
+    /* LORs that the file does not list are not measured: events there would have no sensitivity. */
+    const lr_scanner *scanner = reader->lors->scanner;
+    if (reader->no_lor == reader->num_pairs) {
+        return lr_error(reader->in.log, LR_BAD_INPUT,
+                        "%s: none of the %lld pairs of crystals in all_xtals/xtal_ids is in "
+                        "coincidence on %s: is it of another scanner?",
+                        reader->in.path, (long long)reader->num_pairs, scanner->name);
+    }
+    if (reader->no_lor > 0) {
+        lr_warn(reader->in.log,
+                "%s: %lld of %lld pairs of crystals are not in coincidence on %s and are left out "
+                "of the sensitivity",
+                reader->in.path, (long long)reader->no_lor, (long long)reader->num_pairs, scanner->name);
+    }
+    return LR_OK;
 }
 
 lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors, const lr_log *log)

@@ -235,24 +235,6 @@ static int64_t measure_events(const struct plan *plan, const unsigned char *byte
 
 /* --- a batch --- */
 
-/* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
-static lr_status add_to_batch(struct batch *batch, const struct span *span)
-{
-    const lr_log *log = batch->crystals->petsird->log;
-    LR_TRY(lr_grow(&batch->spans, &batch->room_for_spans, batch->num_spans + 1,
-                   &(struct lr_items){sizeof(*batch->spans), "lists of events", log}));
-    if (batch->num_shares == 0 || batch->num_events - batch->shares[batch->num_shares - 1].first >= EVENTS_PER_SHARE) {
-        LR_TRY(lr_grow(&batch->shares, &batch->room_for_shares, batch->num_shares + 1,
-                       &(struct lr_items){sizeof(*batch->shares), "lists of events", log}));
-        batch->shares[batch->num_shares++] = (struct share){.begin = batch->num_spans, .first = batch->num_events};
-    }
-    batch->spans[batch->num_spans] = *span;
-    batch->spans[batch->num_spans++].first = batch->num_events;
-    batch->num_events += span->count;
-    batch->shares[batch->num_shares - 1].end = batch->num_spans;
-    return LR_OK;
-}
-
 /* Decodes byte by byte. Returns what follows; NULL for a number of more than 64 bits. */
 static const unsigned char *take_long(const unsigned char *at, uint64_t *value)
 {
@@ -507,7 +489,7 @@ static lr_status take_tof(void *user, struct lr_yardl_input *input, const struct
 static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_type *type, int64_t count)
 {
     static const struct lr_yardl_field fields[] = {
-        {"detectionBins", true, take_bins}, {"tofIdx", false, take_tof}, {0}};
+        {"detectionBins", true, take_bins, NULL}, {"tofIdx", false, take_tof, NULL}, {0}};
     reader->coincidence.tof = 0;
     for (int64_t k = 0; k < count; k++) {
         LR_TRY(lr_yardl_record(reader->petsird.input, type, fields, reader));
@@ -610,8 +592,17 @@ static lr_status finish_decoding(struct reader *reader)
     return status;
 }
 
-static lr_status start_decoding(struct reader *reader)
+/* Hands on the events that are being decoded, and starts to decode those that wait. */
+static lr_status next_batch(void *user)
 {
+    struct reader *reader = user;
+    LR_TRY(finish_decoding(reader));
+    if (reader->is_reading_again || reader->batch->num_spans == 0) return LR_OK;
+    LR_TRY(lr_event_stream_flush(reader->stream));
+    if (lr_event_stream_skips(reader->stream)) {
+        forget(reader->batch);
+        return LR_OK;
+    }
     struct batch *batch = reader->batch;
     lr_event *room;
     LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &room));
@@ -626,20 +617,6 @@ static lr_status start_decoding(struct reader *reader)
     reader->batch = batch == &reader->batches[0] ? &reader->batches[1] : &reader->batches[0];
     reader->batch->plan = batch->plan;
     return LR_OK;
-}
-
-/* Hands on the events that are being decoded, and starts to decode those that wait. */
-static lr_status next_batch(void *user)
-{
-    struct reader *reader = user;
-    LR_TRY(finish_decoding(reader));
-    if (reader->is_reading_again || reader->batch->num_spans == 0) return LR_OK;
-    LR_TRY(lr_event_stream_flush(reader->stream));
-    if (lr_event_stream_skips(reader->stream)) {
-        forget(reader->batch);
-        return LR_OK;
-    }
-    return start_decoding(reader);
 }
 
 /* Hands on all events. */
@@ -671,7 +648,20 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     *count = bytes < 0 ? 0 : span.count;
     if (bytes < 0) return LR_OK;
     span.end = span.bytes + bytes;
-    LR_TRY(add_to_batch(batch, &span));
+    /* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
+    const lr_log *log = batch->crystals->petsird->log;
+    LR_TRY(lr_grow(&batch->spans, &batch->room_for_spans, batch->num_spans + 1,
+                   &(struct lr_items){sizeof(*batch->spans), "lists of events", log}));
+    if (batch->num_shares == 0 || batch->num_events - batch->shares[batch->num_shares - 1].first >= EVENTS_PER_SHARE) {
+        LR_TRY(lr_grow(&batch->shares, &batch->room_for_shares, batch->num_shares + 1,
+                       &(struct lr_items){sizeof(*batch->shares), "lists of events", log}));
+        batch->shares[batch->num_shares++] = (struct share){.begin = batch->num_spans, .first = batch->num_events};
+    }
+    batch->spans[batch->num_spans] = span;
+    batch->spans[batch->num_spans++].first = batch->num_events;
+    batch->num_events += span.count;
+    batch->shares[batch->num_shares - 1].end = batch->num_spans;
+
     lr_yardl_move(input, bytes);
     return batch->num_events >= EVENTS_PER_BATCH ? next_batch(reader) : LR_OK;
 }
@@ -688,33 +678,31 @@ static lr_status take_many(struct reader *reader, int64_t *left)
 
 /* --- time blocks --- */
 
-/* Prompts and delayeds have types of their own, which are mostly equal. */
-static lr_status take_type(struct reader *reader, const struct lr_yardl_type *type)
-{
-    struct plan plan;
-    reader->is_planned = make_plan(type, &plan);
-    bool same = plan.num_values == reader->batch->plan.num_values;
-    for (int k = 0; k < 3; k++)
-        same = same && plan.at[k] == reader->batch->plan.at[k] && plan.is_signed[k] == reader->batch->plan.is_signed[k];
-
-    if (!same) {
-        LR_TRY(hand_on(reader));
-        reader->batch->plan = plan;
-    }
-    if (reader->is_planned) {
-        const int64_t most = reader->bytes_at_once / (LR_YARDL_LONGEST * plan.num_values);
-        reader->longest_span = most < EVENTS_PER_SHARE ? most : EVENTS_PER_SHARE;
-    }
-    reader->list.item = type;
-    return LR_OK;
-}
-
 /* Reads the events of a list. Those that the file does not hold whole are read one by one, up to the error. */
 static lr_status take_events(struct reader *reader, const struct lr_yardl_list *list)
 {
     int64_t left = list->count;
     reader->list.pair = lr_petsird_tof(&reader->petsird, reader->list.types, &reader->list.sign);
-    if (reader->list.item != list->item) LR_TRY(take_type(reader, list->item));
+    if (reader->list.item != list->item) {
+        /* Prompts and delayeds have types of their own, which are mostly equal. */
+        struct plan plan;
+        reader->is_planned = make_plan(list->item, &plan);
+        bool same = plan.num_values == reader->batch->plan.num_values;
+        for (int k = 0; k < 3; k++)
+            same = same && plan.at[k] == reader->batch->plan.at[k] &&
+                   plan.is_signed[k] == reader->batch->plan.is_signed[k];
+
+        if (!same) {
+            LR_TRY(hand_on(reader));
+            reader->batch->plan = plan;
+        }
+        if (reader->is_planned) {
+            const int64_t most = reader->bytes_at_once / (LR_YARDL_LONGEST * plan.num_values);
+            reader->longest_span = most < EVENTS_PER_SHARE ? most : EVENTS_PER_SHARE;
+        }
+        reader->list.item = list->item;
+    }
+
     if (reader->is_planned && !reader->may_repeat) LR_TRY(take_many(reader, &left));
     if (left == 0) return LR_OK;
     LR_TRY(hand_on(reader));
@@ -736,29 +724,6 @@ static int type_of_row(int64_t row, int64_t rows, int num_types)
     return (int)(row < n ? row : n - 1);
 }
 
-static lr_status take_row(struct reader *reader, struct lr_yardl_input *input, const struct lr_yardl_type *type,
-                          int row)
-{
-    struct lr_yardl_list columns, list;
-    const int num_types = reader->petsird.num_types;
-    LR_TRY(lr_yardl_list(input, type, &columns));
-    digest(reader, columns.count);
-    for (int64_t j = 0; j < columns.count; j++) {
-        LR_TRY(lr_yardl_list(input, columns.item, &list));
-        digest(reader, list.count);
-        if (j >= num_types && list.count > 0) {
-            return lr_yardl_error(input, "%lld events of module types %d and %lld, and there are %d types",
-                                  (long long)list.count, row, (long long)j, num_types);
-        }
-        if (list.count > 0) {
-            reader->list.types[0] = row;
-            reader->list.types[1] = (int)j;
-            LR_TRY(take_events(reader, &list));
-        }
-    }
-    return LR_OK;
-}
-
 /* Lists [type1][type2]. */
 static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -771,7 +736,24 @@ static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input,
         const int of = reader->may_repeat ? type_of_row(i, rows.count, reader->petsird.num_types) : (int)i;
         reader->is_repeat = of == row;
         reader->digest = 0;
-        LR_TRY(take_row(reader, input, rows.item, of));
+        struct lr_yardl_list columns, list;
+        const int num_types = reader->petsird.num_types;
+        LR_TRY(lr_yardl_list(input, rows.item, &columns));
+        digest(reader, columns.count);
+        for (int64_t j = 0; j < columns.count; j++) {
+            LR_TRY(lr_yardl_list(input, columns.item, &list));
+            digest(reader, list.count);
+            if (j >= num_types && list.count > 0) {
+                return lr_yardl_error(input, "%lld events of module types %d and %lld, and there are %d types",
+                                      (long long)list.count, of, (long long)j, num_types);
+            }
+            if (list.count > 0) {
+                reader->list.types[0] = of;
+                reader->list.types[1] = (int)j;
+                LR_TRY(take_events(reader, &list));
+            }
+        }
+
         if (reader->is_repeat && reader->digest != before) {
             return lr_yardl_error(input,
                                   "%lld rows of event lists for %d types of modules, of which row "
@@ -817,11 +799,8 @@ static lr_status take_stop(void *user, struct lr_yardl_input *input, const struc
     return LR_OK;
 }
 
-static lr_status take_interval(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"start", true, take_start}, {"stop", false, take_stop}, {0}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field interval_fields[] = {
+    {"start", true, take_start, NULL}, {"stop", false, take_stop, NULL}, {0}};
 
 static lr_status count_singles(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -851,10 +830,10 @@ static void note_names(struct lr_petsird *petsird, const struct lr_yardl_type *t
 
 static lr_status take_block(struct reader *reader, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"timeInterval", true, take_interval},
-                                                   {"singleEvents", false, count_singles},
-                                                   {"promptEvents", true, take_prompts},
-                                                   {"delayedEvents", false, take_delayeds},
+    static const struct lr_yardl_field fields[] = {{"timeInterval", true, NULL, interval_fields},
+                                                   {"singleEvents", false, count_singles, NULL},
+                                                   {"promptEvents", true, take_prompts, NULL},
+                                                   {"delayedEvents", false, take_delayeds, NULL},
                                                    {0}};
     struct lr_yardl_part part;
     LR_TRY(lr_yardl_case(reader->petsird.input, type, &part));
@@ -908,25 +887,6 @@ static lr_status warn_header(struct lr_petsird *petsird)
     return lr_petsird_tell_notes(petsird);
 }
 
-static void warn_events(const struct reader *reader)
-{
-    const struct lr_petsird *petsird = &reader->petsird;
-    const lr_event_counts *counts = reader->counts;
-    if (counts->repeated > 0) {
-        lr_warn(petsird->log,
-                "%s: rows of its event lists stand there more than once: %lld repeated events are "
-                "left out",
-                petsird->path, (long long)counts->repeated);
-    }
-    if (counts->excluded_pairs > 0) {
-        lr_warn(petsird->log,
-                "%s: %lld of its %lld events are of pairs of modules that its own table puts out "
-                "of coincidence, first %s",
-                petsird->path, (long long)counts->excluded_pairs, (long long)(counts->prompts + counts->delayeds),
-                reader->first_excluded);
-    }
-}
-
 static lr_status warn_blocks(struct reader *reader)
 {
     struct lr_petsird *petsird = &reader->petsird;
@@ -951,17 +911,6 @@ static int64_t bytes_at_once(const struct lr_yardl_input *input)
     return bytes < LEAST_BYTES ? LEAST_BYTES : bytes > MOST_BYTES ? MOST_BYTES : bytes;
 }
 
-static void open_batches(struct reader *reader)
-{
-    const int threads = reader->source->threads;
-    for (int k = 0; k < 2; k++) {
-        reader->batches[k].crystals = &reader->crystals;
-        reader->batches[k].sink = reader->stream->sink;
-        reader->batches[k].threads = threads > 0 ? threads : lr_num_processors();
-    }
-    reader->batch = &reader->batches[0];
-}
-
 static lr_status read_all(struct reader *reader)
 {
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
@@ -981,7 +930,14 @@ static lr_status read_all(struct reader *reader)
     if (!is_asked) return LR_OK;
     LR_TRY(warn_header(&reader->petsird));
     reader->crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
-    open_batches(reader);
+    const int threads = reader->source->threads;
+    for (int k = 0; k < 2; k++) {
+        reader->batches[k].crystals = &reader->crystals;
+        reader->batches[k].sink = reader->stream->sink;
+        reader->batches[k].threads = threads > 0 ? threads : lr_num_processors();
+    }
+    reader->batch = &reader->batches[0];
+
     reader->bytes_at_once = bytes_at_once(reader->petsird.input);
     LR_TRY(lr_yardl_widen(reader->petsird.input, reader->bytes_at_once));
     lr_yardl_listen(reader->petsird.input, hand_on, next_batch, reader);
@@ -999,7 +955,21 @@ static lr_status read_all(struct reader *reader)
                                                       (long long)lr_yardl_left(input)));
 
     LR_TRY(lr_event_stream_flush(reader->stream));
-    warn_events(reader);
+    const lr_event_counts *counts = reader->counts;
+    if (counts->repeated > 0) {
+        lr_warn(petsird->log,
+                "%s: rows of its event lists stand there more than once: %lld repeated events are "
+                "left out",
+                petsird->path, (long long)counts->repeated);
+    }
+    if (counts->excluded_pairs > 0) {
+        lr_warn(petsird->log,
+                "%s: %lld of its %lld events are of pairs of modules that its own table puts out "
+                "of coincidence, first %s",
+                petsird->path, (long long)counts->excluded_pairs, (long long)(counts->prompts + counts->delayeds),
+                reader->first_excluded);
+    }
+
     LR_TRY(warn_blocks(reader));
     return lr_events_judge_unknown(reader->source, reader->counts, reader->first_unknown);
 }

@@ -105,7 +105,7 @@ static lr_status take_type_matrix(const struct type_matrix *matrix, const struct
 
 /* --- bins --- */
 
-static const struct lr_yardl_field edge_fields[] = {{"edges", true, take_floats}, {0}};
+static const struct lr_yardl_field edge_fields[] = {{"edges", true, take_floats, NULL}, {0}};
 
 static lr_status check_ascending(struct lr_petsird *petsird, const float *edges, int64_t count)
 {
@@ -223,25 +223,6 @@ static lr_status take_masks(void *user, struct lr_yardl_input *input, const stru
 
 /* --- energies --- */
 
-static lr_status take_energy_edges(struct lr_petsird *petsird, struct lr_petsird_type *of,
-                                   const struct lr_yardl_type *type)
-{
-    float *values = NULL;
-    struct floats edges = {petsird, &values, 0};
-    lr_status status = lr_yardl_record(petsird->input, type, edge_fields, &edges);
-    status = status == LR_OK ? check_ascending(petsird, values, edges.count) : status;
-    if (status == LR_OK && edges.count == 1)
-        status = lr_yardl_error(petsird->input, "one edge of energy bins: they need two");
-    if (status == LR_OK && edges.count > 1) {
-        of->num_energies = edges.count - 1;
-        of->per_energy = 1.0 / (double)of->num_energies;
-        of->energy_kev[0] = values[0];
-        of->energy_kev[1] = values[edges.count - 1];
-    }
-    free(values);
-    return status;
-}
-
 static lr_status take_energies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_petsird *petsird = user;
@@ -254,7 +235,24 @@ static lr_status take_energies(void *user, struct lr_yardl_input *input, const s
                               "whose is not known",
                               (long long)list.count, petsird->num_types);
     }
-    for (int64_t k = 0; k < list.count; k++) LR_TRY(take_energy_edges(petsird, &petsird->types[k], list.item));
+    for (int64_t k = 0; k < list.count; k++) {
+        struct lr_petsird_type *of = &petsird->types[k];
+        float *values = NULL;
+        struct floats edges = {petsird, &values, 0};
+        lr_status status = lr_yardl_record(petsird->input, list.item, edge_fields, &edges);
+        status = status == LR_OK ? check_ascending(petsird, values, edges.count) : status;
+        if (status == LR_OK && edges.count == 1)
+            status = lr_yardl_error(petsird->input, "one edge of energy bins: they need two");
+        if (status == LR_OK && edges.count > 1) {
+            of->num_energies = edges.count - 1;
+            of->per_energy = 1.0 / (double)of->num_energies;
+            of->energy_kev[0] = values[0];
+            of->energy_kev[1] = values[edges.count - 1];
+        }
+        free(values);
+        LR_TRY(status);
+    }
+
     return LR_OK;
 }
 
@@ -413,7 +411,7 @@ struct transforms {
 static lr_status take_transforms(const struct transforms *into, struct lr_yardl_input *input,
                                  const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix}, {0}};
+    static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix, NULL}, {0}};
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count > 0 && list.item->least_bytes < 48)
@@ -446,7 +444,7 @@ static lr_status take_coordinates(void *user, struct lr_yardl_input *input, cons
 
 static lr_status take_corners(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates}, {0}};
+    static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates, NULL}, {0}};
     struct module_reading *reading = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
@@ -457,19 +455,9 @@ static lr_status take_corners(void *user, struct lr_yardl_input *input, const st
     return LR_OK;
 }
 
-static lr_status take_shape(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"corners", true, take_corners}, {0}};
-    struct lr_yardl_part part;
-    LR_TRY(lr_yardl_case(input, type, &part));
-    return part.type != NULL ? lr_yardl_record(input, part.type, fields, user) : LR_OK;
-}
+static const struct lr_yardl_field shape_fields[] = {{"corners", true, take_corners, NULL}, {0}};
 
-static lr_status take_volume(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"shape", true, take_shape}, {0}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field volume_fields[] = {{"shape", true, NULL, shape_fields}, {0}};
 
 static lr_status take_element_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -478,24 +466,16 @@ static lr_status take_element_places(void *user, struct lr_yardl_input *input, c
     return take_transforms(&into, input, type);
 }
 
-static lr_status take_elements(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {
-        {"object", true, take_volume}, {"transforms", true, take_element_places}, {0}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field elements_fields[] = {
+    {"object", true, NULL, volume_fields}, {"transforms", true, take_element_places, NULL}, {0}};
 
 static lr_status note_of_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     return note_field(((struct module_reading *)user)->petsird, input, type);
 }
 
-static lr_status take_module(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements},
-                                                   {NULL, false, note_of_module}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field module_fields[] = {{"detectingElements", true, NULL, elements_fields},
+                                                      {NULL, false, note_of_module, NULL}};
 
 static lr_status take_module_places(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -507,7 +487,7 @@ static lr_status take_module_places(void *user, struct lr_yardl_input *input, co
 static lr_status take_replicated(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {
-        {"object", true, take_module}, {"transforms", true, take_module_places}, {0}};
+        {"object", true, NULL, module_fields}, {"transforms", true, take_module_places, NULL}, {0}};
     struct lr_petsird *petsird = user;
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
@@ -530,12 +510,8 @@ static lr_status take_replicated(void *user, struct lr_yardl_input *input, const
     return LR_OK;
 }
 
-static lr_status take_geometry(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"replicatedModules", true, take_replicated},
-                                                   {NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field geometry_fields[] = {{"replicatedModules", true, take_replicated, NULL},
+                                                        {NULL, false, note_field, NULL}};
 
 /* --- efficiencies --- */
 
@@ -571,14 +547,11 @@ static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input
     return survey(input, type, &((struct lr_petsird *)user)->pair_efficiencies);
 }
 
-static lr_status take_efficiencies(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"detectionBinEfficiencies", false, take_bin_efficiencies},
-                                                   {"modulePairSGIDLUT", false, take_masks},
-                                                   {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
-                                                   {NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field efficiencies_fields[] = {
+    {"detectionBinEfficiencies", false, take_bin_efficiencies, NULL},
+    {"modulePairSGIDLUT", false, take_masks, NULL},
+    {"modulePairEfficienciesVectors", false, take_pair_efficiencies, NULL},
+    {NULL, false, note_field, NULL}};
 
 static lr_status take_name(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -586,23 +559,15 @@ static lr_status take_name(void *user, struct lr_yardl_input *input, const struc
     return lr_yardl_text(input, type, petsird->name, sizeof(petsird->name));
 }
 
-static lr_status take_scanner(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{"modelName", false, take_name},
-                                                   {"scannerGeometry", true, take_geometry},
-                                                   {"tofBinEdges", false, take_tof_bins},
-                                                   {"tofResolution", false, take_resolutions},
-                                                   {"eventEnergyBinEdges", false, take_energies},
-                                                   {"detectionEfficiencies", false, take_efficiencies},
-                                                   {NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field scanner_fields[] = {{"modelName", false, take_name, NULL},
+                                                       {"scannerGeometry", true, NULL, geometry_fields},
+                                                       {"tofBinEdges", false, take_tof_bins, NULL},
+                                                       {"tofResolution", false, take_resolutions, NULL},
+                                                       {"eventEnergyBinEdges", false, take_energies, NULL},
+                                                       {"detectionEfficiencies", false, NULL, efficiencies_fields},
+                                                       {NULL, false, note_field, NULL}};
 
-static lr_status take_exam(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    static const struct lr_yardl_field fields[] = {{NULL, false, note_field}};
-    return lr_yardl_record(input, type, fields, user);
-}
+static const struct lr_yardl_field exam_fields[] = {{NULL, false, note_field, NULL}};
 
 /* --- the whole --- */
 
@@ -625,23 +590,6 @@ static uint64_t digest(const char *text)
     return value;
 }
 
-/* Digests of the versions' schemas. Those of v0.8.0 to v0.9.1 are equal, and those of v0.11. */
-static void name_version(struct lr_petsird *petsird)
-{
-    static const struct {
-        uint64_t digest;
-        const char *version;
-    } known[] = {
-        {UINT64_C(0x634a030a12bd808d), "0.7.0"},  {UINT64_C(0x6ac86abca1eaf8d9), "0.7.2"},
-        {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
-        {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
-    };
-    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
-    strcpy(petsird->version, "other");
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-        if (known[k].digest == own) strcpy(petsird->version, known[k].version);
-}
-
 lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log)
 {
     *petsird = (struct lr_petsird){.path = path, .log = log};
@@ -655,10 +603,23 @@ lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr
         return lr_error(log, LR_BAD_INPUT, "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
                         lr_yardl_schema_name(petsird->schema));
     }
-    name_version(petsird);
+    /* Digests of the versions' schemas. Those of v0.8.0 to v0.9.1 are equal, and those of v0.11. */
+    static const struct {
+        uint64_t digest;
+        const char *version;
+    } known[] = {
+        {UINT64_C(0x634a030a12bd808d), "0.7.0"},  {UINT64_C(0x6ac86abca1eaf8d9), "0.7.2"},
+        {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
+        {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
+    };
+    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
+    strcpy(petsird->version, "other");
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (known[k].digest == own) strcpy(petsird->version, known[k].version);
+
     petsird->blocks = protocol->parts[1].type;
     static const struct lr_yardl_field fields[] = {
-        {"scanner", true, take_scanner}, {"exam", false, take_exam}, {NULL, false, note_field}};
+        {"scanner", true, NULL, scanner_fields}, {"exam", false, NULL, exam_fields}, {NULL, false, note_field, NULL}};
     LR_TRY(lr_yardl_record(petsird->input, protocol->parts[0].type, fields, petsird));
 
     for (int k = 0; k < petsird->num_types; k++) {

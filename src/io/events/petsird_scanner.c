@@ -158,18 +158,6 @@ static void order_axes(const double axes[3][3], const double module_mm[3], int o
 
 /* --- crystals --- */
 
-static void module_centre(const struct lr_petsird *petsird, const struct lr_petsird_type *type, int64_t module,
-                          double centre_mm[3])
-{
-    const int64_t first = type->first_crystal + module * type->num_elements;
-    double one[3];
-    memset(centre_mm, 0, 3 * sizeof(*centre_mm));
-    for (int64_t e = 0; e < type->num_elements; e++) {
-        lr_petsird_centre(petsird, first + e, one);
-        vec_add_scaled(centre_mm, 1.0 / (double)type->num_elements, one, centre_mm);
-    }
-}
-
 /* The modules of a type being listed. */
 struct listing {
     const struct lr_petsird *petsird;
@@ -212,7 +200,14 @@ static lr_crystal *list_crystals(const struct lr_petsird *petsird)
         const struct lr_petsird_type *type = listing.type;
         for (int64_t m = 0; m < type->num_modules; m++) {
             double module_mm[3];
-            module_centre(listing.petsird, type, m, module_mm);
+            const int64_t first = type->first_crystal + m * type->num_elements;
+            double one[3];
+            memset(module_mm, 0, 3 * sizeof(*module_mm));
+            for (int64_t e = 0; e < type->num_elements; e++) {
+                lr_petsird_centre(listing.petsird, first + e, one);
+                vec_add_scaled(module_mm, 1.0 / (double)type->num_elements, one, module_mm);
+            }
+
             for (int64_t e = 0; e < type->num_elements; e++) {
                 const int64_t at = type->first_crystal + m * type->num_elements + e;
                 lr_petsird_centre(listing.petsird, at, crystals[at].centre_mm);
@@ -263,27 +258,6 @@ static int places_apart(int a, int b, int around)
     return apart < around - apart ? apart : around - apart;
 }
 
-static struct mask_count count_mask(const struct lr_petsird *petsird, const struct file_module *modules, int count,
-                                    int around)
-{
-    struct mask_count found = {0, -1, INT32_MAX};
-    for (int i = 0; i < count; i++) {
-        for (int j = 0; j < i; j++) {
-            const int types[2] = {modules[i].type, modules[j].type};
-            const int64_t pair[2] = {modules[i].module, modules[j].module};
-            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
-            const int apart = around > 0 ? places_apart(modules[i].position, modules[j].position, around) : 0;
-            if (lr_petsird_allows(petsird, types, pair)) {
-                found.nearest_allowed = apart < found.nearest_allowed ? apart : found.nearest_allowed;
-            } else {
-                found.excluded++;
-                found.farthest = apart > found.farthest ? apart : found.farthest;
-            }
-        }
-    }
-    return found;
-}
-
 static int count_modules(const struct lr_petsird *petsird)
 {
     int64_t count = 0;
@@ -318,7 +292,24 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
                 petsird->path, count, MAX_MASK_MODULES);
         return LR_OK;
     }
-    const struct mask_count found = count_mask(petsird, modules, count, scanner->num_positions);
+    struct mask_count found = {0, -1, INT32_MAX};
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j < i; j++) {
+            const int types[2] = {modules[i].type, modules[j].type};
+            const int64_t pair[2] = {modules[i].module, modules[j].module};
+            if (modules[i].block > 0 && modules[i].block == modules[j].block) continue; /* layers */
+            const int apart = scanner->num_positions > 0
+                                  ? places_apart(modules[i].position, modules[j].position, scanner->num_positions)
+                                  : 0;
+            if (lr_petsird_allows(petsird, types, pair)) {
+                found.nearest_allowed = apart < found.nearest_allowed ? apart : found.nearest_allowed;
+            } else {
+                found.excluded++;
+                found.farthest = apart > found.farthest ? apart : found.farthest;
+            }
+        }
+    }
+
     free(modules);
     if (found.excluded == 0) return LR_OK;
     if (scanner->num_positions > 0 && found.farthest < found.nearest_allowed && found.nearest_allowed != INT32_MAX) {
@@ -440,34 +431,32 @@ lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *s
 
 /* --- efficiencies --- */
 
-static lr_status fill_type(const struct lr_petsird *petsird, const struct lr_petsird_type *type, const int32_t *numbers,
-                           float *values)
-{
-    const int64_t detectors = type->num_elements * type->num_modules;
-    if (detectors > 0 && type->num_efficiencies / type->num_energies != detectors) {
-        return lr_error(petsird->log, LR_BAD_INPUT,
-                        "%s: has %lld efficiencies of detection bins for %lld crystals of module "
-                        "type %d",
-                        petsird->path, (long long)type->num_efficiencies, (long long)detectors,
-                        (int)(type - petsird->types));
-    }
-    for (int64_t k = 0; k < detectors; k++) {
-        /* Mean over the energies of an element. */
-        double sum = 0;
-        for (int64_t e = 0; e < type->num_energies; e++) sum += type->efficiencies[k * type->num_energies + e];
-        const double value = sum / (double)type->num_energies;
-        if (!(value >= 0))
-            return lr_error(petsird->log, LR_BAD_INPUT, "%s: a crystal has the efficiency %g", petsird->path, value);
-        if (numbers[type->first_crystal + k] >= 0) values[numbers[type->first_crystal + k]] = (float)value;
-    }
-    return LR_OK;
-}
-
 static lr_status fill_values(const struct lr_petsird *petsird, const lr_scanner *scanner, const int32_t *numbers,
                              float *values)
 {
     for (int c = 0; c < scanner->num_crystals; c++) values[c] = NAN;
-    for (int t = 0; t < petsird->num_types; t++) LR_TRY(fill_type(petsird, &petsird->types[t], numbers, values));
+    for (int t = 0; t < petsird->num_types; t++) {
+        const struct lr_petsird_type *type = &petsird->types[t];
+        const int64_t detectors = type->num_elements * type->num_modules;
+        if (detectors > 0 && type->num_efficiencies / type->num_energies != detectors) {
+            return lr_error(petsird->log, LR_BAD_INPUT,
+                            "%s: has %lld efficiencies of detection bins for %lld crystals of module "
+                            "type %d",
+                            petsird->path, (long long)type->num_efficiencies, (long long)detectors,
+                            (int)(type - petsird->types));
+        }
+        for (int64_t k = 0; k < detectors; k++) {
+            /* Mean over the energies of an element. */
+            double sum = 0;
+            for (int64_t e = 0; e < type->num_energies; e++) sum += type->efficiencies[k * type->num_energies + e];
+            const double value = sum / (double)type->num_energies;
+            if (!(value >= 0))
+                return lr_error(petsird->log, LR_BAD_INPUT, "%s: a crystal has the efficiency %g", petsird->path,
+                                value);
+            if (numbers[type->first_crystal + k] >= 0) values[numbers[type->first_crystal + k]] = (float)value;
+        }
+    }
+
     for (int c = 0; c < scanner->num_crystals; c++) {
         if (isnan(values[c])) {
             return lr_error(petsird->log, LR_BAD_INPUT, "%s: has no efficiency for crystal %d of %s", petsird->path, c,

@@ -189,21 +189,6 @@ static const struct tof_bins *bins_of_types(const struct layout *layout, int a, 
     return &layout->bins[layout->kind_of[a] * layout->num_kinds + layout->kind_of[b]];
 }
 
-static void compare_mirrored(struct layout *layout)
-{
-    for (int k = 0; k < layout->num_kinds * layout->num_kinds; k++) {
-        const int across = k % layout->num_kinds * layout->num_kinds + k / layout->num_kinds;
-        struct tof_bins *one = &layout->bins[k];
-        const struct tof_bins *other = &layout->bins[across];
-        bool same = one->num_edges == other->num_edges;
-        for (int e = 0; same && e < one->num_edges; e++) {
-            const double mirrored_mm = -(double)other->edges_mm[one->num_edges - 1 - e];
-            same = fabs(one->edges_mm[e] - mirrored_mm) < mirror_mm;
-        }
-        one->is_mirrored = same;
-    }
-}
-
 /* --- all of it --- */
 
 /* errors: LR_USAGE for more than 64 types of modules; LR_BAD_INPUT for a module with crystals of two
@@ -247,7 +232,18 @@ static lr_status init_layout(struct layout *layout, const lr_events_writer_param
     }
 
     LR_TRY(differ ? take_kinds(layout, &info->kinds, params->log) : choose_edges(layout, info, params->log));
-    compare_mirrored(layout);
+    for (int k = 0; k < layout->num_kinds * layout->num_kinds; k++) {
+        const int across = k % layout->num_kinds * layout->num_kinds + k / layout->num_kinds;
+        struct tof_bins *one = &layout->bins[k];
+        const struct tof_bins *other = &layout->bins[across];
+        bool same = one->num_edges == other->num_edges;
+        for (int e = 0; same && e < one->num_edges; e++) {
+            const double mirrored_mm = -(double)other->edges_mm[one->num_edges - 1 - e];
+            same = fabs(one->edges_mm[e] - mirrored_mm) < mirror_mm;
+        }
+        one->is_mirrored = same;
+    }
+
     return LR_OK;
 }
 
@@ -391,25 +387,6 @@ static void put_unit_efficiencies(const struct layout *layout, struct lr_output 
 
 /* --- the scanner --- */
 
-static void put_efficiencies(const struct layout *layout, struct lr_output *output)
-{
-    int64_t sum = 0;
-    for (int a = 0; a < layout->num_types; a++)
-        for (int b = 0; b < layout->num_types; b++) sum += num_elements(layout, a) * num_elements(layout, b);
-    const bool fits = sum <= MOST_PAIR_VALUES;
-
-    lr_yardl_put_text(output, "all alike; which modules are in coincidence");
-    lr_yardl_put_float(output, 1);
-    lr_yardl_put_unsigned(output, 0); /* of detection bins: none */
-    if (is_old(layout)) lr_yardl_put_unsigned(output, 1);
-    put_pairs(layout, output, put_groups);
-    if (is_old(layout)) lr_yardl_put_unsigned(output, fits);
-    if (fits)
-        put_pairs(layout, output, put_unit_efficiencies);
-    else if (!is_old(layout))
-        lr_yardl_put_unsigned(output, 0);
-}
-
 static void put_scanner(const struct layout *layout, struct lr_output *output)
 {
     lr_yardl_put_text(output, layout->lors->scanner->name);
@@ -443,7 +420,21 @@ static void put_scanner(const struct layout *layout, struct lr_output *output)
         (void)lr_output_write(output, stored, sizeof(stored));
     }
 
-    put_efficiencies(layout, output);
+    int64_t sum = 0;
+    for (int a = 0; a < layout->num_types; a++)
+        for (int b = 0; b < layout->num_types; b++) sum += num_elements(layout, a) * num_elements(layout, b);
+    const bool fits = sum <= MOST_PAIR_VALUES;
+
+    lr_yardl_put_text(output, "all alike; which modules are in coincidence");
+    lr_yardl_put_float(output, 1);
+    lr_yardl_put_unsigned(output, 0); /* of detection bins: none */
+    if (is_old(layout)) lr_yardl_put_unsigned(output, 1);
+    put_pairs(layout, output, put_groups);
+    if (is_old(layout)) lr_yardl_put_unsigned(output, fits);
+    if (fits)
+        put_pairs(layout, output, put_unit_efficiencies);
+    else if (!is_old(layout))
+        lr_yardl_put_unsigned(output, 0);
 }
 
 /* PETSIRD files as events come: a time block for each millisecond that has any. */

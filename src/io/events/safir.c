@@ -206,25 +206,6 @@ static lr_status read_records(struct reader *reader, FILE *file)
     return LR_OK;
 }
 
-/* Names the crystal of the first such event that the map lacks. */
-static lr_status report_unknown(const struct reader *reader)
-{
-    const lr_event_counts *counts = &reader->counts;
-    if (counts->unknown_crystals == 0) return LR_OK;
-    const int64_t events = counts->prompts + counts->delayeds;
-    const bool is_b = lr_crystal_map_find(&reader->map, key_of(reader, reader->first_unknown, false)) >= 0;
-    const uint32_t key = key_of(reader, reader->first_unknown, is_b);
-    const bool all = counts->unknown_crystals == events;
-    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
-                 "%lld, at byte %lld, with ring %u, detector %u, layer %u: %s",
-                 reader->path, (long long)counts->unknown_crystals, (long long)events,
-                 counts->delayeds > 0 ? "events" : "prompts", (long long)reader->first_unknown_record,
-                 (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20), (unsigned)(key >> 4 & 0xffff),
-                 (unsigned)(key & 15), all ? "the map belongs to another scanner" : "they are left out");
-    return all ? LR_BAD_INPUT : LR_OK;
-}
-
 static lr_status read_file(struct reader *reader, FILE *file)
 {
     LR_TRY(check_signature(reader, file));
@@ -239,7 +220,21 @@ static lr_status read_file(struct reader *reader, FILE *file)
     if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
-    return report_unknown(reader);
+    /* Names the crystal of the first such event that the map lacks. */
+    const lr_event_counts *counts = &reader->counts;
+    if (counts->unknown_crystals == 0) return LR_OK;
+    const int64_t events = counts->prompts + counts->delayeds;
+    const bool is_b = lr_crystal_map_find(&reader->map, key_of(reader, reader->first_unknown, false)) >= 0;
+    const uint32_t key = key_of(reader, reader->first_unknown, is_b);
+    const bool all = counts->unknown_crystals == events;
+    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
+                 "%lld, at byte %lld, with ring %u, detector %u, layer %u: %s",
+                 reader->path, (long long)counts->unknown_crystals, (long long)events,
+                 counts->delayeds > 0 ? "events" : "prompts", (long long)reader->first_unknown_record,
+                 (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20), (unsigned)(key >> 4 & 0xffff),
+                 (unsigned)(key & 15), all ? "the map belongs to another scanner" : "they are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
 }
 
 static lr_status read_all(struct reader *reader)

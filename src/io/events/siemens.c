@@ -73,18 +73,6 @@ static const struct siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1
 
 /* --- one file --- */
 
-/* A number that may not be negative. */
-static lr_status take_number(const struct lr_interfile *file, const char *key, int64_t *number)
-{
-    LR_TRY(lr_interfile_integer(file, key, 0, number));
-    const char *value = lr_interfile_text(file, key, 0);
-    if (value != NULL && *number < 0) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
-                        lr_interfile_line(file, key, 0), key, value);
-    }
-    return LR_OK;
-}
-
 static lr_status take_numbers(const struct lr_interfile *file, struct siemens_header *header)
 {
     const struct {
@@ -101,8 +89,17 @@ static lr_status take_numbers(const struct lr_interfile *file, struct siemens_he
         {"data offset in bytes", &header->offset_bytes},
         {"total listmode word counts", &header->num_words},
     };
-    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
-        LR_TRY(take_number(file, known[k].key, known[k].value));
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        /* A number that may not be negative. */
+        const char *key = known[k].key;
+        LR_TRY(lr_interfile_integer(file, key, 0, known[k].value));
+        const char *value = lr_interfile_text(file, key, 0);
+        if (value != NULL && *known[k].value < 0) {
+            return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
+                            lr_interfile_line(file, key, 0), key, value);
+        }
+    }
+
     return LR_OK;
 }
 
@@ -266,47 +263,6 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
                     reader->header.path, (long long)header, what, reader->scanner->name, (long long)scanner);
 }
 
-/* Refuses what this reader cannot decode. */
-static lr_status check_format(const struct reader *reader)
-{
-    const struct siemens_header *header = &reader->header;
-    if (header->word_bits >= 0 && header->word_bits != 32) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
-                        header->path, (long long)header->word_bits);
-    }
-    if (header->axial_compression > 1) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: planes are compressed axially by %lld, so that crystals cannot be "
-                        "told: only list mode with axial compression 1 can be read",
-                        header->path, (long long)header->axial_compression);
-    }
-    if (header->tof_bins > 1) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: %lld time-of-flight bins: only list mode without time of flight can "
-                        "be read",
-                        header->path, (long long)header->tof_bins);
-    }
-    return LR_OK;
-}
-
-static lr_status settle_bins(struct reader *reader)
-{
-    const struct siemens_header *header = &reader->header;
-    struct layout *layout = &reader->layout;
-    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
-    if (header->bins < 0 && !is_mmr) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: how many bins a projection of %s has is not known: name the header "
-                        "that belongs to it, with its 'number of projections'",
-                        reader->path, reader->scanner->name);
-    }
-    const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
-    if (bins < 1 || bins > layout->sinogram.around)
-        return disagree(reader, "bins a projection", bins, layout->sinogram.around);
-    layout->bins = (int)bins;
-    return LR_OK;
-}
-
 static lr_status settle_ring_difference(struct reader *reader)
 {
     const struct siemens_header *header = &reader->header;
@@ -324,34 +280,42 @@ static lr_status settle_sinogram(struct reader *reader)
 {
     const struct siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
-    LR_TRY(check_format(reader));
+    /* Refuses what this reader cannot decode. */
+    if (header->word_bits >= 0 && header->word_bits != 32) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
+                        header->path, (long long)header->word_bits);
+    }
+    if (header->axial_compression > 1) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: planes are compressed axially by %lld, so that crystals cannot be "
+                        "told: only list mode with axial compression 1 can be read",
+                        header->path, (long long)header->axial_compression);
+    }
+    if (header->tof_bins > 1) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: %lld time-of-flight bins: only list mode without time of flight can "
+                        "be read",
+                        header->path, (long long)header->tof_bins);
+    }
+
     layout->views = layout->sinogram.around / 2;
     if (header->rings >= 0 && header->rings != layout->sinogram.rings)
         return disagree(reader, "rings", header->rings, layout->sinogram.rings);
     if (header->views >= 0 && header->views != layout->views)
         return disagree(reader, "views", header->views, layout->views);
-    LR_TRY(settle_bins(reader));
-    return settle_ring_difference(reader);
-}
-
-/* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
-static lr_status number_planes(struct reader *reader)
-{
-    struct layout *layout = &reader->layout;
-    const int largest = layout->max_ring_difference;
-    layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
-    layout->ring_of = lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
-    if (layout->ring_of == NULL) return LR_FAILED;
-    int64_t plane = 0;
-    for (int k = 0; k <= 2 * largest; k++) {
-        const int apart = (k + 1) / 2;
-        const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k: negative segments */
-        for (int a = 0; a < layout->sinogram.rings - apart; a++, plane++) {
-            layout->ring_of[plane][0] = (int32_t)(a + lead);
-            layout->ring_of[plane][1] = (int32_t)(a + lag);
-        }
+    const bool is_mmr = layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    if (header->bins < 0 && !is_mmr) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: how many bins a projection of %s has is not known: name the header "
+                        "that belongs to it, with its 'number of projections'",
+                        reader->path, reader->scanner->name);
     }
-    return LR_OK;
+    const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
+    if (bins < 1 || bins > layout->sinogram.around)
+        return disagree(reader, "bins a projection", bins, layout->sinogram.around);
+    layout->bins = (int)bins;
+
+    return settle_ring_difference(reader);
 }
 
 static lr_status make_layout(struct reader *reader)
@@ -369,7 +333,22 @@ static lr_status make_layout(struct reader *reader)
     }
 
     LR_TRY(settle_sinogram(reader));
-    return number_planes(reader);
+    /* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
+    struct layout *layout = &reader->layout;
+    const int largest = layout->max_ring_difference;
+    layout->num_planes = (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
+    layout->ring_of = lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
+    if (layout->ring_of == NULL) return LR_FAILED;
+    int64_t plane = 0;
+    for (int k = 0; k <= 2 * largest; k++) {
+        const int apart = (k + 1) / 2;
+        const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k: negative segments */
+        for (int a = 0; a < layout->sinogram.rings - apart; a++, plane++) {
+            layout->ring_of[plane][0] = (int32_t)(a + lead);
+            layout->ring_of[plane][1] = (int32_t)(a + lag);
+        }
+    }
+    return LR_OK;
 }
 
 /* --- words --- */
@@ -444,48 +423,6 @@ static int64_t byte_of(const struct reader *reader, int64_t word)
     return (offset > 0 ? offset : 0) + WORD_BYTES * word;
 }
 
-static lr_status check_end(const struct reader *reader, size_t rest)
-{
-    if (rest != 0) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
-                        "again",
-                        reader->path, (long long)reader->num_words, (long long)byte_of(reader, reader->num_words), rest,
-                        WORD_BYTES);
-    }
-    if (reader->num_words == 0)
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again", reader->path);
-    if (reader->header.num_words > reader->num_words) {
-        lr_warn(reader->log,
-                "%s: holds %lld words where its header tells of %lld: it is a part of the "
-                "acquisition",
-                reader->path, (long long)reader->num_words, (long long)reader->header.num_words);
-    }
-    return LR_OK;
-}
-
-/* Warns of events without crystals; a file that has no others is another scanner's. */
-static lr_status report_unknown(const struct reader *reader)
-{
-    const lr_event_counts *counts = &reader->counts;
-    const int64_t events = counts->prompts + counts->delayeds;
-    if (events == 0) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: none of its %lld words is an event: it is no Siemens list mode of 32 "
-                        "bits",
-                        reader->path, (long long)reader->num_words);
-    }
-    if (counts->unknown_crystals == 0) return LR_OK;
-    const bool all = counts->unknown_crystals == events;
-    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
-                 "%lld (0x%08x): %s",
-                 reader->path, (long long)counts->unknown_crystals, (long long)events, reader->scanner->name,
-                 (long long)reader->first_unknown_word, (long long)byte_of(reader, reader->first_unknown_word),
-                 (unsigned)reader->first_unknown, all ? "the file belongs to another scanner" : "they are left out");
-    return all ? LR_BAD_INPUT : LR_OK;
-}
-
 /* Skips the bytes that stand before the words, according to the header. */
 static lr_status read_from(struct reader *reader, FILE *file)
 {
@@ -505,10 +442,42 @@ static lr_status read_from(struct reader *reader, FILE *file)
     } while (length == sizeof(bytes));
     if (ferror(file))
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path, strerror(errno));
-    LR_TRY(check_end(reader, length % WORD_BYTES));
+    const size_t rest = length % WORD_BYTES;
+    if (rest != 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
+                        "again",
+                        reader->path, (long long)reader->num_words, (long long)byte_of(reader, reader->num_words), rest,
+                        WORD_BYTES);
+    }
+    if (reader->num_words == 0)
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again", reader->path);
+    if (reader->header.num_words > reader->num_words) {
+        lr_warn(reader->log,
+                "%s: holds %lld words where its header tells of %lld: it is a part of the "
+                "acquisition",
+                reader->path, (long long)reader->num_words, (long long)reader->header.num_words);
+    }
 
     LR_TRY(lr_event_stream_flush(reader->stream));
-    return report_unknown(reader);
+    /* Warns of events without crystals; a file that has no others is another scanner's. */
+    const lr_event_counts *counts = &reader->counts;
+    const int64_t events = counts->prompts + counts->delayeds;
+    if (events == 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: none of its %lld words is an event: it is no Siemens list mode of 32 "
+                        "bits",
+                        reader->path, (long long)reader->num_words);
+    }
+    if (counts->unknown_crystals == 0) return LR_OK;
+    const bool all = counts->unknown_crystals == events;
+    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
+                 "%lld (0x%08x): %s",
+                 reader->path, (long long)counts->unknown_crystals, (long long)events, reader->scanner->name,
+                 (long long)reader->first_unknown_word, (long long)byte_of(reader, reader->first_unknown_word),
+                 (unsigned)reader->first_unknown, all ? "the file belongs to another scanner" : "they are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
 }
 
 static lr_status read_all(struct reader *reader, const char *header)

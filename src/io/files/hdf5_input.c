@@ -302,25 +302,6 @@ static bool ask(const struct lr_hdf5_input *in, struct lr_hdf5_request *request,
 
 /* --- opening --- */
 
-static lr_status check_file(struct lr_hdf5_input *in)
-{
-    struct stat facts;
-    char text[LR_OPEN_FAILURE];
-    FILE *file = NULL;
-    if (stat(in->path, &facts) == 0) {
-        if (!S_ISREG(facts.st_mode)) {
-            return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: it is %s: give a file", in->path,
-                            S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
-        }
-        file = fopen(in->path, "rb");
-    }
-    if (file == NULL)
-        return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: %s", in->path, lr_open_failure(in->path, errno, text));
-    fclose(file);
-    in->file_bytes = facts.st_size;
-    return LR_OK;
-}
-
 static lr_status open_in_process(struct lr_hdf5_input *in)
 {
     struct lr_hdf5_answer answer;
@@ -344,7 +325,21 @@ lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const l
 {
     *in = (struct lr_hdf5_input){.log = log, .path = path};
     if (path == NULL || path[0] == '\0') return lr_error(log, LR_USAGE, "an input file needs a name");
-    LR_TRY(check_file(in));
+    struct stat facts;
+    char text[LR_OPEN_FAILURE];
+    FILE *file = NULL;
+    if (stat(in->path, &facts) == 0) {
+        if (!S_ISREG(facts.st_mode)) {
+            return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: it is %s: give a file", in->path,
+                            S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+        }
+        file = fopen(in->path, "rb");
+    }
+    if (file == NULL)
+        return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: %s", in->path, lr_open_failure(in->path, errno, text));
+    fclose(file);
+    in->file_bytes = facts.st_size;
+
     in->process = lr_alloc(1, sizeof(*in->process), "a file", log);
     if (in->process == NULL) return LR_FAILED;
     *in->process =

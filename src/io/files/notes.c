@@ -138,28 +138,6 @@ static void write_note(struct lr_output *output, double value, const char *key)
     (void)lr_output_write(output, line, (size_t)length);
 }
 
-static void write_all(struct lr_output *output, const struct lr_note *notes, int count)
-{
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    (void)lr_output_write(output, first_line, strlen(first_line));
-    for (int k = 0; k < count; k++) {
-        char clean[LR_NOTE_CHARS + 1];
-        clean_key(notes[k].key, clean);
-        if (notes[k].is_known && clean[0] != '\0') write_note(output, notes[k].value, clean);
-    }
-    /* Lines of the old file that stay. */
-    char line[LINE_CHARS];
-    FILE *file = open_notes(NULL);
-    for (int read = 0; file != NULL && read < MAX_LINES - count && fgets(line, sizeof(line), file) != NULL; read++) {
-        double value;
-        const char *key;
-        if (parse_line(line, &value, &key) && !is_replaced(notes, count, key)) write_note(output, value, key);
-    }
-    if (file != NULL) fclose(file);
-
-    lr_c_locale_leave(locale);
-}
-
 /* Writes errors as debugging: notes are no result. */
 static void write_debug(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
@@ -177,7 +155,25 @@ void lr_notes_keep(const struct lr_note *notes, int count, const lr_log *log)
     make_folder(path);
     name_file(path);
     if (lr_output_open(&output, path, &quiet) != LR_OK) return;
-    write_all(&output, notes, count);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    (void)lr_output_write(&output, first_line, strlen(first_line));
+    for (int k = 0; k < count; k++) {
+        char clean[LR_NOTE_CHARS + 1];
+        clean_key(notes[k].key, clean);
+        if (notes[k].is_known && clean[0] != '\0') write_note(&output, notes[k].value, clean);
+    }
+    /* Lines of the old file that stay. */
+    char line[LINE_CHARS];
+    FILE *file = open_notes(NULL);
+    for (int read = 0; file != NULL && read < MAX_LINES - count && fgets(line, sizeof(line), file) != NULL; read++) {
+        double value;
+        const char *key;
+        if (parse_line(line, &value, &key) && !is_replaced(notes, count, key)) write_note(&output, value, key);
+    }
+    if (file != NULL) fclose(file);
+
+    lr_c_locale_leave(locale);
+
     (void)lr_output_finish(&output);
 }
 

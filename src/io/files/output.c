@@ -342,17 +342,6 @@ static bool keep_old(struct move *move)
     return false;
 }
 
-static void finish_move(struct move *move, bool good)
-{
-    const int error = errno;
-    if (!good && move->old != NULL) (void)rename(move->old, move->output->target); /* not where both name one file */
-    if (!good && move->old == NULL && move->is_done) (void)unlink(move->output->target);
-    if (move->old != NULL) (void)unlink(move->old);
-    if (move->old_file >= 0) close(move->old_file);
-    free(move->old);
-    errno = error;
-}
-
 /* The output that fails, or NULL. */
 static struct lr_output *make_moves(struct move *moves, int count)
 {
@@ -367,15 +356,6 @@ static struct lr_output *make_moves(struct move *moves, int count)
         moves[k].is_done = true;
     }
     return NULL;
-}
-
-static struct lr_output *place_together(struct lr_output *const *outputs, int count)
-{
-    struct move moves[lr_output_most_together] = {{.output = NULL}};
-    for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
-    struct lr_output *failed = make_moves(moves, count);
-    for (int k = count - 1; k >= 0; k--) finish_move(&moves[k], failed == NULL);
-    return failed;
 }
 
 /* --- the folder --- */
@@ -443,7 +423,26 @@ static lr_status settle_folders(struct lr_output *const *outputs, int count, int
 static struct lr_output *place(struct lr_output *const *outputs, int count)
 {
     for (int k = 0; k < count; k++) keep_rights(outputs[k]);
-    if (count > 1) return place_together(outputs, count);
+    if (count > 1) {
+        struct move moves[lr_output_most_together] = {{.output = NULL}};
+        for (int k = 0; k < count; k++) moves[k] = (struct move){.output = outputs[k], .old_file = -1};
+        struct lr_output *failed = make_moves(moves, count);
+        for (int k = count - 1; k >= 0; k--) {
+            struct move *move = &moves[k];
+            const bool good = failed == NULL;
+            const int error = errno;
+            if (!good && move->old != NULL)
+                (void)rename(move->old, move->output->target); /* not where both name one file */
+            if (!good && move->old == NULL && move->is_done) (void)unlink(move->output->target);
+            if (move->old != NULL) (void)unlink(move->old);
+            if (move->old_file >= 0) close(move->old_file);
+            free(move->old);
+            errno = error;
+        }
+
+        return failed;
+    }
+
     return place_alone(outputs[0]) ? NULL : outputs[0];
 }
 
@@ -662,16 +661,6 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
     return LR_OK;
 }
 
-/* Puts those into place that are not. */
-static lr_status put_in_place(struct lr_output *const *outputs, int count)
-{
-    struct lr_output *moving[lr_output_most_together];
-    int num = 0;
-    for (int k = 0; k < count; k++)
-        if (!outputs[k]->in_place) moving[num++] = outputs[k];
-    return num > 0 ? lr_place_all(moving, num) : LR_OK;
-}
-
 /* The file is closed, and with it given to others, when it is in place and not before. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 {
@@ -687,7 +676,15 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
         status = output->error == 0 ? LR_OK : LR_FAILED;
     }
 
-    if (status == LR_OK) status = put_in_place(outputs, count);
+    if (status == LR_OK) {
+        /* Puts those into place that are not. */
+        struct lr_output *moving[lr_output_most_together];
+        int num = 0;
+        for (int k = 0; k < count; k++)
+            if (!outputs[k]->in_place) moving[num++] = outputs[k];
+        status = num > 0 ? lr_place_all(moving, num) : LR_OK;
+    }
+
     for (int k = 0; k < count; k++) lr_output_abandon(outputs[k]);
     return status;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes and their place in the file; they must stay unchanged until they have been waited for. */
+/* Where bytes go; they stay as they are until they have been waited for. */
 struct lr_written_piece {
     const void *from;
     size_t bytes;
@@ -29,8 +29,8 @@ struct lr_write_behind {
     struct lr_background background;
 };
 
-/* True if several threads write to the file faster through maps of it: the file is in memory, where writes to one
- * file wait for each other, and there are processors enough, since a map costs half as much again. */
+/* Whether several threads write to the file faster through maps of it: where it is in memory, writes to one
+ * file wait for each other, and there are processors enough, since a map costs one half as much again. */
 bool lr_is_for_maps(int file);
 
 /* Writes a piece now. errors: an errno, else 0. */

@@ -582,28 +582,6 @@ static bool is_word_with_meaning(const char *text)
     return false;
 }
 
-static lr_status read_text(const struct target *target, struct fy_node *node, char **value)
-{
-    LR_TRY(check_plainness(target, node));
-    char text[MAX_NUMBER + 1];
-    size_t length = 0;
-    const char *scalar = node && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
-    if (scalar == NULL || length == 0) return refuse(target, node, "a text");
-    if (plain_text(node, text) && (is_word_with_meaning(text) || is_decimal(text) || is_not_finite(text))) {
-        return lr_yaml_error(target->yaml, target->at,
-                             "'%s' must be a text, and '%s' without quotes may be read as "
-                             "something else: write \"%s\"",
-                             target->key, text, text);
-    }
-    char *copy = lr_alloc((int64_t)length + 1, 1, "a text", lr_yaml_log(target->yaml));
-    if (copy == NULL) return LR_FAILED;
-    memcpy(copy, scalar, length);
-    lr_clean_text_but(copy, "\n\t");
-    free(*value);
-    *value = copy;
-    return LR_OK;
-}
-
 /* --- lists of a fixed length --- */
 
 static lr_status read_item(const struct target *target, enum lr_yaml_kind kind, struct fy_node *node, void *list,
@@ -617,39 +595,57 @@ static lr_status read_item(const struct target *target, enum lr_yaml_kind kind, 
     }
 }
 
-static lr_status read_list(const struct target *target, enum lr_yaml_kind kind, struct fy_node *node, void *list)
-{
-    const int wanted = kind == LR_YAML_VECTOR ? 3 : 2;
-    LR_TRY(check_plainness(target, node));
-    if (node == NULL || !fy_node_is_sequence(node)) {
-        return refuse(target, node,
-                      wanted == 3 ? "a list of 3 numbers [x, y, z]" : "a list of 2 numbers [along u, along v]");
-    }
-    const int count = fy_node_sequence_item_count(node);
-    if (count != wanted) {
-        return lr_yaml_error(target->yaml, target->at, "'%s' must be a list of %d numbers, found %d", target->key,
-                             wanted, count);
-    }
-    void *iterator = NULL;
-    for (int index = 0; index < wanted; index++) {
-        struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
-        struct target item_target = {target->yaml, stands_somewhere(item) ? item : target->at, ""};
-        snprintf(item_target.key, sizeof(item_target.key), "%.40s[%d]", target->key, index);
-        LR_TRY(read_item(&item_target, kind, item, list, index));
-    }
-    return LR_OK;
-}
-
 lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field, struct fy_node *node,
                              struct fy_node *at)
 {
     struct target target = {yaml, stands_somewhere(node) ? node : at, ""};
     snprintf(target.key, sizeof(target.key), "%s", field->key);
     if (field->kind == LR_YAML_COUNT_PAIR || field->kind == LR_YAML_POSITIVE_PAIR ||
-        field->kind == LR_YAML_WIDTH_PAIR || field->kind == LR_YAML_NUMBER_PAIR || field->kind == LR_YAML_VECTOR)
-        return read_list(&target, field->kind, node, field->value);
+        field->kind == LR_YAML_WIDTH_PAIR || field->kind == LR_YAML_NUMBER_PAIR || field->kind == LR_YAML_VECTOR) {
+        const int wanted = field->kind == LR_YAML_VECTOR ? 3 : 2;
+        LR_TRY(check_plainness(&target, node));
+        if (node == NULL || !fy_node_is_sequence(node)) {
+            return refuse(&target, node,
+                          wanted == 3 ? "a list of 3 numbers [x, y, z]" : "a list of 2 numbers [along u, along v]");
+        }
+        const int count = fy_node_sequence_item_count(node);
+        if (count != wanted) {
+            return lr_yaml_error(target.yaml, target.at, "'%s' must be a list of %d numbers, found %d", target.key,
+                                 wanted, count);
+        }
+        void *iterator = NULL;
+        for (int index = 0; index < wanted; index++) {
+            struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
+            struct target item_target = {target.yaml, stands_somewhere(item) ? item : target.at, ""};
+            snprintf(item_target.key, sizeof(item_target.key), "%.40s[%d]", target.key, index);
+            LR_TRY(read_item(&item_target, field->kind, item, field->value, index));
+        }
+        return LR_OK;
+    }
+
     switch (field->kind) {
-    case LR_YAML_TEXT: return read_text(&target, node, field->value);
+    case LR_YAML_TEXT: {
+        char **value = field->value;
+        LR_TRY(check_plainness(&target, node));
+        char text[MAX_NUMBER + 1];
+        size_t length = 0;
+        const char *scalar = node && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
+        if (scalar == NULL || length == 0) return refuse(&target, node, "a text");
+        if (plain_text(node, text) && (is_word_with_meaning(text) || is_decimal(text) || is_not_finite(text))) {
+            return lr_yaml_error(target.yaml, target.at,
+                                 "'%s' must be a text, and '%s' without quotes may be read as "
+                                 "something else: write \"%s\"",
+                                 target.key, text, text);
+        }
+        char *copy = lr_alloc((int64_t)length + 1, 1, "a text", lr_yaml_log(target.yaml));
+        if (copy == NULL) return LR_FAILED;
+        memcpy(copy, scalar, length);
+        lr_clean_text_but(copy, "\n\t");
+        free(*value);
+        *value = copy;
+        return LR_OK;
+    }
+
     case LR_YAML_NUMBER: return read_number(&target, node, "a number", field->value);
     case LR_YAML_POSITIVE:
     case LR_YAML_NOT_NEGATIVE: return read_size(&target, node, field->kind == LR_YAML_NOT_NEGATIVE, field->value);

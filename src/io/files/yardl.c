@@ -401,25 +401,6 @@ static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl
                                           (long long)count, (long long)left);
 }
 
-/* Sizes that stand in the file. */
-static lr_status take_dims(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list)
-{
-    uint64_t number = (uint64_t)type->rank;
-    if (type->rank < 0) {
-        LR_TRY(take_unsigned(input, &number));
-        if (number > LR_YARDL_MAX_RANK) {
-            return lr_yardl_error(input, "an array has %llu dimensions: at most %d are read",
-                                  (unsigned long long)number, LR_YARDL_MAX_RANK);
-        }
-    }
-    list->rank = (int)number;
-    for (int k = 0; k < list->rank; k++) {
-        LR_TRY(take_unsigned(input, &number));
-        list->dims[k] = number > INT32_MAX ? INT64_C(1) << 40 : (int64_t)number;
-    }
-    return LR_OK;
-}
-
 lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_yardl_list *list)
 {
     *list = (struct lr_yardl_list){0};
@@ -431,7 +412,20 @@ lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type
         list->rank = type->rank;
         memcpy(list->dims, type->dims, sizeof(list->dims));
     } else {
-        LR_TRY(take_dims(input, type, list));
+        /* Sizes that stand in the file. */
+        uint64_t number = (uint64_t)type->rank;
+        if (type->rank < 0) {
+            LR_TRY(take_unsigned(input, &number));
+            if (number > LR_YARDL_MAX_RANK) {
+                return lr_yardl_error(input, "an array has %llu dimensions: at most %d are read",
+                                      (unsigned long long)number, LR_YARDL_MAX_RANK);
+            }
+        }
+        list->rank = (int)number;
+        for (int k = 0; k < list->rank; k++) {
+            LR_TRY(take_unsigned(input, &number));
+            list->dims[k] = number > INT32_MAX ? INT64_C(1) << 40 : (int64_t)number;
+        }
     }
     list->count = 1;
     for (int k = 0; k < list->rank; k++) {
@@ -488,7 +482,10 @@ lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_ty
         const struct lr_yardl_field *field = fields;
         while (field->name != NULL && strcmp(field->name, part->name) != 0) field++;
         input->field = part->name;
-        LR_TRY(field->take != NULL ? field->take(user, input, part->type) : lr_yardl_skip(input, part->type));
+        if (field->fields != NULL)
+            LR_TRY(lr_yardl_record(input, part->type, field->fields, user));
+        else
+            LR_TRY(field->take != NULL ? field->take(user, input, part->type) : lr_yardl_skip(input, part->type));
     }
     return LR_OK;
 }
@@ -499,32 +496,6 @@ const char *lr_yardl_field_name(const struct lr_yardl_input *input)
 }
 
 /* --- passing over --- */
-
-static lr_status skip_list(struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    struct lr_yardl_list list;
-    do {
-        LR_TRY(lr_yardl_list(input, type, &list));
-        if (list.item->same_bytes) {
-            LR_TRY(take_bytes(input, NULL, list.count * list.item->least_bytes));
-            continue;
-        }
-        for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_skip(input, list.item));
-    } while (type->is_stream && list.count > 0);
-    return LR_OK;
-}
-
-static lr_status skip_map(struct lr_yardl_input *input, const struct lr_yardl_type *type)
-{
-    uint64_t count;
-    LR_TRY(take_unsigned(input, &count));
-    LR_TRY(check_count(input, type->parts[0].type, count > INT32_MAX ? INT64_MAX : (int64_t)count));
-    for (uint64_t k = 0; k < count; k++) {
-        LR_TRY(lr_yardl_skip(input, type->parts[0].type));
-        LR_TRY(lr_yardl_skip(input, type->parts[1].type));
-    }
-    return LR_OK;
-}
 
 lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
@@ -541,8 +512,30 @@ lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type
     case LR_YARDL_UNION:
         LR_TRY(lr_yardl_case(input, type, &chosen));
         return chosen.type != NULL ? lr_yardl_skip(input, chosen.type) : LR_OK;
-    case LR_YARDL_LIST: return skip_list(input, type);
-    case LR_YARDL_MAP: return skip_map(input, type);
+    case LR_YARDL_LIST: {
+        struct lr_yardl_list list;
+        do {
+            LR_TRY(lr_yardl_list(input, type, &list));
+            if (list.item->same_bytes) {
+                LR_TRY(take_bytes(input, NULL, list.count * list.item->least_bytes));
+                continue;
+            }
+            for (int64_t k = 0; k < list.count; k++) LR_TRY(lr_yardl_skip(input, list.item));
+        } while (type->is_stream && list.count > 0);
+        return LR_OK;
+    }
+
+    case LR_YARDL_MAP: {
+        uint64_t count;
+        LR_TRY(take_unsigned(input, &count));
+        LR_TRY(check_count(input, type->parts[0].type, count > INT32_MAX ? INT64_MAX : (int64_t)count));
+        for (uint64_t k = 0; k < count; k++) {
+            LR_TRY(lr_yardl_skip(input, type->parts[0].type));
+            LR_TRY(lr_yardl_skip(input, type->parts[1].type));
+        }
+        return LR_OK;
+    }
+
     default: return take_unsigned(input, &number);
     }
 }
@@ -756,32 +749,6 @@ static bool read_dims(struct fy_node *node, struct lr_yardl_type *type)
     return known == 0 || known == type->rank;
 }
 
-static struct lr_yardl_type *resolve_array(struct lr_yardl_schema *schema, struct fy_node *node,
-                                           const struct arguments *arguments, int depth)
-{
-    struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
-    if (type == NULL) return NULL;
-    if (!read_dims(child(node, "dimensions"), type)) {
-        (void)bad(schema, "has an array of dimensions that are not understood, in", schema->name);
-        return NULL;
-    }
-    type->item = resolve(schema, child(node, "items"), arguments, depth);
-    if (type->item == NULL) return NULL;
-    measure_list(type);
-    return type;
-}
-
-static struct lr_yardl_type *resolve_map(struct lr_yardl_schema *schema, struct fy_node *node,
-                                         const struct arguments *arguments, int depth)
-{
-    struct lr_yardl_type *type = new_type(schema, LR_YARDL_MAP, 2);
-    if (type == NULL) return NULL;
-    type->least_bytes = 1;
-    type->parts[0].type = resolve(schema, child(node, "keys"), arguments, depth);
-    type->parts[1].type = type->parts[0].type ? resolve(schema, child(node, "values"), arguments, depth) : NULL;
-    return type->parts[1].type != NULL ? type : NULL;
-}
-
 static bool is_null(struct fy_node *node)
 {
     const char *text = text_of(node);
@@ -881,13 +848,33 @@ static struct lr_yardl_type *resolve_mapping(struct lr_yardl_schema *schema, str
 {
     struct fy_node *inner;
     if ((inner = child(node, "vector")) != NULL) return resolve_vector(schema, inner, arguments, depth);
-    if ((inner = child(node, "array")) != NULL) return resolve_array(schema, inner, arguments, depth);
+    if ((inner = child(node, "array")) != NULL) {
+        struct lr_yardl_type *type = new_type(schema, LR_YARDL_LIST, 0);
+        if (type == NULL) return NULL;
+        if (!read_dims(child(inner, "dimensions"), type)) {
+            (void)bad(schema, "has an array of dimensions that are not understood, in", schema->name);
+            return NULL;
+        }
+        type->item = resolve(schema, child(inner, "items"), arguments, depth);
+        if (type->item == NULL) return NULL;
+        measure_list(type);
+        return type;
+    }
+
     if ((inner = child(node, "stream")) != NULL) {
         struct lr_yardl_type *type = resolve_vector(schema, inner, arguments, depth);
         if (type != NULL) type->is_stream = true;
         return type;
     }
-    if ((inner = child(node, "map")) != NULL) return resolve_map(schema, inner, arguments, depth);
+    if ((inner = child(node, "map")) != NULL) {
+        struct lr_yardl_type *type = new_type(schema, LR_YARDL_MAP, 2);
+        if (type == NULL) return NULL;
+        type->least_bytes = 1;
+        type->parts[0].type = resolve(schema, child(inner, "keys"), arguments, depth);
+        type->parts[1].type = type->parts[0].type ? resolve(schema, child(inner, "values"), arguments, depth) : NULL;
+        return type->parts[1].type != NULL ? type : NULL;
+    }
+
     const char *name = text_of(child(node, "name"));
     if (name == NULL) {
         (void)bad(schema, "has a type that is not understood, in", schema->name);

@@ -151,6 +151,7 @@ struct lr_yardl_field {
     const char *name;
     bool required;
     lr_status (*take)(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type);
+    const struct lr_yardl_field *fields; /* instead of take: the wanted fields of a record, with the same user */
 };
 
 /* Walks a record: calls `take` of the wanted fields in the file's order, and skips the others. fields: an entry

@@ -75,19 +75,6 @@ static bool all_finite(const double *values, int count)
     return true;
 }
 
-static lr_status check_ranges(const struct lr_view_session *session, const lr_log *log)
-{
-    for (int k = 0; k < session->num_ranges; k++) {
-        const struct lr_session_range *range = &session->ranges[k];
-        LR_TRY(check_text("range", range->name, log));
-        if (!isfinite(range->low) || !isfinite(range->high) || !(range->low < range->high)) {
-            return lr_error(log, LR_USAGE, "a session cannot keep the range %g to %g of %s", range->low, range->high,
-                            range->name);
-        }
-    }
-    return LR_OK;
-}
-
 static lr_status check(const struct lr_view_session *session, const lr_log *log)
 {
     LR_TRY(check_text("scanner", session->scanner, log));
@@ -103,7 +90,15 @@ static lr_status check(const struct lr_view_session *session, const lr_log *log)
     if (!(good && (session->window[0] == 0) == (session->window[1] == 0) && session->window[0] >= 0 &&
           session->window[1] >= 0))
         return lr_error(log, LR_USAGE, "a session cannot keep numbers that are negative or not finite");
-    return check_ranges(session, log);
+    for (int k = 0; k < session->num_ranges; k++) {
+        const struct lr_session_range *range = &session->ranges[k];
+        LR_TRY(check_text("range", range->name, log));
+        if (!isfinite(range->low) || !isfinite(range->high) || !(range->low < range->high)) {
+            return lr_error(log, LR_USAGE, "a session cannot keep the range %g to %g of %s", range->low, range->high,
+                            range->name);
+        }
+    }
+    return LR_OK;
 }
 
 /* --- writing --- */
@@ -386,27 +381,6 @@ static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entr
     return status;
 }
 
-static lr_status read_range(const struct lr_yaml *yaml, struct fy_node *node, struct fy_node *at,
-                            struct lr_session_range *range)
-{
-    char *name = NULL;
-    struct fy_node *name_at = NULL, *high_at = NULL;
-    const struct lr_yaml_field fields[] = {
-        {"name", NULL, LR_YAML_TEXT, true, &name, &name_at},
-        {"low", NULL, LR_YAML_NUMBER, true, &range->low, NULL},
-        {"high", NULL, LR_YAML_NUMBER, true, &range->high, &high_at},
-    };
-    const struct lr_yaml_mapping mapping = {node, at, "a range"};
-    lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    if (status == LR_OK && strlen(name) >= LR_SESSION_NAME)
-        status = lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
-    if (status == LR_OK && !(range->low < range->high))
-        status = lr_yaml_error(yaml, high_at, "'high' must be greater than 'low'");
-    if (status == LR_OK) snprintf(range->name, sizeof(range->name), "%s", name);
-    free(name);
-    return status;
-}
-
 static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *entry, struct lr_view_session *session)
 {
     void *iterator = NULL;
@@ -417,7 +391,24 @@ static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *ent
     while ((item = fy_node_sequence_iterate(entry->value, &iterator)) != NULL) {
         if (session->num_ranges == LR_SESSION_RANGES)
             return lr_yaml_error(yaml, entry->key, "'ranges' has more than %d entries", LR_SESSION_RANGES);
-        LR_TRY(read_range(yaml, item, entry->key, &session->ranges[session->num_ranges]));
+        struct lr_session_range *range = &session->ranges[session->num_ranges];
+        char *name = NULL;
+        struct fy_node *name_at = NULL, *high_at = NULL;
+        const struct lr_yaml_field fields[] = {
+            {"name", NULL, LR_YAML_TEXT, true, &name, &name_at},
+            {"low", NULL, LR_YAML_NUMBER, true, &range->low, NULL},
+            {"high", NULL, LR_YAML_NUMBER, true, &range->high, &high_at},
+        };
+        const struct lr_yaml_mapping mapping = {item, entry->key, "a range"};
+        lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
+        if (status == LR_OK && strlen(name) >= LR_SESSION_NAME)
+            status = lr_yaml_error(yaml, name_at, "'name' must have at most %d bytes", LR_SESSION_NAME - 1);
+        if (status == LR_OK && !(range->low < range->high))
+            status = lr_yaml_error(yaml, high_at, "'high' must be greater than 'low'");
+        if (status == LR_OK) snprintf(range->name, sizeof(range->name), "%s", name);
+        free(name);
+        LR_TRY(status);
+
         session->num_ranges++;
     }
     return LR_OK;
