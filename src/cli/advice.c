@@ -30,6 +30,8 @@ static const struct {
     {"is no part of a matrix", " (matrix --part makes them)"},
     {"larger voxels, a smaller grid or a threshold", " (--threshold)"},
     {"resuming goes on with them", " (--resume)"},
+    {"holds no histo-images", " (recon --data takes LOR data; direct deposit makes histo-images of events)"},
+    {"holds no LOR data", " (recon --operator direct takes histo-images, and recon --events list mode)"},
     {"holds a system matrix and no LOR data", " (as loraster project or simulate write)"},
     {"are left out, and the image is wrong by about as much",
      " (loraster scanner check; --additive, --randoms; --mode exact, --rays, --samples; --backend cpu)"},
@@ -47,10 +49,12 @@ static const struct {
     unsigned kinds; /* of bits 1 << kind */
 } takers[] = {
     {"--scanner", 1U << LR_FILE_SCANNER | 1U << LR_FILE_PETSIRD},
-    {"--data", 1U << LR_FILE_DATA},
+    {"--data", 1U << LR_FILE_DATA | 1U << LR_FILE_HISTO},
+    {"--additive", 1U << LR_FILE_DATA | 1U << LR_FILE_HISTO},
+    {"--factors", 1U << LR_FILE_DATA | 1U << LR_FILE_HISTO},
     {"--delayeds", 1U << LR_FILE_DATA | 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
     {"--events", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
-    {"--histo", 1U << LR_FILE_HISTO},
+    {"--histo", 1U << LR_FILE_DATA | 1U << LR_FILE_HISTO},
     {"--image", 1U << LR_FILE_IMAGE},
     {"--activity", 1U << LR_FILE_IMAGE},
     {"--like", 1U << LR_FILE_IMAGE},
@@ -68,6 +72,8 @@ static const struct {
     {"events show", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
     {"events convert", 1U << LR_FILE_EVENTS | 1U << LR_FILE_PETSIRD},
 };
+
+enum { NUM_TAKERS = sizeof(takers) / sizeof(takers[0]) };
 
 static bool ends_with(const char *path, const char *ending)
 {
@@ -96,24 +102,18 @@ static const char *describe(const char *taker, const char *path)
         [LR_FILE_DATA] = ": it looks like LOR data, which recon --data takes, or another HDF5 file",
         [LR_FILE_EVENTS] = ": it looks like list mode, which recon --events takes",
         [LR_FILE_PETSIRD] = ": it looks like list mode (PETSIRD), which recon --events takes",
-        [LR_FILE_HISTO] = ": it looks like histo-images, which direct recon --histo takes, and recon --operator direct",
+        [LR_FILE_HISTO] = ": it looks like histo-images, which recon --operator direct --data takes",
         [LR_FILE_SESSION] = ": it looks like a session of the viewer, which view --session takes",
         [LR_FILE_RUN] = ": it looks like what recon --json tells of a run, which view --record takes",
     };
+    static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its numbers are: write "
+                                "LOR data as docs/formats/lor-data.md shows, or give an image with project --image";
     const lr_file_kind kind = lr_file_kind_of(path);
-    for (size_t k = 0; k < sizeof(takers) / sizeof(takers[0]); k++)
-        if (strcmp(takers[k].name, taker) == 0 && (takers[k].kinds & 1U << kind) == 0) {
-            if (kind == LR_FILE_DATA && strncmp(taker, "--scanner", 9) == 0 && ends_with(path, ".hs")) return "";
-            if (kind == LR_FILE_DATA && strcmp(taker, "--histo") == 0)
-                return ": it looks like LOR data, which recon --data takes; direct deposit makes histo-images of "
-                       "events";
-            if (kind == LR_FILE_IMAGE && strcmp(taker, "--data") == 0 && ends_with(path, ".npy"))
-                return ": it looks like a NumPy array, which does not say whose LORs its numbers are: write LOR data "
-                       "as "
-                       "docs/formats/lor-data.md shows, or give an image with project --image";
-            return words[kind];
-        }
-    return "";
+    size_t row = 0;
+    while (row < NUM_TAKERS && strcmp(takers[row].name, taker) != 0) row++;
+    if (row == NUM_TAKERS || (takers[row].kinds & 1U << kind) != 0) return "";
+    if (kind == LR_FILE_DATA && ends_with(path, ".hs")) return ""; /* scanners are read from such headers, too */
+    return kind == LR_FILE_IMAGE && ends_with(path, ".npy") ? array : words[kind];
 }
 
 const char *advice_on(const struct cli_args *args, lr_status status, const char *sentence, char text[ADVICE_BYTES])

@@ -323,6 +323,7 @@ int main(int count, char **words)
     const int socket = atoi(words[3]), memory = atoi(words[4]);
     void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (window == MAP_FAILED || stat(words[2], &facts) != 0) return LR_HDF5_NO_MEMORY;
+
     /* Ignores signals to stop: the program that asks handles them, and then closes the socket. They are blocked
      * until here. */
     sigset_t none;
@@ -342,12 +343,15 @@ int main(int count, char **words)
     for (int k = 0; k < 3 && nothing >= 0; k++) dup2(nothing, k);
 
     limit_memory(facts.st_size);
+
+    /* The ways in which HDF5 may end this process. */
     signal(SIGSEGV, end_by_signal);
     signal(SIGABRT, end_by_signal);
     signal(SIGBUS, end_by_signal);
     atexit(end_by_exit);
 
     limit_time();
+
     struct server server = {.window = window};
     struct lr_hdf5_request request;
     struct lr_hdf5_answer answer = {0};

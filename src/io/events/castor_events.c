@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * CASToR's PET data (.Cdf), packed little endian. A list-mode event: time in ms, [attenuation
+ * factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight
+ * in ps], two crystal numbers. A histogram's: time, [attenuation], [randoms], [normalization], for
+ * each time-of-flight bin the counts and [scatter], two crystal numbers. Time of flight is the time
+ * of arrival at the first crystal less that at the second: positive nearer to the second. */
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -105,6 +111,8 @@ static bool is_one_of(const char *word, const char *const *words)
     return false;
 }
 
+/* errors: LR_BAD_INPUT for a file that is none, and for data that have no events as they are understood here:
+ * normalization files, events of several lines, emission points. */
 static lr_status read_header(const struct lr_keyed_text *text, struct castor_header *header)
 {
     const struct lr_keyed_number events = {.key = "number of events", .most = 0x1p52, .required = true};
@@ -162,12 +170,6 @@ static int64_t bytes_per_event(const struct castor_header *header)
     return ids_and_time + 4 * terms + (int64_t)4 * header->num_tof_bins * (header->has_scatter ? 2 : 1);
 }
 
-/* CASToR's PET data (.Cdf), packed little endian. A list-mode event: time in ms, [attenuation
- * factor], [kind, one byte], [scatter rate], [randoms rate], [normalization factor], [time of flight
- * in ps], two crystal numbers. A histogram's: time, [attenuation], [randoms], [normalization], for
- * each time-of-flight bin the counts and [scatter], two crystal numbers. Time of flight is the time
- * of arrival at the first crystal less that at the second: positive nearer to the second. */
-
 enum { BUFFER_BYTES = 1 << 16 };
 
 struct reader {
@@ -198,7 +200,7 @@ static float float_at(const unsigned char *bytes)
 
 /* --- one event --- */
 
-/* Their number in ours; -1, and counted, for one that the scanner lacks. */
+/* Converts the crystals' numbers to the scanner's; false, and counted, where the scanner lacks one. */
 static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_event *event)
 {
     for (int k = 0; k < 2; k++) {
@@ -243,7 +245,7 @@ static lr_status take_list_event(struct reader *reader, const unsigned char *byt
     return take_crystals(reader, at, &event) ? lr_event_stream_add(reader->stream, &event) : LR_OK;
 }
 
-/* One event for each bin with counts. */
+/* Adds an event for each bin with counts. */
 static lr_status take_histogram_event(struct reader *reader, const unsigned char *bytes)
 {
     const struct castor_header *header = &reader->header;
@@ -275,7 +277,7 @@ static lr_status refuse_short(const struct reader *reader, int64_t bytes)
                     (long long)each, reader->source->path);
 }
 
-/* Asked of the path, for opening a pipe would wait for its other end. */
+/* Checks the path before opening, since opening a pipe would wait for its other end. */
 static lr_status check_size(const struct reader *reader)
 {
     struct stat facts;
@@ -381,7 +383,7 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     return LR_OK;
 }
 
-/* The file beside the header that has the scanner's name and this ending; NULL, to be freed. */
+/* Finds the file beside the header that has the scanner's name and this ending; NULL, to be freed. */
 static char *find_scanner_file(const struct reader *reader, const char *ending)
 {
     char name[sizeof(reader->header.scanner) + sizeof(".geom")];
@@ -396,7 +398,7 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
     return path;
 }
 
-/* The order is that of CASToR's scanner file that is named or lies beside the header, else lr_castor_order's. */
+/* Numbers crystals by CASToR's scanner file, which is named or lies beside the header, else by lr_castor_order. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;
@@ -417,13 +419,10 @@ static lr_status number_crystals(struct reader *reader)
 
 static lr_status read_all(struct reader *reader)
 {
-    /* errors: LR_BAD_INPUT for a file that is none, and for data that have no events as they are understood here:
-     * normalization files, events of several lines, emission points. Finish it in any case. */
     struct castor_header *header = &reader->header;
     static const struct lr_keyed_dialect dialect = {.separator = ":", .comment = '#', .what = "a CASToR data header"};
     struct lr_keyed_text text;
     const struct lr_c_locale locale = lr_c_locale_enter();
-    *header = (struct castor_header){0};
     lr_status status = lr_keyed_text_read(&text, reader->source->path, &dialect, reader->log);
     if (status == LR_OK) {
         status = read_header(&text, header);
@@ -449,9 +448,6 @@ lr_status lr_castor_events(const lr_events_source *source, struct lr_event_strea
     if (!(stream->info->duration_s > 0) || (stream->sink != NULL && is_short))
         stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.order);
-    struct castor_header *header = &reader.header;
-    free(header->data_path);
-    *header = (struct castor_header){0};
-
+    free(reader.header.data_path);
     return status;
 }

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A header and its data under way. */
+/* A header and its data while they are written. */
 struct lr_castor_writer {
     struct lr_output data;
     const char *path;

@@ -33,8 +33,8 @@ static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
     return source->skips != NULL && !source->until_damage && source->skips(source->user);
 }
 
-/* Asks the sink where it would have the next events, so that handing them on copies nothing: *room is [count], or
- * NULL where the sink does not care. errors: LR_FAILED without memory. */
+/* Asks the sink for memory for the next events, so that giving them to it copies nothing: *room is [count], or NULL
+ * where the sink has none. errors: LR_FAILED without memory. */
 lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr_event **room);
 
 /* Gives many events of weight 1 to the sink at once, behind those that wait. */
@@ -86,8 +86,8 @@ lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event
 /* Makes sure that a scanner is there, for formats whose crystals mean nothing without one. */
 lr_status lr_events_need_scanner(const lr_events_source *source);
 
-/* The writers behind lr_events_writer, one per format: create gives NULL, logged; take is a sink's;
- * finish and abandon free. */
+/* The writers behind lr_events_writer, one per format: create returns NULL, logged; take is a sink's; finish and
+ * abandon free the writer. */
 
 struct lr_petsird_writer;
 struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params *params);
@@ -104,8 +104,8 @@ void lr_castor_writer_abandon(struct lr_castor_writer *writer);
 /* Gives how often an event is written: its weight, which must be whole. errors: LR_USAGE. */
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats, const lr_log *log);
 
-/* Half of the way that light goes in a picosecond: mm of place along a line for each ps between the
- * arrivals at its ends. */
+/* Half of the distance that light travels in a picosecond: mm along a line for each ps between the arrivals at its
+ * ends. */
 #define LR_MM_PER_PS (0.5 * 0.299792458)
 
 #endif

@@ -97,8 +97,8 @@ static lr_status refuse_unknown(const lr_events_source *source)
 
 /* --- until a damage --- */
 
-/* Log that holds back errors of the kind LR_BAD_INPUT: of a damaged file the events before the damage are wanted.
- * Must not move. */
+/* Log that holds back errors of the kind LR_BAD_INPUT, for files of which only the events before a damage are
+ * wanted. Must not move. */
 struct damage {
     lr_log log;
     const lr_log *to;
@@ -131,12 +131,12 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
     }
 }
 
+/* Turns the reader's error into a warning where events came before it. */
 static lr_status read_until_damage(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct damage damage = {.log = {hold_back, &damage}, .to = source->log};
     lr_events_source patient = *source;
     patient.log = &damage.log;
-    /* Turns the reader's error into a warning where events came before it; else logs what was held back. */
     const lr_status status = read_format(&patient, stream);
     const lr_event_counts *counts = &stream->info->counts;
     if (!damage.is_found) return status;
@@ -192,7 +192,6 @@ void lr_events_info_finish(lr_events_info *info)
     free(info->kinds.kind_of);
     free(info->kinds.tof);
     free(info->kinds.energy_kev);
-
     free(info->tof_edges_mm);
     *info = (lr_events_info){0};
 }
@@ -411,7 +410,7 @@ static lr_status fill_list(const lr_events_source *source, struct growing_list *
     return LR_OK;
 }
 
-/* lors NULL: nobody looks. */
+/* lors NULL: does not check whether events are in coincidence. */
 static lr_event_list *read_list(const lr_events_source *source, const lr_lors *lors)
 {
     struct growing_list growing = {.threads = source->threads > 0 ? source->threads : lr_num_processors(),

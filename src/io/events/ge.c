@@ -24,7 +24,7 @@
 enum { JOINED = 13, BINS = 29 };
 static const double step_mm = 13.02 * 0.149896229;
 
-/* Crystals of a scanner by GE's numbers. */
+/* Crystals of a scanner, by GE's numbers. */
 struct ge_crystals {
     struct lr_sinogram_rings rings; /* without virtual places */
     int per_module;                 /* places */
@@ -208,7 +208,7 @@ static lr_status get_numbers(const struct terms_reader *reader, const char *name
     return LR_OK;
 }
 
-/* Datasets that have a number for each of the same things. */
+/* Checks that datasets have as many entries each. */
 static lr_status check_lengths(const struct terms_reader *reader, const char *const *names, int64_t *length)
 {
     for (int k = 0; names[k] != NULL; k++) {
@@ -283,6 +283,8 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     if (reader->ids == NULL || reader->sens == NULL || reader->atten == NULL || reader->found->lors == NULL)
         return LR_FAILED;
     LR_TRY(number_crystals(&reader->crystals, reader->lors->scanner, reader->in.path, log));
+
+    /* Each pair of crystals has a row of ids and an entry of the terms. */
     static const char *const names[] = {"all_xtals/sens", "all_xtals/atten", NULL};
     int64_t shape[2];
     LR_TRY(check_lengths(reader, names, &reader->num_pairs));
@@ -295,6 +297,7 @@ static lr_status read_terms(struct terms_reader *reader, const lr_log *log)
     }
 
     LR_TRY(read_lists(reader));
+
     for (int64_t begin = 0; begin < reader->num_pairs; begin += ROWS_PER_READ) {
         const int64_t left = reader->num_pairs - begin, range[2] = {begin, left < ROWS_PER_READ ? left : ROWS_PER_READ};
         const struct lr_hdf5_rows rows = {begin, range[1], IDS};

@@ -109,7 +109,7 @@ struct batch {
 
 /* --- one event --- */
 
-/* A place within the crystal that a bin is of, counted in crystals: it is so far from either end that rounding changes
+/* A place within the crystal of a bin, counted in crystals. It is so far from either end that rounding changes
  * neither the crystal's number nor that of its module. Divisions would take longer. */
 static inline double place_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
@@ -141,7 +141,7 @@ static inline enum fate event_of(const struct file_crystals *crystals, const str
     return (a | b) < 0 ? UNKNOWN : TAKEN;
 }
 
-/* Modules of an event whose crystals are known; whether the file's own table has them in coincidence. */
+/* Gives the modules of an event whose crystals are known; true if the file's own table has them in coincidence. */
 static bool is_in_mask(const struct file_crystals *crystals, const struct event_list *list,
                        const struct coincidence *from, int64_t modules[2])
 {
@@ -283,7 +283,7 @@ static inline const unsigned char *take_coincidence(const struct plan *plan, con
     return at;
 }
 
-/* False for a damage. */
+/* Returns false for a damaged span. */
 static bool decode_span(const struct batch *batch, struct share *share, int64_t number)
 {
     const struct span *span = &batch->spans[number];
@@ -428,7 +428,7 @@ static lr_status refuse_bin(struct reader *reader)
                           list->types[0], list->types[1], (long long)reader->coincidence.tof, bins);
 }
 
-/* The file's own table puts the event's modules out of coincidence. */
+/* Counts an event whose modules the file's own table puts out of coincidence. */
 static void count_excluded(struct reader *reader, const struct event_list *list, const int64_t modules[2])
 {
     if (reader->counts->excluded_pairs++ == 0) {
@@ -485,7 +485,7 @@ static lr_status take_tof(void *user, struct lr_yardl_input *input, const struct
     return lr_yardl_integer(input, type, &((struct reader *)user)->coincidence.tof);
 }
 
-/* One number after the other. */
+/* Reads one number after the other. */
 static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_type *type, int64_t count)
 {
     static const struct lr_yardl_field fields[] = {
@@ -500,7 +500,7 @@ static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_ty
 
 /* --- many events at a time --- */
 
-/* Reads a span again by itself, which says what is wrong with it. */
+/* Reads a span again by itself, which logs what is wrong with it. */
 static lr_status take_damaged(struct reader *reader, const struct span *span)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -523,7 +523,7 @@ static lr_status take_damaged(struct reader *reader, const struct span *span)
     return LR_OK;
 }
 
-/* Takes what shares have found, up to the first damage: how many events stand at the batch's begin. */
+/* Adds up what shares have found, up to the first damage. Returns the number of events at the begin of the batch. */
 static int64_t gather_shares(struct reader *reader, struct batch *batch, const struct share **damaged)
 {
     int64_t count = 0;
@@ -551,8 +551,7 @@ static int64_t gather_shares(struct reader *reader, struct batch *batch, const s
     return count;
 }
 
-/* Spans from a damaged one on are read again, in the buffer that has them; in those behind it no damage may be found
- * after all. */
+/* Reads the spans from a damaged one on again, in the buffer that has them; those behind it may turn out to be good. */
 static lr_status take_rest(struct reader *reader, const struct batch *batch, int64_t begin)
 {
     struct lr_yardl_input *input = reader->petsird.input;
@@ -580,7 +579,7 @@ static void forget(struct batch *batch)
     batch->num_spans = batch->num_shares = batch->num_events = 0;
 }
 
-/* Waits for the events that are under way, and hands them on. */
+/* Waits for the events that are being decoded, and gives them to the sink. */
 static lr_status finish_decoding(struct reader *reader)
 {
     struct batch *batch = reader->decoding.batch;
@@ -592,7 +591,7 @@ static lr_status finish_decoding(struct reader *reader)
     return status;
 }
 
-/* Hands on the events that are being decoded, and starts to decode those that wait. */
+/* Gives the events that are being decoded to the sink, and starts to decode those that wait. */
 static lr_status next_batch(void *user)
 {
     struct reader *reader = user;
@@ -619,7 +618,7 @@ static lr_status next_batch(void *user)
     return LR_OK;
 }
 
-/* Hands on all events. */
+/* Gives all events to the sink. */
 static lr_status hand_on(void *user)
 {
     LR_TRY(next_batch(user));
@@ -648,7 +647,8 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     *count = bytes < 0 ? 0 : span.count;
     if (bytes < 0) return LR_OK;
     span.end = span.bytes + bytes;
-    /* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
+
+    /* Shares begin after a number of events, so that threads have equal work. */
     const lr_log *log = batch->crystals->petsird->log;
     LR_TRY(lr_grow(&batch->spans, &batch->room_for_spans, batch->num_spans + 1,
                    &(struct lr_items){sizeof(*batch->spans), "lists of events", log}));
@@ -709,9 +709,8 @@ static lr_status take_events(struct reader *reader, const struct lr_yardl_list *
     return take_one_by_one(reader, list->item, left);
 }
 
-/* The module type of a row of lists. Where there are more rows than types, each stands there as often
- * as it has entries, or the last one again: PETSIRD's Python generator adds a row with every entry
- * that it fills. */
+/* Returns the module type of a row of lists. Where there are more rows than types, each row stands there as often as
+ * it has entries, or the last one is repeated: PETSIRD's Python generator adds a row with every entry that it fills. */
 static int type_of_row(int64_t row, int64_t rows, int num_types)
 {
     const int64_t n = num_types;
@@ -724,7 +723,7 @@ static int type_of_row(int64_t row, int64_t rows, int num_types)
     return (int)(row < n ? row : n - 1);
 }
 
-/* Lists [type1][type2]. */
+/* Reads the lists [type1][type2]. */
 static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input, const struct lr_yardl_type *type)
 {
     struct lr_yardl_list rows;
@@ -815,7 +814,7 @@ static lr_status count_singles(void *user, struct lr_yardl_input *input, const s
     return LR_OK;
 }
 
-/* Names of the fields of blocks and of the events in them, which a version may have added. */
+/* Notes the names of the fields of blocks and of the events in them, which a version may have added. */
 static void note_names(struct lr_petsird *petsird, const struct lr_yardl_type *type)
 {
     for (int depth = 0; depth < 8 && type != NULL && type->kind != LR_YARDL_RECORD; depth++) {

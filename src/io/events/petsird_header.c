@@ -170,7 +170,7 @@ static lr_status take_resolutions(void *user, struct lr_yardl_input *input, cons
 
 /* --- masks --- */
 
-/* The numbers of a mask: an array [rows][columns], or rows of which each may be shorter. */
+/* Reads the numbers of a mask: an array [rows][columns], or rows of which each may be shorter. */
 static lr_status take_mask_rows(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
                                 const struct lr_yardl_list *list)
 {
@@ -265,7 +265,7 @@ static void include(struct lr_petsird_range *range, double value)
     range->count++;
 }
 
-/* `count` floats of 4 bytes in a row, of which a header may have millions. */
+/* Reads `count` floats of 4 bytes in a row; a header may have millions. */
 static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type, int64_t count,
                                struct lr_petsird_range *range)
 {
@@ -286,7 +286,7 @@ static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yar
     return LR_OK;
 }
 
-/* Smallest and largest of all floats within a value, however nested; other numbers are none. */
+/* Finds the smallest and largest of all floats within a value, however nested, and skips other numbers. */
 static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type, struct lr_petsird_range *range)
 {
     struct lr_yardl_list list;
@@ -689,7 +689,7 @@ int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_
 
 /* Properties that the types of modules of a file share, and those that differ between them. */
 
-/* Bins are the same where their edges are, to what single precision keeps of mirrored ones. */
+/* Bins are the same where their edges agree to single precision, which mirroring may cost. */
 static const double equal_mm = 5e-5;
 
 /* --- one pair of types --- */

@@ -16,7 +16,7 @@
 /* Largest distance of corners from those of a right box, in parts of its longest edge. */
 static const double box_tolerance = 1e-3;
 
-/* Their pairs are looked through one by one. */
+/* Most modules whose pairs are examined one by one. */
 enum { MAX_MASK_MODULES = 1 << 14 };
 
 /* A crystal's box: from its centre to the middles of three faces. */
@@ -95,8 +95,8 @@ static double skewness(const double edges[3][3])
     return worst;
 }
 
-/* The three edges from corner 0, whatever the corners' order: of all that could be, those that come
- * nearest to a right box. Returns how far from one the corners are, mm. */
+/* Finds the three edges from corner 0, whatever the corners' order: of all candidates those nearest to a right box.
+ * Returns how far from one the corners are, mm. */
 static double find_edges(const double corners[8][3], double edges[3][3])
 {
     double best = INFINITY;
@@ -238,7 +238,7 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2], con
     return (one != 0 ? one : said(petsird, other_types, other_modules)) != 1;
 }
 
-/* The file's mask against the rule that modules stand at least some places apart. */
+/* Comparison of the file's mask with the rule that modules stand at least some places apart. */
 struct mask_count {
     int64_t excluded;    /* pairs of different modules that the mask excludes */
     int farthest;        /* most places apart of these */
@@ -326,8 +326,7 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
 
 /* --- the scanner --- */
 
-/* PETSIRD's own helpers put a detection in the middle of its crystal; of the shortest crystals where
- * they differ. */
+/* PETSIRD's own helpers put a detection in the middle of its crystal; where crystals differ the shortest ones count. */
 static double middle_mm(const lr_crystal *crystals, int64_t count)
 {
     double depth_mm = INFINITY;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time-of-flight bins of events whose a and b are of two kinds. */
+/* Time-of-flight bins of events from crystals of two kinds. */
 struct tof_bins {
     float *edges_mm; /* owned [num_edges]; 2 = no time of flight */
     int num_edges;
@@ -116,7 +116,7 @@ static lr_status sort_module(struct layout *layout, int m, int kind, const lr_lo
 
 /* --- bins --- */
 
-/* No point of a crystal is farther from the origin. */
+/* Upper bound of the distance of any point of a crystal from the origin. */
 static double reach_mm(const lr_scanner *scanner)
 {
     double reach = 0;
@@ -325,10 +325,10 @@ static void put_geometry(const struct layout *layout, struct lr_output *output)
 
 /* --- matrices over module types --- */
 
-/* One entry for types a and b. */
+/* Writes the entry for types a and b. */
 typedef void (*put_entry)(const struct layout *layout, struct lr_output *output, int a, int b);
 
-/* All pairs, or those of the lower triangle from v0.10.0 on. */
+/* Writes all pairs, or those of the lower triangle from v0.10.0 on. */
 static void put_pairs(const struct layout *layout, struct lr_output *output, put_entry put)
 {
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
@@ -461,7 +461,7 @@ struct lr_petsird_writer {
 
 /* --- one event --- */
 
-/* The bin that holds a place; the first or last one beyond them, which is counted. */
+/* Returns the bin that holds a place; the first or last one beyond them, which is counted. */
 static uint32_t bin_of(struct lr_petsird_writer *writer, const struct tof_bins *bins, float tof_mm)
 {
     int low = 0, high = bins->num_edges - 1;
@@ -482,7 +482,7 @@ static uint32_t key_of(const struct layout *layout, bool is_delayed, const int t
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-/* Bins of the source must be there for the event the other way round, too. */
+/* Exchanges the two crystals. Bins of the source must be there for the exchanged event, too. */
 static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], struct waiting *out)
 {
     const struct layout *layout = &writer->layout;
@@ -537,7 +537,7 @@ static int compare(const void *a, const void *b)
     return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* The lists of prompts or of delayeds; *at moves on behind them. */
+/* Writes the lists of prompts or of delayeds; *at moves on behind them. */
 static void put_lists(struct lr_petsird_writer *writer, bool is_delayed, int *at)
 {
     const struct layout *layout = &writer->layout;
@@ -639,7 +639,6 @@ struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params
         destroy(writer);
         return NULL;
     }
-    /* Writes magic, version, schema and header. */
     static const unsigned char version[4] = {1, 0, 0, 0};
     (void)lr_output_write(&writer->output, "yardl", 5);
     (void)lr_output_write(&writer->output, version, sizeof(version));

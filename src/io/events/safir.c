@@ -50,7 +50,7 @@ struct reader {
 
 /* --- the map beside the events --- */
 
-/* Looks through an open folder, that of the path, for the one map. */
+/* Finds the one map in an open folder, that of the path. */
 static char *pick_map(DIR *folder, const char *path, const lr_log *log)
 {
     char *found = NULL;
@@ -126,7 +126,7 @@ static lr_status take_event(struct reader *reader, uint64_t record, bool is_dela
 
 /* --- the file --- */
 
-/* The signature that a file begins with, or would if it were whole; NULL when there is none. */
+/* Returns the signature that a file begins with, or would if it were whole; NULL when there is none. */
 static const struct signature *find_signature(const char *start, size_t length)
 {
     for (int k = 0; k < NUM_SIGNATURES; k++) {
@@ -220,7 +220,8 @@ static lr_status read_file(struct reader *reader, FILE *file)
     if (reader->stream->sink == NULL) return LR_OK;
     LR_TRY(read_records(reader, file));
     LR_TRY(lr_event_stream_flush(reader->stream));
-    /* Names the crystal of the first such event that the map lacks. */
+
+    /* Events whose crystals the map lacks; the sentence names the first such crystal. */
     const lr_event_counts *counts = &reader->counts;
     if (counts->unknown_crystals == 0) return LR_OK;
     const int64_t events = counts->prompts + counts->delayeds;

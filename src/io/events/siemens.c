@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Siemens 32-bit list mode (PETLINK bin addresses): little-endian words. Bit 31 clear: an event,
+ * bit 30 set for a prompt and clear for a delayed one, bits 0 to 29 the address
+ * (plane * views + view) * bins + bin of an uncompressed sinogram. Bit 31 set and bits 30, 29
+ * clear: a time mark, milliseconds in bits 0 to 28. How bins come from crystals is STIR's
+ * numbering for sinograms without arc correction (docs/formats/events.md). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -90,7 +96,6 @@ static lr_status take_numbers(const struct lr_interfile *file, struct siemens_he
         {"total listmode word counts", &header->num_words},
     };
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        /* A number that may not be negative. */
         const char *key = known[k].key;
         LR_TRY(lr_interfile_integer(file, key, 0, known[k].value));
         const char *value = lr_interfile_text(file, key, 0);
@@ -176,7 +181,7 @@ static lr_status consider(struct search *search, const char *name)
     return LR_OK;
 }
 
-/* EVENTS.hdr goes before all others. */
+/* Finds the header beside the events; EVENTS.hdr has precedence. */
 static lr_status search_beside(struct search *search)
 {
     char own[MAX_NAME];
@@ -216,12 +221,6 @@ static lr_status read_siemens_header(const char *path, const char *events, struc
     free(search.found);
     return status;
 }
-
-/* Siemens 32-bit list mode (PETLINK bin addresses): little-endian words. Bit 31 clear: an event,
- * bit 30 set for a prompt and clear for a delayed one, bits 0 to 29 the address
- * (plane * views + view) * bins + bin of an uncompressed sinogram. Bit 31 set and bits 30, 29
- * clear: a time mark, milliseconds in bits 0 to 28. How bins come from crystals is STIR's
- * numbering for sinograms without arc correction (docs/formats/events.md). */
 
 enum { WORD_BYTES = 4, WORDS_PER_READ = 16384 };
 
@@ -280,7 +279,8 @@ static lr_status settle_sinogram(struct reader *reader)
 {
     const struct siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
-    /* Refuses what this reader cannot decode. */
+
+    /* Formats that this reader cannot decode. */
     if (header->word_bits >= 0 && header->word_bits != 32) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: words of %lld bits: only list mode of 32 bits can be read",
                         header->path, (long long)header->word_bits);
@@ -320,7 +320,7 @@ static lr_status settle_sinogram(struct reader *reader)
 
 static lr_status make_layout(struct reader *reader)
 {
-    /* One virtual crystal precedes each module, and place 0 is that of position 0. */
+    /* Crystals: one virtual crystal precedes each module, and place 0 is that of position 0. */
     const struct lr_sinogram_gaps gaps = {1, 0};
     const lr_scanner *scanner = reader->scanner;
     struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
@@ -333,6 +333,7 @@ static lr_status make_layout(struct reader *reader)
     }
 
     LR_TRY(settle_sinogram(reader));
+
     /* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
     struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
@@ -353,7 +354,7 @@ static lr_status make_layout(struct reader *reader)
 
 /* --- words --- */
 
-/* The crystals of an address; -1 for virtual ones and planes that there are not. */
+/* Gives the crystals of an address; -1 for virtual ones and for planes that do not exist. */
 static void crystals_of(const struct layout *layout, uint32_t address, int32_t crystals[2])
 {
     const int bin = (int)(address % (uint32_t)layout->bins);
@@ -423,9 +424,9 @@ static int64_t byte_of(const struct reader *reader, int64_t word)
     return (offset > 0 ? offset : 0) + WORD_BYTES * word;
 }
 
-/* Skips the bytes that stand before the words, according to the header. */
 static lr_status read_from(struct reader *reader, FILE *file)
 {
+    /* The bytes before the words. */
     const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
     if (offset > INT32_MAX || (offset > 0 && fseek(file, (long)offset, SEEK_SET) != 0)) {
         return lr_error(reader->log, LR_BAD_INPUT,
@@ -460,7 +461,8 @@ static lr_status read_from(struct reader *reader, FILE *file)
     }
 
     LR_TRY(lr_event_stream_flush(reader->stream));
-    /* Warns of events without crystals; a file that has no others is another scanner's. */
+
+    /* Events without crystals; a file that has no others is another scanner's. */
     const lr_event_counts *counts = &reader->counts;
     const int64_t events = counts->prompts + counts->delayeds;
     if (events == 0) {

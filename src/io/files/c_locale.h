@@ -7,7 +7,7 @@
 
 #include <locale.h>
 
-/* The calling thread's locale, put aside. */
+/* The calling thread's locale, saved. */
 struct lr_c_locale {
     locale_t own, before;
 };

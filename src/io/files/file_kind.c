@@ -22,7 +22,7 @@ lr_file_kind lr_file_kind_of(const char *path)
     const lr_events_format format = lr_events_head_format(&head);
     const bool is_hdf5 = lr_head_is_hdf5(&head);
 
-    /* The first that fits is meant. */
+    /* Formats overlap: the first that fits counts. */
     if (format == LR_EVENTS_PETSIRD) return LR_FILE_PETSIRD;
     if (lr_image_recognises(&head)) return LR_FILE_IMAGE;
     if (format != LR_EVENTS_UNKNOWN) return LR_FILE_EVENTS;

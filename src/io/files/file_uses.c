@@ -36,7 +36,7 @@ static const struct companion {
 
 enum { NUM_COMPANIONS = sizeof(companions) / sizeof(companions[0]), MOST_LINE = 4096 };
 
-/* Headers are shorter. */
+/* Most lines of a header. */
 enum { MOST_LINES = 10000 };
 
 static bool stat_file(const char *path, struct stat *found)
@@ -105,7 +105,7 @@ static lr_status check_reads(const lr_file_uses *uses, const char *path, const c
     return LR_OK;
 }
 
-/* A header that is replaced leaves without a meaning what it names. */
+/* Refuses to replace the header of an input, whose data would mean nothing without it. */
 static lr_status check_header(const lr_file_uses *uses, const char *path)
 {
     struct stat found;

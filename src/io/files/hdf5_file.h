@@ -11,15 +11,15 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
-/* Bytes that are in the file before HDF5 is: HDF5 puts its own before and behind them, and while
- * `places` is set the storage of chunks among them, without writing it. */
+/* Bytes that are in the file before HDF5 writes: HDF5 puts its own before and behind them, and while `places` is set
+ * it places the storage of chunks among them without writing it. */
 struct lr_hdf5_layout {
     haddr_t begin, end; /* taken bytes; HDF5 has its first 96 below `begin` */
     bool places;        /* storage of just chunk_bytes is at `next`, the one after a stride on */
     haddr_t next, stride, chunk_bytes;
 };
 
-/* HDF5's own printing of errors, put aside while a file is written. */
+/* HDF5's own printing of errors, disabled while a file is written. */
 struct lr_hdf5_quiet {
     H5E_auto2_t print;
     void *user;

@@ -29,9 +29,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The life of the process that reads an HDF5 file. It is a program of its own (hdf5_reader/), not a
- * fork: what other threads hold at that moment, a GPU's driver and gigabytes of images are none of
- * its business. Where the program is looked for: base/helper.h. */
+/* The process that reads an HDF5 file. It is a program of its own (hdf5_reader/), not a fork, which would inherit
+ * what other threads hold at that moment, a GPU's driver and gigabytes of images. Where the program is looked for:
+ * base/helper.h. */
 struct lr_hdf5_process {
     lr_log log; /* what lr_hdf5_input.log points to */
     const lr_log *callers_log;
@@ -58,7 +58,7 @@ static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
 
 /* --- starting it --- */
 
-/* Not one of the first three numbers, which may be free: what is printed must not go there. */
+/* Moves a file beyond the first three numbers, which may be free: what is printed must not go there. */
 static int beyond_standard(int file)
 {
     const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3);
@@ -66,7 +66,7 @@ static int beyond_standard(int file)
     return moved;
 }
 
-/* The memory that both see; the number of its file, or -1. */
+/* Creates the memory that both processes see; returns the number of its file, or -1. */
 static int create_window(struct lr_hdf5_process *process)
 {
     /* Writing beyond the limit of a file's size would end the program. */
@@ -82,14 +82,14 @@ static int create_window(struct lr_hdf5_process *process)
     return memory;
 }
 
-/* Both files close by themselves in every other program; here they stay open under their numbers. */
+/* Keeps the two files open under their numbers in the new program; in every other program they close. */
 static int keep_files(posix_spawn_file_actions_t *actions, const int files[2])
 {
     const int error = posix_spawn_file_actions_adddup2(actions, files[0], files[0]);
     return error != 0 ? error : posix_spawn_file_actions_adddup2(actions, files[1], files[1]);
 }
 
-/* A signal that stops this program waits until that one ignores it. */
+/* Blocks signals in the new program until it ignores them. */
 static int block_signals(posix_spawnattr_t *attributes)
 {
     sigset_t blocked;
@@ -120,7 +120,7 @@ static int spawn_reader(struct lr_hdf5_process *process, char *const words[], co
     return error;
 }
 
-/* Two ends that talk to each other; false: errno says why. */
+/* Creates two connected sockets; false: errno says why. */
 static bool create_socket(int ends[2])
 {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
@@ -436,7 +436,7 @@ static lr_status get_window(const struct lr_hdf5_input *in, const char *name, st
     return LR_OK;
 }
 
-/* Entries of `width` numbers each, window by window: whole entries, or parts of one. */
+/* Reads entries of `width` numbers each, window by window: whole entries, or parts of one. */
 static lr_status get_entries(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
                              const int64_t range[2], int64_t width, void *numbers)
 {

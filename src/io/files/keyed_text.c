@@ -238,7 +238,7 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
 
 /* --- keys of a format --- */
 
-/* The row with that key, or else that of the longest key which it contains where such count. */
+/* Returns the row with that key, or else that of the longest key that the line's contains where such count. */
 static const struct lr_known_key *find_known(const struct lr_known_keys *known, const char *key)
 {
     const struct lr_known_key *found = NULL;

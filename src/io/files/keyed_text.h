@@ -41,7 +41,7 @@ struct lr_keyed_dialect {
                           without values */
 };
 
-/* Bytes of a mark of UTF-8 at the beginning, which some editors write: 3 or 0. */
+/* Bytes of a byte order mark at the beginning, which some editors write: 3 or 0. */
 static inline size_t lr_byte_order_mark(const char *bytes)
 {
     return strncmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -130,7 +130,7 @@ struct lr_interfile {
  * errors: LR_BAD_INPUT, a sentence with the path; nothing to finish then. */
 lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
 
-/* Zero is allowed. */
+/* *file may be zero. */
 void lr_interfile_finish(struct lr_interfile *file);
 
 /* A key's value, or NULL. `key` in lower case; index 0: without one. */

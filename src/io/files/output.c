@@ -113,7 +113,8 @@ mode_t lr_place_mode(const char *target)
     return stat(target, &old) == 0 && S_ISREG(old.st_mode) ? (old.st_mode & 0777) | 0200 : 0666;
 }
 
-/* Nobody reads more of the new file than of the old one, not even where its group cannot be kept. */
+/* Copies the old file's rights: nobody may read more of the new file than of the old one, even where its group
+ * cannot be kept. */
 static void keep_rights(const struct lr_output *output)
 {
     struct stat old, own;
@@ -208,7 +209,7 @@ static int open_nameless(const char *folder, mode_t mode)
     return -1;
 }
 
-/* O_EXCL keeps threads apart. A program that sweeps may have been faster than the lock. */
+/* O_EXCL keeps threads apart. A program that sweeps may remove the file before it is locked. */
 static int open_hidden(struct lr_output *output, mode_t mode)
 {
     sweep(output->target);
@@ -360,7 +361,7 @@ static struct lr_output *make_moves(struct move *moves, int count)
 
 /* --- the folder --- */
 
-/* Open, and held against others who put files there together, while their moment lasts. */
+/* Opens the folder, and locks it against other programs that put files there together, as long as they take. */
 static int open_folder(const char *target, bool together)
 {
     const struct timespec moment = {.tv_nsec = 10000000};
@@ -373,7 +374,7 @@ static int open_folder(const char *target, bool together)
     return folder;
 }
 
-/* A name is on the disk when its folder is. Not every file system knows how. */
+/* Forces a folder, and with it its names, to the disk; not every file system can do that. */
 static bool sync_open(int folder)
 {
     return folder < 0 || fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP;
@@ -408,7 +409,7 @@ static bool same_folder(const char *a, const char *b)
     return length_a == length_b && strncmp(a, b, length_a) == 0;
 }
 
-/* The folder that all share but those that are behind links. */
+/* Forces the folders to the disk: one that all files share, and those of files behind links. */
 static lr_status settle_folders(struct lr_output *const *outputs, int count, int folder)
 {
     struct lr_output *last = outputs[count - 1];
@@ -677,7 +678,6 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
     }
 
     if (status == LR_OK) {
-        /* Puts those into place that are not. */
         struct lr_output *moving[lr_output_most_together];
         int num = 0;
         for (int k = 0; k < count; k++)

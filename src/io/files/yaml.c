@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
-#include "io/scanners/nearest.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -328,7 +327,7 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
     return create_from_text(name, copy, text_bytes, log);
 }
 
-/* Asked of the path, for opening a pipe would wait for its other end. */
+/* Checks the path before opening, since opening a pipe would wait for its other end. */
 static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
 {
     struct stat facts;
@@ -431,7 +430,7 @@ struct target {
 
 /* --- scalars --- */
 
-/* An empty value ("key:") stands nowhere. */
+/* True unless the value is empty ("key:"), which has no place. */
 static bool stands_somewhere(struct fy_node *node)
 {
     return node != NULL && (!fy_node_is_scalar(node) || fy_token_start_mark(fy_node_get_scalar_token(node)) != NULL);

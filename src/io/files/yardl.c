@@ -574,7 +574,7 @@ struct arguments {
 
 /* --- the text --- */
 
-/* JSON only, and not too deep: libfyaml would read all of YAML, as deep as the stack holds. */
+/* Accepts JSON only, and not too deep: libfyaml would read all of YAML, as deep as the stack allows. */
 static lr_status check_text(const char *path, const char *text, int64_t bytes, const lr_log *log)
 {
     int depth = 0;
@@ -701,7 +701,7 @@ static struct lr_yardl_type *resolve_primitive(struct lr_yardl_schema *schema, c
     return NULL;
 }
 
-/* Takes over from the item: how many bytes a list has. */
+/* Sets how many bytes a list has, from those of its item. */
 static void measure_list(struct lr_yardl_type *type)
 {
     if (!type->is_fixed) {

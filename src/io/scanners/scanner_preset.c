@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "io/files/c_locale.h"
 #include "io/files/presets.h"
+#include "io/files/regular_file.h"
 #include "io/files/yaml.h"
-#include "io/scanners/nearest.h"
 #include "io/scanners/scanner_formats.h"
 #include "io/scanners/scanner_yaml.h"
 
