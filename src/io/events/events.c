@@ -6,7 +6,6 @@
 #include "base/parallel.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
-#include "io/events/petsird.h"
 #include "io/files/regular_file.h"
 #include "io/lor_data/lor_sums.h"
 #include "model/lors/place.h"
@@ -26,11 +25,6 @@
 static bool begins_as_petsird(const struct lr_file_head *head)
 {
     return lr_head_begins(head, "yardl", 5);
-}
-
-bool lr_petsird_recognises(const struct lr_file_head *head)
-{
-    return lr_path_ends(head->path, ".petsird") || begins_as_petsird(head);
 }
 
 /* A format is recognised by the first bytes, or else by the name. */

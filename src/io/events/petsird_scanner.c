@@ -5,6 +5,7 @@
  * into module and module into scanner. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "io/events/petsird.h"
 #include "io/scanners/centre_index.h"
@@ -379,6 +380,11 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird)
     free(crystal_of);
     free(crystals);
     return scanner;
+}
+
+bool lr_petsird_recognises(const struct lr_file_head *head)
+{
+    return lr_path_ends(head->path, ".petsird") || lr_head_begins(head, "yardl", 5);
 }
 
 lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log)
