@@ -1,35 +1,182 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend: the reference in double, written from the paper
- * (docs/method/correspondence.md). */
+ * The cpu backend: the reference in double, written from the paper (docs/method/correspondence.md).
+ *
+ * Rows of the matrix are computed block by block: the rows of a block in parallel, each by one worker from start to
+ * end, then taken in ascending order. So nothing depends on the number of threads. Both projections use these rows
+ * ("Forward and back-projection"), so they are adjoint to rounding. A projection of some LORs computes every row whole
+ * and takes the time of one of all LORs, but holds nothing for LORs that are not selected. */
 #include "operator/backend.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cpu/back.h"
-#include "cpu/forward.h"
-#include "cpu/part.h"
-#include "cpu/rows.h"
-#include "cpu/trace.h"
+#include "base/parallel.h"
+#include "cpu/elements.h"
+#include "model/lors/selection.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+/* Enough rows a block that starting threads and uneven rows cost little. */
+#define ROWS_PER_WORKER 16
+#define MAX_BLOCK_ROWS 256
+
+/* Working memory of one thread. */
+struct worker {
+    struct lr_cpu_view view;
+    struct lr_cpu_tally tally; /* sampled mode */
+    struct lr_cpu_exact exact; /* exact mode */
+    struct lr_cpu_penetration penetration;
+    struct lr_elements collected; /* elements of the current row, repeats included */
+    lr_status status;
+};
+
+/* The whole backend: what `self` is. */
+struct cpu {
+    struct lr_cpu_scene scene;
+    int num_workers;
+    struct worker *workers; /* [num_workers] */
+    int block_rows;
+    struct lr_elements *block; /* [block_rows] elements of the current block's rows */
+};
+
+/* A pass over rows, block by block. */
+struct walk {
+    const char *what;    /* for the progress report */
+    const double *image; /* rows of voxels that are 0 here are left empty; NULL = all rows */
+
+    /* Takes the finished rows first .. first + num_rows - 1, cpu->block[0 .. num_rows - 1]: sorted by LOR, without
+     * repeats, positive. */
+    lr_status (*take)(void *user, struct cpu *cpu, int64_t first, int num_rows);
+    void *user;
+};
+
+/* --- life --- */
+
+static void finish(struct cpu *cpu)
 {
-    return part != NULL ? lr_cpu_forward_part(self, part, image->values, values->values)
-                        : lr_cpu_forward(self, image->values, values->values);
+    for (int k = 0; k < cpu->num_workers; k++) {
+        lr_cpu_tally_finish(&cpu->workers[k].tally);
+        lr_cpu_exact_finish(&cpu->workers[k].exact);
+        lr_cpu_penetration_finish(&cpu->workers[k].penetration);
+        lr_elements_finish(&cpu->workers[k].collected);
+        lr_cpu_view_finish(&cpu->workers[k].view);
+    }
+    for (int k = 0; cpu->block != NULL && k < cpu->block_rows; k++) lr_elements_finish(&cpu->block[k]);
+    free(cpu->workers);
+    free(cpu->block);
+    lr_cpu_scene_finish(&cpu->scene);
+    *cpu = (struct cpu){0};
 }
 
-static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+static lr_status init(struct cpu *cpu, const struct lr_backend_params *params)
 {
-    const double *numbers = values != NULL ? values->values : NULL;
-    return part != NULL ? lr_cpu_back_part(self, part, numbers, image->values)
-                        : lr_cpu_back(self, numbers, image->values);
+    /* Every worker has a row, and a block's elements stay within memory. */
+    const int threads = params->threads;
+    const int rows = ROWS_PER_WORKER * threads < MAX_BLOCK_ROWS ? ROWS_PER_WORKER * threads : MAX_BLOCK_ROWS;
+    *cpu = (struct cpu){.block_rows = rows > threads ? rows : threads};
+    LR_TRY(lr_cpu_scene_init(&cpu->scene, params));
+    cpu->workers = lr_alloc(threads, sizeof(*cpu->workers), "threads", params->log);
+    cpu->block = lr_alloc(cpu->block_rows, sizeof(*cpu->block), "matrix rows", params->log);
+    lr_status status = cpu->workers != NULL && cpu->block != NULL ? LR_OK : LR_FAILED;
+    for (int k = 0; k < threads && status == LR_OK; k++) {
+        cpu->num_workers = k + 1;
+        struct worker *worker = &cpu->workers[k];
+        status = lr_cpu_view_init(&worker->view, &cpu->scene);
+        if (status != LR_OK) break;
+        status = params->penetration             ? lr_cpu_penetration_init(&worker->penetration, &cpu->scene)
+                 : params->mode == LR_MODE_EXACT ? lr_cpu_exact_init(&worker->exact, &cpu->scene)
+                                                 : lr_cpu_tally_init(&worker->tally, &cpu->scene);
+    }
+    if (status != LR_OK) finish(cpu);
+    return status;
 }
 
-static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
+static void destroy(void *self)
+{
+    if (self != NULL) {
+        finish(self);
+        free(self);
+    }
+}
+
+/* --- rows --- */
+
+struct job {
+    struct cpu *cpu;
+    const struct lr_rows *rows;
+    const double *image;
+    int64_t first;
+};
+
+static lr_status compute_row(struct worker *worker, const struct lr_rows *rows, int64_t row, struct lr_elements *out)
+{
+    const struct lr_cpu_scene *scene = worker->view.scene;
+    const lr_log *log = scene->params.log;
+    const int num_samples = lr_rows_per_row(rows);
+    struct lr_elements *collected = &worker->collected;
+    collected->count = 0;
+    for (int k = 0; k < num_samples; k++) {
+        double point[3];
+        lr_rows_point(rows, row, k, point);
+        lr_cpu_view_place(&worker->view, point);
+        if (scene->params.penetration)
+            LR_TRY(lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected));
+        else if (scene->params.mode == LR_MODE_EXACT)
+            LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, collected));
+        else
+            LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));
+    }
+    LR_TRY(lr_elements_merge(collected, scene->params.lors->count, log));
+    return lr_elements_assign(out, collected, 1.0 / num_samples, log);
+}
+
+static void compute_share(void *user, int64_t begin, int64_t end, int index)
+{
+    const struct job *job = user;
+    struct worker *worker = &job->cpu->workers[index];
+    for (int64_t k = begin; k < end && worker->status == LR_OK; k++) {
+        struct lr_elements *out = &job->cpu->block[k];
+        const int64_t row = job->first + k;
+        out->count = 0;
+        if (job->image == NULL || job->image[row] != 0) worker->status = compute_row(worker, job->rows, row, out);
+    }
+}
+
+/* Computes the rows block by block and has each block taken, reporting progress.
+ * errors: LR_FAILED, out of memory, logged; LR_CANCELLED; what take returned. */
+static lr_status each_block(struct cpu *cpu, const struct lr_rows *rows, const struct walk *walk)
+{
+    const lr_progress *progress = cpu->scene.params.progress;
+    const double total = (double)(rows->end - rows->begin);
+    struct job job = {cpu, rows, walk->image, rows->begin};
+    while (job.first < rows->end) {
+        LR_TRY(lr_progress_report(progress, walk->what, (double)(job.first - rows->begin), total));
+        const int64_t left = rows->end - job.first;
+        const int num_rows = left < cpu->block_rows ? (int)left : cpu->block_rows;
+
+        for (int k = 0; k < cpu->num_workers; k++) cpu->workers[k].status = LR_OK;
+        lr_parallel_for(cpu->num_workers, num_rows, 1, compute_share, &job);
+        for (int k = 0; k < cpu->num_workers; k++) LR_TRY(cpu->workers[k].status);
+
+        LR_TRY(walk->take(walk->user, cpu, job.first, num_rows));
+        job.first += num_rows;
+    }
+    return lr_progress_report(progress, walk->what, total, total);
+}
+
+/* Passes over all voxels of the backend's grid. */
+static lr_status each_grid_block(struct cpu *cpu, const struct walk *walk)
+{
+    const struct lr_backend_params *params = &cpu->scene.params;
+    struct lr_rows rows = {.grid = params->grid, .end = lr_grid_num_voxels(params->grid)};
+    for (int k = 0; k < 3; k++) rows.samples[k] = params->samples[k];
+    return each_block(cpu, &rows, walk);
+}
+
+static lr_status deliver(void *user, struct cpu *cpu, int64_t first, int num_rows)
 {
     for (int k = 0; k < num_rows; k++) LR_TRY(lr_row_deliver(user, first + k, &cpu->block[k]));
     return LR_OK;
@@ -37,17 +184,110 @@ static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    const struct lr_cpu *cpu = self;
+    const struct cpu *cpu = self;
     struct lr_row_delivery delivery = {.sink = sink, .log = cpu->scene.params.log};
-    const struct lr_cpu_walk walk = {.what = "computing matrix rows", .take = deliver, .user = &delivery};
-    const lr_status status = lr_cpu_each_block(self, wanted, &walk);
+    const struct walk walk = {.what = "computing matrix rows", .take = deliver, .user = &delivery};
+    const lr_status status = each_block(self, wanted, &walk);
     lr_owned_row_finish(&delivery.row);
     return status;
 }
 
+/* --- projections --- */
+
+/* A projection: between an image and the values of the LORs of a part, in its order. */
+struct work {
+    struct cpu *cpu;
+    const lr_selection *part; /* NULL: all LORs */
+    const double *from;       /* back: NULL = all 1 */
+    double *to;
+    int64_t first;
+    int num_rows;
+};
+
+static struct lr_selection_finder finder_of(const struct work *work)
+{
+    return (struct lr_selection_finder){.lors = work->cpu->scene.params.lors, .selection = work->part};
+}
+
+static lr_status take(struct work *work, int64_t first, int num_rows, lr_parallel_body *body, int64_t count)
+{
+    const int workers = work->cpu->num_workers;
+    work->first = first;
+    work->num_rows = num_rows;
+    lr_parallel_for(workers, count, count / workers + 1, body, work);
+    return LR_OK;
+}
+
+/* Values begin <= position < end belong to one worker, which adds all rows in order. */
+static void add_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    const struct work *work = user;
+    const lr_lors *lors = work->cpu->scene.params.lors;
+    const int64_t first = lr_selection_lor(lors, work->part, begin);
+    const int64_t last = lr_selection_lor(lors, work->part, end - 1);
+    for (int k = 0; k < work->num_rows; k++) {
+        const struct lr_elements *row = &work->cpu->block[k];
+        const double value = work->from[work->first + k];
+        struct lr_selection_finder finder = finder_of(work);
+        for (int64_t n = lr_elements_find(row, first); n < row->count && row->list[n].lor <= last; n++) {
+            const int64_t at = lr_selection_find(&finder, row->list[n].lor);
+            if (at >= 0) work->to[at] += row->list[n].value * value;
+        }
+    }
+}
+
+static lr_status take_forward(void *user, struct cpu *cpu, int64_t first, int num_rows)
+{
+    struct work *work = user;
+    return take(work, first, num_rows, add_rows, lr_selection_count(cpu->scene.params.lors, work->part));
+}
+
+static void sum_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    const struct work *work = user;
+    for (int64_t k = begin; k < end; k++) {
+        const struct lr_elements *row = &work->cpu->block[k];
+        struct lr_selection_finder finder = finder_of(work);
+        double sum = 0;
+        for (int64_t n = 0; n < row->count; n++) {
+            const int64_t at = lr_selection_find(&finder, row->list[n].lor);
+            if (at >= 0) sum += row->list[n].value * (work->from != NULL ? work->from[at] : 1.0);
+        }
+        work->to[work->first + k] = sum;
+    }
+}
+
+static lr_status take_back(void *user, struct cpu *cpu, int64_t first, int num_rows)
+{
+    (void)cpu;
+    return take(user, first, num_rows, sum_rows, num_rows);
+}
+
+/* Each LOR adds its voxels in ascending order. */
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
+{
+    struct cpu *cpu = self;
+    struct work work = {.cpu = cpu, .part = part, .from = image->values, .to = values->values};
+    const struct walk walk = {"projecting", image->values, take_forward, &work};
+    memset(work.to, 0, (size_t)lr_selection_count(cpu->scene.params.lors, part) * sizeof(*work.to));
+    return each_grid_block(cpu, &walk);
+}
+
+/* Each voxel adds its LORs in ascending order. */
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
+{
+    struct work work = {.cpu = self, .part = part, .from = values != NULL ? values->values : NULL, .to = image->values};
+    const struct walk walk = {.what = "back-projecting", .take = take_back, .user = &work};
+    return each_grid_block(self, &walk);
+}
+
+/* --- correspondence images --- */
+
 static lr_status picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
 {
-    struct lr_cpu *cpu = self;
+    struct cpu *cpu = self;
     if (cpu->scene.params.penetration) {
         return lr_error(cpu->scene.params.log, LR_USAGE,
                         "with crystal penetration a line ends in several crystals and has no "
@@ -58,18 +298,10 @@ static lr_status picture(void *self, const double point_mm[3], int module, lr_pi
                         "exact mode traces no lines and so has no correspondence image: use "
                         "sampled mode");
     }
-    struct lr_cpu_view *view = lr_cpu_first_view(cpu);
+    struct lr_cpu_view *view = &cpu->workers[0].view;
     lr_cpu_view_place(view, point_mm);
     lr_cpu_trace_picture(view, module, pixels);
     return LR_OK;
-}
-
-static void destroy(void *self)
-{
-    if (self != NULL) {
-        lr_cpu_finish(self);
-        free(self);
-    }
 }
 
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
@@ -86,9 +318,9 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
         .picture = picture,
         .destroy = destroy,
     };
-    struct lr_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
+    struct cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) return LR_FAILED;
-    const lr_status status = lr_cpu_init(cpu, params);
+    const lr_status status = init(cpu, params);
     if (status != LR_OK) {
         free(cpu);
         return status;

@@ -16,7 +16,7 @@ struct cpu_deposit {
     lr_deposit_counts counts;
 };
 
-/* In voxels from the centre of voxel (0, 0, 0); false beyond the grid. */
+/* Coordinates in voxels from the centre of voxel (0, 0, 0). False if the point is outside the grid. */
 static bool find_place(const lr_grid *grid, const double point_mm[3], double place[3])
 {
     bool inside = true;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cpu/exact.h"
+#include "cpu/elements.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "cpu/absorption.h"
 
 #include <stdlib.h>
 
@@ -17,8 +16,8 @@
 /* Slack in cells when looking for the candidates of a face. */
 #define SLACK 1e-9
 
-/* What all elements of a pair of modules share. Plane coordinates of the primary are relative to
- * the foot of the eye here: those of lr_cpu_module less `foot`. */
+/* Values shared by all elements of a pair of modules. Plane coordinates of the primary are relative to the foot of the
+ * eye here: those of lr_cpu_module less `foot`. */
 struct pair {
     const struct lr_cpu_view *view;
     const struct lr_cpu_exact *exact;
@@ -81,27 +80,6 @@ static void project_outline(const struct pair *pair, int module, struct lr_cpu_p
     }
 }
 
-/* On the point's own side of the eye the projection is in front where it is behind on the other. */
-static void turn_round(struct lr_cpu_projected corners[4])
-{
-    for (int k = 0; k < 4; k++) corners[k] = (struct lr_cpu_projected){-corners[k].x, -corners[k].y, -corners[k].w};
-}
-
-/* Corners of all faces of the secondary, [2 nv][2 nu]: columns 2 r and 2 r + 1 bound face r. */
-static void project_faces(const struct pair *pair, struct lr_cpu_projected *corners)
-{
-    const struct lr_cpu_module *near = pair->near;
-    for (int row = 0; row < 2 * near->crystals[1]; row++) {
-        const double side = row & 1 ? 0.5 : -0.5;
-        const double y = lr_cpu_face_centre(near, 1, row / 2) + side * near->face[1];
-        for (int column = 0; column < 2 * near->crystals[0]; column++) {
-            const double part = column & 1 ? 0.5 : -0.5;
-            const double x = lr_cpu_face_centre(near, 0, column / 2) + part * near->face[0];
-            *corners++ = project(pair, pair->secondary, x, y);
-        }
-    }
-}
-
 static struct lr_cpu_rectangle far_rectangle(const struct pair *pair)
 {
     const double *half = pair->far->half, *foot = pair->foot;
@@ -135,50 +113,33 @@ static double common_area(const struct pair *pair, int module, const struct lr_c
     return inside->count > 0 ? fabs(lr_cpu_polygon_area(&common)) : 0;
 }
 
-/* Where rays meet a module that stands opposite nearer than the secondary. Both are at
- * eye - t ray with t = height / (normal . ray) > 0, so the order is a linear condition on the ray
- * once multiplied by the denominators, of which the blocker's has the sign of its height. */
-static void plane_before_secondary(const struct pair *pair, int blocker, double nearer[3])
+/* Outline of what a module hides of the primary or else of the secondary, counter-clockwise: the part of the primary
+ * seen through the module's rectangle, or behind it, where that is nearer than the plane of the module it hides. False
+ * when the pair loses nothing. */
+static bool find_blocker(const struct pair *pair, int module, bool hides_primary, struct lr_cpu_blocker *blocker)
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
-    const double sign = toward[blocker].height < 0 ? -1 : 1;
-    double ahead[3], behind[3];
-    approach_plane(pair, blocker, ahead);
-    approach_plane(pair, pair->secondary, behind);
-    for (int k = 0; k < 3; k++)
-        nearer[k] = sign * (ahead[k] * toward[pair->secondary].height - behind[k] * toward[blocker].height);
-}
-
-/* Where rays meet a module at eye + s ray, 0 < s = -height / (normal . ray) < 1. */
-static void plane_before_primary(const struct pair *pair, int blocker, double nearer[3])
-{
-    const double height = pair->view->toward[blocker].height;
-    approach_plane(pair, blocker, nearer);
-    nearer[2] += height;
-    for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
-}
-
-/* Which module stands in the way, and of what. */
-struct obstacle {
-    int module;
-    bool hides_primary; /* else the secondary */
-};
-
-/* Outline of what the obstacle hides, counter-clockwise: the part of the primary seen through its
- * rectangle, or behind it, where that is nearer than the plane of the module it hides. False when
- * the pair loses nothing. */
-static bool find_blocker(const struct pair *pair, struct obstacle obstacle, struct lr_cpu_blocker *blocker)
-{
+    const double height = toward[module].height;
     struct lr_cpu_projected corners[4];
     struct lr_cpu_polygon outline, *out = &blocker->outline;
-    double nearer[3];
+    double nearer[3]; /* the half plane in which rays meet the blocker first */
     const struct lr_cpu_rectangle whole = far_rectangle(pair);
-    project_outline(pair, obstacle.module, corners);
-    if (obstacle.hides_primary) {
-        turn_round(corners);
-        plane_before_primary(pair, obstacle.module, nearer);
+    project_outline(pair, module, corners);
+    approach_plane(pair, module, nearer);
+    if (hides_primary) {
+        /* On the point's own side of the eye the projection is in front where it is behind on the other. Rays meet the
+         * blocker at eye + s ray, 0 < s = -height / (normal . ray) < 1. */
+        for (int k = 0; k < 4; k++) corners[k] = (struct lr_cpu_projected){-corners[k].x, -corners[k].y, -corners[k].w};
+        nearer[2] += height;
+        for (int k = 0; k < 3; k++) nearer[k] = height < 0 ? nearer[k] : -nearer[k];
     } else {
-        plane_before_secondary(pair, obstacle.module, nearer);
+        /* Blocker and secondary are at eye - t ray with t = height / (normal . ray) > 0, so the order is a linear
+         * condition on the ray once multiplied by the denominators; the blocker's has the sign of its height. */
+        const double sign = height < 0 ? -1 : 1;
+        double behind[3];
+        approach_plane(pair, pair->secondary, behind);
+        for (int k = 0; k < 3; k++)
+            nearer[k] = sign * (nearer[k] * toward[pair->secondary].height - behind[k] * height);
     }
     lr_cpu_polygon_clip_projected(corners, 4, &whole, &outline);
     lr_cpu_polygon_clip(&outline, nearer, out);
@@ -188,11 +149,6 @@ static bool find_blocker(const struct pair *pair, struct obstacle obstacle, stru
     return common_area(pair, pair->secondary, out) > least;
 }
 
-static bool boxes_meet(const struct lr_cpu_sighting *a, const struct lr_cpu_sighting *b)
-{
-    return a->low[0] <= b->high[0] && b->low[0] <= a->high[0] && a->low[1] <= b->high[1] && b->low[1] <= a->high[1];
-}
-
 static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting *secondary, struct lr_cpu_exact *exact)
 {
     const struct lr_cpu_view *view = pair->view;
@@ -200,26 +156,14 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
     for (int k = 0; k < view->num_opposite + view->num_before; k++) {
         const bool is_opposite = k < view->num_opposite;
         const struct lr_cpu_sighting *other = is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
-        const struct obstacle obstacle = {other->module, !is_opposite};
-        /* Those before the primary are of its layer. */
+        /* Modules before the primary are of its layer. */
         const bool hides =
             !is_opposite || view->scene->modules[other->module].layer == view->scene->modules[secondary->module].layer;
-        if (hides && other->module != secondary->module && boxes_meet(other, secondary) &&
-            find_blocker(pair, obstacle, &exact->blockers[exact->num_blockers]))
+        if (hides && other->module != secondary->module && other->low[0] <= secondary->high[0] &&
+            secondary->low[0] <= other->high[0] && other->low[1] <= secondary->high[1] &&
+            secondary->low[1] <= other->high[1] &&
+            find_blocker(pair, other->module, !is_opposite, &exact->blockers[exact->num_blockers]))
             exact->num_blockers++;
-    }
-}
-
-static void add_piece(const struct pair *pair, const struct lr_cpu_polygon *piece, struct overlap *sum)
-{
-    const double area = fabs(lr_cpu_polygon_area(piece));
-    if (area > 0) {
-        double centroid[2];
-        lr_cpu_polygon_centroid(piece, centroid);
-        sum->solid_angle += lr_cpu_polygon_solid_angle(piece, pair->height);
-        sum->area += area;
-        sum->moment[0] += area * centroid[0];
-        sum->moment[1] += area * centroid[1];
     }
 }
 
@@ -253,7 +197,16 @@ static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *pi
             add_visible(pair, &part, (int[2]){next, edge}, sum);
         }
     } else if (next == exact->num_blockers) {
-        add_piece(pair, piece, sum);
+        const double area = fabs(lr_cpu_polygon_area(piece));
+        if (area > 0) {
+            double centroid[2];
+            lr_cpu_polygon_centroid(piece, centroid);
+            sum->solid_angle += lr_cpu_polygon_solid_angle(piece, pair->height);
+            sum->area += area;
+            sum->moment[0] += area * centroid[0];
+            sum->moment[1] += area * centroid[1];
+        }
+
     } else if (edge < exact->blockers[next].outline.count) {
         double left[3];
         lr_cpu_polygon_edge(&exact->blockers[next].outline, edge, left);
@@ -349,14 +302,6 @@ static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int
     return face;
 }
 
-static double listed_element(const struct pair *pair, const struct lr_cpu_rectangle *face, int r, int s)
-{
-    const int width = 2 * pair->near->crystals[0];
-    const struct lr_cpu_projected *low = &pair->exact->corners[2 * s * width + 2 * r];
-    const struct lr_cpu_projected corners[4] = {low[0], low[1], low[width + 1], low[width]};
-    return element(pair, face, corners);
-}
-
 /* All elements of one primary face. */
 static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from, struct lr_elements *elements)
 {
@@ -371,23 +316,11 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
         for (int r = columns[0]; r < columns[1]; r++) {
             const struct lr_cpu_crystal to = {pair->secondary, {r, s}};
             const int64_t lor = lr_cpu_scene_lor(pair->view->scene, from, &to);
-            const double value = lor >= 0 ? listed_element(pair, &face, r, s) : 0;
+            const int width = 2 * pair->near->crystals[0];
+            const struct lr_cpu_projected *low = &pair->exact->corners[2 * s * width + 2 * r];
+            const struct lr_cpu_projected corners[4] = {low[0], low[1], low[width + 1], low[width]};
+            const double value = lor >= 0 ? element(pair, &face, corners) : 0;
             if (value > 0) LR_TRY(lr_elements_add(elements, lor, value, pair->view->scene->params.log));
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status pair_elements(const struct pair *pair, const struct lr_cpu_sighting *secondary,
-                               struct lr_elements *elements)
-{
-    int columns[2], rows[2];
-    find_faces(pair->far, 0, (double[2]){secondary->low[0], secondary->high[0]}, columns);
-    find_faces(pair->far, 1, (double[2]){secondary->low[1], secondary->high[1]}, rows);
-    for (int q = rows[0]; q < rows[1]; q++) {
-        for (int p = columns[0]; p < columns[1]; p++) {
-            const struct lr_cpu_crystal from = {pair->primary, {p, q}};
-            LR_TRY(face_elements(pair, &from, elements));
         }
     }
     return LR_OK;
@@ -421,35 +354,31 @@ lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *e
             if (!secondary->detects || lr_lors_pair(scene->params.lors, primary, module) < 0) continue;
             const struct pair pair = make_pair(view, exact, primary, module);
             find_blockers(&pair, secondary, exact);
-            project_faces(&pair, exact->corners);
-            LR_TRY(pair_elements(&pair, secondary, elements));
+            /* Corners of all faces of the secondary, [2 nv][2 nu]: columns 2 r and 2 r + 1 bound face r. */
+            struct lr_cpu_projected *corners = exact->corners;
+            const struct lr_cpu_module *near = pair.near;
+            for (int row = 0; row < 2 * near->crystals[1]; row++) {
+                const double side = row & 1 ? 0.5 : -0.5;
+                const double y = lr_cpu_face_centre(near, 1, row / 2) + side * near->face[1];
+                for (int column = 0; column < 2 * near->crystals[0]; column++) {
+                    const double part = column & 1 ? 0.5 : -0.5;
+                    const double x = lr_cpu_face_centre(near, 0, column / 2) + part * near->face[0];
+                    *corners++ = project(&pair, pair.secondary, x, y);
+                }
+            }
+
+            int columns[2], rows[2];
+            find_faces(pair.far, 0, (double[2]){secondary->low[0], secondary->high[0]}, columns);
+            find_faces(pair.far, 1, (double[2]){secondary->low[1], secondary->high[1]}, rows);
+            for (int q = rows[0]; q < rows[1]; q++) {
+                for (int p = columns[0]; p < columns[1]; p++) {
+                    const struct lr_cpu_crystal from = {pair.primary, {p, q}};
+                    LR_TRY(face_elements(&pair, &from, elements));
+                }
+            }
         }
     }
     return LR_OK;
-}
-
-/* Corners of one face of the secondary, in the order of its outline. */
-static void project_face(const struct pair *pair, const int at[2], struct lr_cpu_projected corners[4])
-{
-    const struct lr_cpu_module *near = pair->near;
-    for (int k = 0; k < 4; k++) {
-        const double part_x = k == 1 || k == 2 ? 0.5 : -0.5, part_y = k >= 2 ? 0.5 : -0.5;
-        corners[k] = project(pair, pair->secondary, lr_cpu_face_centre(near, 0, at[0]) + part_x * near->face[0],
-                             lr_cpu_face_centre(near, 1, at[1]) + part_y * near->face[1]);
-    }
-}
-
-/* Finds what hides parts of the pair; false where the primary does not see the secondary at all. */
-static bool look_for_blockers(struct lr_cpu_view *view, const struct pair *pair, struct lr_cpu_exact *exact)
-{
-    lr_cpu_view_look(view, pair->primary);
-    for (int k = 0; k < view->num_opposite; k++) {
-        if (view->opposite[k].module == pair->secondary) {
-            find_blockers(pair, &view->opposite[k], exact);
-            return true;
-        }
-    }
-    return false;
 }
 
 double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
@@ -459,10 +388,24 @@ double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact
     const int from = lr_cpu_view_is_primary(view, first, second) ? 0 : 1;
     if (!(view->toward[first].height > 0 && view->toward[second].height > 0)) return 0;
     const struct pair pair = make_pair(view, exact, crystals[from].module, crystals[1 - from].module);
+    const struct lr_cpu_module *near = pair.near;
     exact->num_blockers = 0;
-    if (view->scene->may_hide && !look_for_blockers(view, &pair, exact)) return 0;
-    const struct lr_cpu_rectangle face = face_rectangle(&pair, crystals[from].at);
+    if (view->scene->may_hide) {
+        int k = 0;
+        lr_cpu_view_look(view, pair.primary);
+        while (k < view->num_opposite && view->opposite[k].module != pair.secondary) k++;
+        if (k == view->num_opposite) return 0; /* the primary does not see the secondary at all */
+        find_blockers(&pair, &view->opposite[k], exact);
+    }
+
+    /* Corners of the secondary's face, in the order of its outline. */
+    const int *at = crystals[1 - from].at;
     struct lr_cpu_projected corners[4];
-    project_face(&pair, crystals[1 - from].at, corners);
+    for (int k = 0; k < 4; k++) {
+        const double part_x = k == 1 || k == 2 ? 0.5 : -0.5, part_y = k >= 2 ? 0.5 : -0.5;
+        corners[k] = project(&pair, pair.secondary, lr_cpu_face_centre(near, 0, at[0]) + part_x * near->face[0],
+                             lr_cpu_face_centre(near, 1, at[1]) + part_y * near->face[1]);
+    }
+    const struct lr_cpu_rectangle face = face_rectangle(&pair, crystals[from].at);
     return element(&pair, &face, corners);
 }

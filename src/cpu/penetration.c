@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cpu/penetration.h"
+#include "cpu/elements.h"
 
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "cpu/absorption.h"
 #include "model/scanner/penetration.h"
 
 #include <stdlib.h>
@@ -112,24 +111,7 @@ void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
 
 /* --- the point among the boxes --- */
 
-static void see_box(struct lr_cpu_box *box, const double point[3])
-{
-    double offset[3];
-    vec_sub(point, box->front, offset);
-    box->point[0] = vec_dot(box->module->u, offset);
-    box->point[1] = vec_dot(box->module->v, offset);
-    box->point[2] = -vec_dot(box->module->normal, offset);
-    vec_sub(box->middle, point, offset);
-    const double distance = vec_length(offset);
-    const bool within = distance <= box->radius;
-    for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
-    /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
-    box->sine = within ? 1 : box->radius / distance;
-    box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
-}
-
-/* Whether a line may meet both spheres, on the same side of the point or (side -1) on opposite
- * ones. */
+/* True if a line may meet both spheres, on the same side of the point or, with side -1, on opposite sides. */
 static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
@@ -177,7 +159,7 @@ static void clip_slab(const struct local *line, int axis, const double slab[2], 
     range[1] = fmin(range[1], fmax(a, b));
 }
 
-/* Where the line is inside the box, 0 <= t <= range[1] as given. False: nowhere. */
+/* Finds the part of the line inside the box, 0 <= t <= range[1] as given. False if there is none. */
 static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
 {
     range[0] = 0;
@@ -235,14 +217,6 @@ static bool next_cell(struct walk *walk)
            walk->cell[axis] < walk->box->module->crystals[axis];
 }
 
-static lr_status add_crossing(struct lr_cpu_crossings *crossings, struct lr_cpu_crossing crossing, const lr_log *log)
-{
-    const struct lr_items items = {sizeof(*crossings->list), "crystals on a line", log};
-    LR_TRY(lr_grow(&crossings->list, &crossings->capacity, crossings->count + 1, &items));
-    crossings->list[crossings->count++] = crossing;
-    return LR_OK;
-}
-
 /* Appends the crystals of one module that the photon at point + t side ray, t <= end, crosses. */
 static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, int module,
                               const struct line *line, double side, double end, struct lr_cpu_crossings *out)
@@ -258,7 +232,9 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
         if (length > 0) {
             const struct lr_cpu_crossing crossing = {.crystal = {module, {walk.cell[0], walk.cell[1]}},
                                                      .depth = box->mu_per_mm * length};
-            LR_TRY(add_crossing(out, crossing, view->scene->params.log));
+            const struct lr_items items = {sizeof(*out->list), "crystals on a line", view->scene->params.log};
+            LR_TRY(lr_grow(&out->list, &out->capacity, out->count + 1, &items));
+            out->list[out->count++] = crossing;
         }
     } while (next_cell(&walk));
     return LR_OK;
@@ -276,60 +252,11 @@ static void stop_photon(struct lr_cpu_crossings *crossings, double left)
     }
 }
 
-/* Probability that a photon reaches the primary through the modules before it. */
-static lr_status reach_primary(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, const struct line *line,
-                               double *left)
-{
-    struct lr_cpu_crossings *crossings = &work->ends[0];
-    double depth = 0;
-    crossings->count = 0;
-    for (int k = 0; k < work->num_before; k++)
-        LR_TRY(cross_module(view, work, work->before[k].module, line, 1, 1, crossings));
-    for (int k = 0; k < crossings->count; k++) depth += crossings->list[k].depth;
-    *left = exp(-depth);
-    return LR_OK;
-}
-
 static int by_entry(const void *a, const void *b)
 {
     const struct lr_cpu_candidate *one = a, *other = b;
     if (one->entry != other->entry) return one->entry < other->entry ? -1 : 1;
     return (one->module > other->module) - (one->module < other->module);
-}
-
-/* The modules that the line meets on the other side of the point, nearest first. Boxes do not
- * overlap, so one is left before the next is entered. */
-static void meet_opposite(struct lr_cpu_penetration *work, const struct line *line)
-{
-    work->num_met = 0;
-    for (int k = 0; k < work->num_opposite; k++) {
-        const int module = work->opposite[k].module;
-        const struct local local = to_local(&work->boxes[module], line->ray, -1);
-        double range[2] = {0, INFINITY};
-        if (clip_box(&work->boxes[module], &local, range))
-            work->met[work->num_met++] = (struct lr_cpu_candidate){module, range[0]};
-    }
-    if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
-}
-
-static lr_status cross_opposite(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
-                                const struct line *line)
-{
-    work->ends[1].count = 0;
-    for (int k = 0; k < work->num_met; k++)
-        LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, &work->ends[1]));
-    stop_photon(&work->ends[1], 1);
-    return LR_OK;
-}
-
-/* Between where the line enters the primary and where it enters the first module on the other
- * side. */
-static double absorb(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, const struct line *line)
-{
-    double y1[3], y2[3];
-    vec_add_scaled(view->point, 1, line->ray, y1);
-    vec_add_scaled(view->point, -work->met[0].entry, line->ray, y2);
-    return lr_cpu_absorption(view->scene->params.mu, view->scene->params.mu_steps, y1, y2);
 }
 
 static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work, double weight,
@@ -354,16 +281,44 @@ static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetr
 static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
                             const struct line *line, struct lr_elements *elements)
 {
-    double left;
-    meet_opposite(work, line);
+    const struct lr_backend_params *params = &view->scene->params;
+    struct lr_cpu_crossings *first = &work->ends[0], *second = &work->ends[1];
+
+    /* The modules that the line meets on the other side of the point, nearest first. Boxes do not overlap, so one is
+     * left before the next is entered. */
+    work->num_met = 0;
+    for (int k = 0; k < work->num_opposite; k++) {
+        const int module = work->opposite[k].module;
+        const struct local local = to_local(&work->boxes[module], line->ray, -1);
+        double range[2] = {0, INFINITY};
+        if (clip_box(&work->boxes[module], &local, range))
+            work->met[work->num_met++] = (struct lr_cpu_candidate){module, range[0]};
+    }
+    if (work->num_met > 1) qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
     if (work->num_met == 0) return LR_OK;
-    LR_TRY(reach_primary(view, work, line, &left));
-    work->ends[0].count = 0;
-    LR_TRY(cross_module(view, work, primary, line, 1, INFINITY, &work->ends[0]));
-    if (work->ends[0].count == 0) return LR_OK;
-    stop_photon(&work->ends[0], left);
-    LR_TRY(cross_opposite(view, work, line));
-    return emit(view, work, line->weight * absorb(view, work, line), elements);
+
+    /* One photon reaches the primary through the modules before it. */
+    double depth = 0;
+    first->count = 0;
+    for (int k = 0; k < work->num_before; k++)
+        LR_TRY(cross_module(view, work, work->before[k].module, line, 1, 1, first));
+    for (int k = 0; k < first->count; k++) depth += first->list[k].depth;
+    const double left = exp(-depth);
+    first->count = 0;
+    LR_TRY(cross_module(view, work, primary, line, 1, INFINITY, first));
+    if (first->count == 0) return LR_OK;
+    stop_photon(first, left);
+
+    second->count = 0;
+    for (int k = 0; k < work->num_met; k++)
+        LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, second));
+    stop_photon(second, 1);
+
+    /* Absorption between the line's entry into the primary and into the first module on the other side. */
+    double y1[3], y2[3];
+    vec_add_scaled(view->point, 1, line->ray, y1);
+    vec_add_scaled(view->point, -work->met[0].entry, line->ray, y2);
+    return emit(view, work, line->weight * lr_cpu_absorption(params->mu, params->mu_steps, y1, y2), elements);
 }
 
 /* --- the lines of one primary --- */
@@ -435,16 +390,6 @@ static int64_t next_merge(const struct lr_elements *elements)
     return 2 * elements->count > MANY_ELEMENTS ? 2 * elements->count : MANY_ELEMENTS;
 }
 
-static lr_status merge_when_many(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
-                                 struct lr_elements *elements)
-{
-    if (elements->count < work->many) return LR_OK;
-    const struct lr_backend_params *params = &view->scene->params;
-    LR_TRY(lr_elements_merge(elements, params->lors->count, params->log));
-    work->many = next_merge(elements);
-    return LR_OK;
-}
-
 /* Lines through one face of a primary's box; nothing when the point does not see it from outside. */
 static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work, int primary,
                             const int face[2], struct lr_elements *elements)
@@ -465,7 +410,11 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
         place[b] = in_b.at;
         const struct line line = make_line(box, place, axis, in_a.width * in_b.width);
         LR_TRY(trace_line(view, work, primary, &line, elements));
-        LR_TRY(merge_when_many(view, work, elements));
+        if (elements->count >= work->many) {
+            const struct lr_backend_params *params = &view->scene->params;
+            LR_TRY(lr_elements_merge(elements, params->lors->count, params->log));
+            work->many = next_merge(elements);
+        }
     }
     return LR_OK;
 }
@@ -474,7 +423,22 @@ lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_pe
                                       struct lr_elements *elements)
 {
     work->many = next_merge(elements);
-    for (int m = 0; m < view->scene->num_modules; m++) see_box(&work->boxes[m], view->point);
+    for (int m = 0; m < view->scene->num_modules; m++) {
+        struct lr_cpu_box *box = &work->boxes[m];
+        double offset[3];
+        vec_sub(view->point, box->front, offset);
+        box->point[0] = vec_dot(box->module->u, offset);
+        box->point[1] = vec_dot(box->module->v, offset);
+        box->point[2] = -vec_dot(box->module->normal, offset);
+        vec_sub(box->middle, view->point, offset);
+        const double distance = vec_length(offset);
+        const bool within = distance <= box->radius;
+        for (int k = 0; k < 3; k++) box->towards[k] = within ? 0 : offset[k] / distance;
+        /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
+        box->sine = within ? 1 : box->radius / distance;
+        box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
+    }
+
     for (int primary = 0; primary < view->scene->num_modules; primary++) {
         if (!find_candidates(view, work, primary)) continue;
         for (int face = 0; face < 6; face++)

@@ -132,18 +132,9 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
     return a > b;
 }
 
-/* Where a module is looked for: on the side of the point opposite to the primary, its rectangle
- * being mirrored in the point, or on the primary's own side. */
+/* The side of the point on which a module is looked for: opposite to the primary, with its rectangle mirrored in the
+ * point, or the primary's own side. */
 static const double opposite_side = 1, same_side = -1;
-
-/* Whether the bounding sphere of one module, mirrored for the opposite side, may overlap that of the
- * other, seen from the point. */
-static bool cones_meet(const struct lr_cpu_toward *a, const struct lr_cpu_toward *b, double side)
-{
-    if (a->cosine == 0 || b->cosine == 0) return true;
-    const double between = -side * vec_dot(a->direction, b->direction);
-    return between >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
-}
 
 /* Box around the projection of a module's rectangle on the primary's plane. False: not visible. */
 static bool find_box(const struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting *out)
@@ -193,9 +184,12 @@ static bool find_box(const struct lr_cpu_view *view, int primary, double side, s
 
 static void add_if_seen(struct lr_cpu_view *view, int primary, double side, struct lr_cpu_sighting sighting)
 {
-    if (!cones_meet(&view->toward[primary], &view->toward[sighting.module], side) ||
-        !find_box(view, primary, side, &sighting))
-        return;
+    const struct lr_cpu_toward *a = &view->toward[primary], *b = &view->toward[sighting.module];
+    /* Their bounding spheres, one of them mirrored for the opposite side, may overlap as seen from the point. */
+    const bool may_meet =
+        a->cosine == 0 || b->cosine == 0 ||
+        -side * vec_dot(a->direction, b->direction) >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
+    if (!may_meet || !find_box(view, primary, side, &sighting)) return;
     if (side == opposite_side)
         view->opposite[view->num_opposite++] = sighting;
     else
@@ -217,4 +211,62 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
         if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer)
             add_if_seen(view, primary, same_side, sighting);
     }
+}
+
+/* --- attenuation --- */
+
+/* Trilinear between voxel centres; `at` counts voxels from the first one's centre. */
+static double interpolate(const lr_image *mu, const double at[3])
+{
+    const int *size = mu->grid.size;
+    int low[3];
+    double part[3];
+    for (int k = 0; k < 3; k++) {
+        if (!(at[k] > -1 && at[k] < size[k])) return 0;
+        const double floored = floor(at[k]);
+        low[k] = (int)floored;
+        part[k] = at[k] - floored;
+    }
+    double sum = 0;
+    for (int corner = 0; corner < 8; corner++) {
+        int64_t index[3];
+        double weight = 1;
+        bool inside = true;
+        for (int k = 0; k < 3; k++) {
+            const int step = (corner >> k) & 1;
+            index[k] = (int64_t)low[k] + step;
+            weight *= step ? part[k] : 1 - part[k];
+            inside = inside && index[k] >= 0 && index[k] < size[k];
+        }
+        if (inside) sum += weight * (double)mu->values[index[0] + size[0] * (index[1] + size[1] * index[2])];
+    }
+    return sum;
+}
+
+double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], const double y2[3])
+{
+    if (mu == NULL) return 1;
+    double along[3], start[3], step[3];
+    vec_sub(y2, y1, along);
+    for (int k = 0; k < 3; k++) {
+        step[k] = along[k] / (num_steps * mu->grid.voxel_mm[k]);
+        start[k] = (y1[k] - mu->grid.origin_mm[k]) / mu->grid.voxel_mm[k] + 0.5 * step[k];
+    }
+
+    /* The steps that can meet the image, with one step to spare. */
+    double low = 0, high = (double)num_steps;
+    for (int k = 0; k < 3; k++) {
+        if (step[k] == 0) continue;
+        const double a = (-1 - start[k]) / step[k], b = (mu->grid.size[k] - start[k]) / step[k];
+        low = fmax(low, fmin(a, b) - 1);
+        high = fmin(high, fmax(a, b) + 2);
+    }
+    const int64_t begin = low < high ? (int64_t)low : 0, end = low < high ? (int64_t)high : 0;
+    double sum = 0;
+    for (int64_t n = begin; n < end; n++) {
+        double at[3];
+        vec_add_scaled(start, (double)n, step, at);
+        sum += interpolate(mu, at);
+    }
+    return exp(-vec_length(along) / num_steps * sum);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the cpu backend knows of a scanner, and what a sample point sees of it:
+ * The scanner as the cpu backend sees it, and a sample point's view of it:
  * docs/method/correspondence.md, "Matrix element". Millimetres, the scanner's frame, double
  * throughout. */
 #ifndef LR_CPU_SCENE_H
@@ -83,15 +83,19 @@ void lr_cpu_view_finish(struct lr_cpu_view *view);
 /* Puts the eye at a point. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
 
-/* The same for two modules alone: nothing may be asked of the others. */
+/* The same for two modules alone: the view has no others. */
 void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2]);
 
-/* Whether `primary` takes that role in its pair with `other`. */
+/* True if `primary` takes that role in its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists what stands opposite to one primary and before it, in ascending module order; nothing when
- * the primary does not face the point. Where modules cannot hide each other only those opposite that
- * detect are listed. Conservative: a listed module may turn out not to be hit. */
+/* Lists the modules opposite to one primary and before it, in ascending module order; nothing when the primary does not
+ * face the point. Where modules cannot hide each other only those opposite that detect are listed. Conservative: a
+ * listed module may turn out not to be hit. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
+
+/* Probability that neither photon is absorbed between y1 and y2: docs/method/common.md,
+ * "Attenuation", with K = num_steps midpoints. mu in 1/mm; NULL gives 1. */
+double lr_cpu_absorption(const lr_image *mu, int num_steps, const double y1[3], const double y2[3]);
 
 #endif

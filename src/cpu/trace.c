@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cpu/trace.h"
+#include "cpu/elements.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "cpu/absorption.h"
 
 #include <stdlib.h>
 
@@ -20,7 +19,7 @@ struct line {
     double ray[3];   /* from the eye to there */
 };
 
-/* Where a line ends on the other side. */
+/* The end of a line on the other side. */
 struct hit {
     const struct lr_cpu_sighting *met; /* NULL: nothing */
     double t;                          /* the hit is at eye - t ray */
@@ -59,7 +58,7 @@ static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crysta
     vec_add_scaled(line->ray, line->plane[1], module->v, line->ray);
 }
 
-/* Whether the line meets the rectangle nearer than `hit`, which is then replaced. */
+/* Replaces `hit` if the line meets the rectangle nearer than that. */
 static void meet(const struct lr_cpu_view *view, const struct lr_cpu_sighting *sighting, const struct line *line,
                  struct hit *hit)
 {
@@ -98,7 +97,7 @@ static void follow(const struct lr_cpu_view *view, int layer, const struct line 
     }
 }
 
-/* Whether another module stops the line on its way to the primary. */
+/* True if another module stops the line on its way to the primary. */
 static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct line *line)
 {
     for (int k = 0; k < view->num_before; k++) {
@@ -168,18 +167,6 @@ static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *c
     tally->entries[tally->count++] = (struct lr_cpu_tally_entry){*crystal, weight};
 }
 
-/* What one line of a primary gives with one layer of the other modules. */
-static void trace_layer(const struct lr_cpu_view *view, int primary, int layer, const struct line *line,
-                        struct lr_cpu_tally *tally)
-{
-    struct hit hit;
-    struct lr_cpu_crystal struck;
-    follow(view, layer, line, &hit);
-    if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
-        !(view->num_before > 0 && is_stopped(view, primary, line)))
-        tally_add(tally, &struck, weigh(view, primary, line, &hit));
-}
-
 /* All lines of one primary crystal. */
 static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, struct lr_cpu_tally *tally)
 {
@@ -189,22 +176,17 @@ static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_cr
         for (int a = 0; a < rays; a++) {
             struct line line;
             make_line(view, from, a, b, &line);
-            for (int layer = 0; layer < view->scene->num_layers; layer++)
-                trace_layer(view, from->module, layer, &line, tally);
+            for (int layer = 0; layer < view->scene->num_layers; layer++) {
+                /* One line of the primary and one layer of the other modules. */
+                struct hit hit;
+                struct lr_cpu_crystal struck;
+                follow(view, layer, &line, &hit);
+                if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
+                    !(view->num_before > 0 && is_stopped(view, from->module, &line)))
+                    tally_add(tally, &struck, weigh(view, from->module, &line, &hit));
+            }
         }
     }
-}
-
-static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_tally *tally,
-                      const struct lr_cpu_crystal *from, struct lr_elements *elements)
-{
-    for (int k = 0; k < tally->count; k++) {
-        const struct lr_cpu_tally_entry *entry = &tally->entries[k];
-        const int64_t lor = lr_cpu_scene_lor(view->scene, from, &entry->crystal);
-        if (lor >= 0 && lr_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK)
-            return LR_FAILED;
-    }
-    return LR_OK;
 }
 
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, struct lr_elements *elements)
@@ -216,7 +198,12 @@ lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally, str
         for (int number = 0; number < size[0] * size[1]; number++) {
             const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
             trace_crystal(view, &from, tally);
-            LR_TRY(emit(view, tally, &from, elements));
+            for (int k = 0; k < tally->count; k++) {
+                const struct lr_cpu_tally_entry *entry = &tally->entries[k];
+                const int64_t lor = lr_cpu_scene_lor(view->scene, &from, &entry->crystal);
+                if (lor >= 0 && lr_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK)
+                    return LR_FAILED;
+            }
         }
     }
     return LR_OK;

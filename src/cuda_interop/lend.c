@@ -24,7 +24,7 @@ struct cuda_loan {
     cudaSurfaceObject_t surface;
 };
 
-/* After these nothing goes on this device, or none of what is on it is left. */
+/* True for errors after which the device does no more work, or has lost its memory. */
 static bool is_loss(cudaError_t error)
 {
     switch (error) {
@@ -112,11 +112,6 @@ static const char *label_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->label : object->buffer->label;
 }
 
-static const struct gl_context *context_of(const struct lr_cuda_object *object)
-{
-    return object->texture != NULL ? object->texture->ctx : object->buffer->ctx;
-}
-
 /* Kernels that were started with them may not have run yet. */
 static void close_handles(struct cuda_loan *loan)
 {
@@ -144,44 +139,10 @@ static void end_loan(struct gl_loan *base)
     free(loan);
 }
 
-static cudaError_t register_object(const struct lr_cuda_object *object, struct cudaGraphicsResource **resource)
-{
-    if (object->buffer != NULL)
-        return cudaGraphicsGLRegisterBuffer(resource, object->buffer->name, cudaGraphicsRegisterFlagsNone);
-    return cudaGraphicsGLRegisterImage(resource, object->texture->name, object->texture->target,
-                                       cudaGraphicsRegisterFlagsSurfaceLoadStore);
-}
-
-static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *log)
-{
-    if (*slot_of(object) != NULL) return LR_OK;
-    struct cuda_loan *loan = lr_alloc(1, sizeof(*loan), "a loan to CUDA", log);
-    if (loan == NULL) return LR_FAILED;
-    cudaError_t error = cudaGetDevice(&loan->device);
-    error = error == cudaSuccess ? register_object(object, &loan->resource) : error;
-    if (error != cudaSuccess) {
-        free(loan);
-        return lr_cuda_check((int)error, label_of(object), log);
-    }
-    loan->loan.end = end_loan;
-    *slot_of(object) = &loan->loan;
-    return LR_OK;
-}
-
 static bool is_out(const struct lr_cuda_object *object)
 {
     const struct gl_loan *loan = *slot_of(object);
     return loan != NULL && loan->is_out;
-}
-
-static lr_status check_object(const struct lr_cuda_object *objects, int k, const struct gl_context *ctx)
-{
-    if (context_of(&objects[k]) != ctx)
-        return lr_error(gl_context_log(ctx), LR_USAGE, "%s belongs to another OpenGL context", label_of(&objects[k]));
-    for (int other = 0; other < k; other++)
-        if (slot_of(&objects[other]) == slot_of(&objects[k]))
-            return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice", label_of(&objects[k]));
-    return LR_OK;
 }
 
 /* Objects that change hands. */
@@ -198,9 +159,37 @@ static lr_status find_move(struct move *move, const struct lr_cuda_object *objec
         return lr_error(gl_context_log(ctx), LR_USAGE, "%d objects at once: 1 to %d can be lent", count, MOST_OBJECTS);
     move->count = 0;
     for (int k = 0; k < count; k++) {
-        LR_TRY(check_object(objects, k, ctx));
+        const struct gl_context *own = objects[k].texture != NULL ? objects[k].texture->ctx : objects[k].buffer->ctx;
+        if (own != ctx)
+            return lr_error(gl_context_log(ctx), LR_USAGE, "%s belongs to another OpenGL context",
+                            label_of(&objects[k]));
+        for (int other = 0; other < k; other++)
+            if (slot_of(&objects[other]) == slot_of(&objects[k]))
+                return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice", label_of(&objects[k]));
+
         if (is_out(&objects[k]) == are_out) move->objects[move->count++] = &objects[k];
     }
+    return LR_OK;
+}
+
+/* Registers an object that CUDA takes for the first time. */
+static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *log)
+{
+    if (*slot_of(object) != NULL) return LR_OK;
+    struct cuda_loan *loan = lr_alloc(1, sizeof(*loan), "a loan to CUDA", log);
+    if (loan == NULL) return LR_FAILED;
+    cudaError_t error = cudaGetDevice(&loan->device);
+    if (error == cudaSuccess && object->buffer != NULL)
+        error = cudaGraphicsGLRegisterBuffer(&loan->resource, object->buffer->name, cudaGraphicsRegisterFlagsNone);
+    else if (error == cudaSuccess)
+        error = cudaGraphicsGLRegisterImage(&loan->resource, object->texture->name, object->texture->target,
+                                            cudaGraphicsRegisterFlagsSurfaceLoadStore);
+    if (error != cudaSuccess) {
+        free(loan);
+        return lr_cuda_check((int)error, label_of(object), log);
+    }
+    loan->loan.end = end_loan;
+    *slot_of(object) = &loan->loan;
     return LR_OK;
 }
 
@@ -218,19 +207,6 @@ static lr_status map(struct move *move, struct gl_context *ctx)
         loan_of(move->objects[k])->loan.is_out = true;
         loan_of(move->objects[k])->taking = gl_context_new_number(ctx);
     }
-    return LR_OK;
-}
-
-static lr_status unmap(struct move *move, const struct gl_context *ctx)
-{
-    for (int k = 0; k < move->count; k++) {
-        struct cuda_loan *loan = loan_of(move->objects[k]);
-        close_handles(loan);
-        move->resources[k] = loan->resource;
-    }
-    const cudaError_t error = cudaGraphicsUnmapResources(move->count, move->resources, NULL);
-    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be given back", gl_context_log(ctx)));
-    for (int k = 0; k < move->count; k++) loan_of(move->objects[k])->loan.is_out = false;
     return LR_OK;
 }
 
@@ -256,24 +232,28 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
     LR_TRY(find_move(&move, objects, count, ctx, true));
     if (move.count == 0) return LR_OK;
     LR_TRY(gl_context_make_current(ctx));
-    const lr_status status = unmap(&move, ctx);
+    for (int k = 0; k < move.count; k++) {
+        struct cuda_loan *loan = loan_of(move.objects[k]);
+        close_handles(loan);
+        move.resources[k] = loan->resource;
+    }
+    const cudaError_t error = cudaGraphicsUnmapResources(move.count, move.resources, NULL);
+    const lr_status status =
+        lr_cuda_check((int)error, "textures and buffers cannot be given back", gl_context_log(ctx));
+    for (int k = 0; status == LR_OK && k < move.count; k++) loan_of(move.objects[k])->loan.is_out = false;
     gl_context_release(ctx);
     return status;
 }
 
 /* --- what kernels get --- */
 
-static void *array_of(const struct lr_cuda_object *object, const lr_log *log)
-{
-    cudaArray_t array = NULL;
-    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
-    return lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
-}
-
 static struct cudaResourceDesc describe(const struct lr_cuda_object *object, const lr_log *log)
 {
     struct cudaResourceDesc resource = {.resType = cudaResourceTypeArray};
-    resource.res.array.array = array_of(object, log);
+    cudaArray_t array = NULL;
+    const cudaError_t error = cudaGraphicsSubResourceGetMappedArray(&array, loan_of(object)->resource, 0, 0);
+    resource.res.array.array = lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
+
     return resource;
 }
 

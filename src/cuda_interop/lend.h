@@ -15,7 +15,7 @@
  * errors: LR_NO_DEVICE, logged, for no CUDA device or driver, or a context of another device. */
 lr_status lr_cuda_open(const struct gl_context *ctx, char name[256]);
 
-/* Whether that CUDA device renders the OpenGL context that is current on this thread. */
+/* True if that CUDA device renders the OpenGL context that is current on this thread. */
 bool lr_cuda_renders(int device);
 
 /* One of the two is set. */
@@ -31,18 +31,17 @@ struct lr_cuda_object {
  * errors: LR_USAGE for an object of another context; LR_FAILED; nothing changes hands then. */
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* Gives those back that are out; what the default stream was told is done before OpenGL goes on. */
+/* Gives back the objects that are out. Work queued on the default stream is done before OpenGL goes on. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* What kernels get of an object that is out, until it is given back: a cudaTextureObject_t of plain
- * texels, a cudaSurfaceObject_t; of a buffer, an address. errors: NULL or 0, logged. */
+/* The handle by which kernels use an object that is out, until it is given back: a cudaTextureObject_t of plain texels,
+ * a cudaSurfaceObject_t; of a buffer, an address. errors: NULL or 0, logged. */
 uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
 
-/* Each taking of an object has a number of its own in the object's context: what was found out about
- * what the object holds stays true until it is given back or destroyed, or CUDA writes it. 0: it is not
- * out. */
+/* The number of an object's current loan, one of its own in the object's context: facts about its content hold until it
+ * is given back or destroyed, or CUDA writes it. 0: it is not out. */
 uint64_t lr_cuda_taking(const struct lr_cuda_object *object);
 
 /* LR_OK for cudaSuccess; else logs "WHAT: CUDA says REASON" and is LR_FAILED. */

@@ -3,23 +3,137 @@
  *
  * Exchanges among processes by NCCL. Numbers are sent as they are and added up by the receiver, so that
  * sums do not depend on the library, its version or how devices are connected. The communicator does not
- * block: a rank that fails to meet the others leaves them free to go on without it. */
-#include "cuda_interop/link.h"
+ * block: a rank that does not join leaves the rest free to go on without it. */
+#define _GNU_SOURCE /* secure_getenv */
+#include "cuda_interop/vector_passes.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/nccl.h"
+#include "vector/link.h"
 #include "vector/place.h"
 
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the library is told something, it takes a moment to find out what that needs; longer only where
- * another rank is lost. */
+/* --- NCCL, NVIDIA's library for exchanges among devices, as far as it is used here: declared by its public
+ * interface and loaded when asked for, so that nothing needs it to be built or started.
+ * https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html --- */
+
+typedef struct ncclComm *lr_nccl_comm;
+
+enum lr_nccl_result { LR_NCCL_SUCCESS = 0, LR_NCCL_IN_PROGRESS = 7 };
+
+enum { LR_NCCL_ID_BYTES = 128, LR_NCCL_CHAR = 0 };
+typedef struct lr_nccl_id {
+    char bytes[LR_NCCL_ID_BYTES];
+} lr_nccl_id;
+
+/* ncclConfig_t as of version 2.14, which later ones read up to `size` and no further; those that copy all
+ * that they know of find zeros behind it. */
+enum { LR_NCCL_VERSION = 21400, LR_NCCL_CONFIG_BYTES = 24 };
+typedef struct lr_nccl_config {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+    int padding;
+    char later[488];
+} lr_nccl_config;
+#define LR_NCCL_MAGIC 0xcafebeefu
+
+struct lr_nccl {
+    int version; /* 22105 for 2.21.5 */
+    int (*get_version)(int *version);
+    int (*get_id)(lr_nccl_id *id);
+    int (*init)(lr_nccl_comm *comm, int size, lr_nccl_id id, int rank, lr_nccl_config *config);
+    int (*get_error)(lr_nccl_comm comm, int *result);
+    int (*finalize)(lr_nccl_comm comm);
+    int (*destroy)(lr_nccl_comm comm);
+    int (*abort)(lr_nccl_comm comm);
+    int (*group_start)(void);
+    int (*group_end)(void);
+    int (*send)(const void *bytes, size_t count, int type, int peer, lr_nccl_comm comm, cudaStream_t stream);
+    int (*receive)(void *bytes, size_t count, int type, int peer, lr_nccl_comm comm, cudaStream_t stream);
+    const char *(*describe)(int result);
+};
+
+static const char usual_name[] = "libnccl.so.2";
+
+static lr_status open_library(void **library, const char **name, const lr_log *log)
+{
+    const char *named = secure_getenv("LORASTER_NCCL");
+    *name = named != NULL && named[0] != '\0' ? named : usual_name;
+    *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (*library != NULL) return LR_OK;
+    const char *why = dlerror();
+    return lr_error(log, LR_NO_DEVICE,
+                    "no NCCL (%s): install NVIDIA's libnccl2, or set LORASTER_NCCL to the path of "
+                    "a libnccl.so.2",
+                    why != NULL ? why : *name);
+}
+
+struct wanted {
+    const char *name;
+    size_t offset; /* of its pointer */
+};
+
+#define WANTED(member, name)                                                                                           \
+    {                                                                                                                  \
+        name, offsetof(struct lr_nccl, member)                                                                         \
+    }
+static const struct wanted wanted[] = {
+    WANTED(get_version, "ncclGetVersion"),
+    WANTED(get_id, "ncclGetUniqueId"),
+    WANTED(init, "ncclCommInitRankConfig"),
+    WANTED(get_error, "ncclCommGetAsyncError"),
+    WANTED(finalize, "ncclCommFinalize"),
+    WANTED(destroy, "ncclCommDestroy"),
+    WANTED(abort, "ncclCommAbort"),
+    WANTED(group_start, "ncclGroupStart"),
+    WANTED(group_end, "ncclGroupEnd"),
+    WANTED(send, "ncclSend"),
+    WANTED(receive, "ncclRecv"),
+    WANTED(describe, "ncclGetErrorString"),
+};
+
+/* Loads the library for good, from the file that LORASTER_NCCL names, else libnccl.so.2 from the loader's paths.
+ * errors: LR_NO_DEVICE, logged, for no library, one that lacks a function, or one before 2.14. */
+static lr_status load_nccl(struct lr_nccl *nccl, const lr_log *log)
+{
+    void *library;
+    const char *name;
+    LR_TRY(open_library(&library, &name, log));
+    /* POSIX has the address of a function fit into a pointer to an object. */
+    for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++) {
+        void *found = dlsym(library, wanted[k].name);
+        if (found == NULL) {
+            return lr_error(log, LR_NO_DEVICE,
+                            "%s has no %s: install NCCL 2.14 or later, or set LORASTER_NCCL to the "
+                            "path of one",
+                            name, wanted[k].name);
+        }
+        memcpy((char *)nccl + wanted[k].offset, &found, sizeof(found));
+    }
+
+    const int result = nccl->get_version(&nccl->version);
+    if (result != LR_NCCL_SUCCESS || nccl->version < LR_NCCL_VERSION) {
+        return lr_error(log, LR_NO_DEVICE,
+                        "%s is NCCL of the version %d, and 21400 (2.14) is the first that serves: "
+                        "install a later one, or set LORASTER_NCCL to its path",
+                        name, result == LR_NCCL_SUCCESS ? nccl->version : 0);
+    }
+    return LR_OK;
+}
+
+/* --- exchanges --- */
+
+/* Patience with the library: a call takes a moment to set itself up, and longer only if another rank is lost. */
 static const double patience_s = 60.0;
 
 /* Exchanges whose ends may not have been seen yet. */
@@ -62,7 +176,7 @@ static lr_status find(lr_place *place, struct lr_link_facts *facts, const lr_log
     *facts = (struct lr_link_facts){.library = ""};
     LR_TRY(lr_cuda_check((int)cudaDeviceGetPCIBusId(facts->device, (int)sizeof(facts->device), place->cuda_device),
                          "the name of a CUDA device", log));
-    LR_TRY(lr_nccl_load(&nccl, log));
+    LR_TRY(load_nccl(&nccl, log));
     snprintf(facts->library, sizeof(facts->library), "NCCL %d.%d.%d", nccl.version / 10000, nccl.version / 100 % 100,
              nccl.version % 100);
     return LR_OK;
@@ -72,7 +186,7 @@ static lr_status make_key(char key[LR_LINK_KEY_BYTES], const lr_log *log)
 {
     struct lr_nccl nccl;
     lr_nccl_id id;
-    LR_TRY(lr_nccl_load(&nccl, log));
+    LR_TRY(load_nccl(&nccl, log));
     const int result = nccl.get_id(&id);
     if (result != LR_NCCL_SUCCESS) return lr_error(log, LR_FAILED, "NCCL cannot begin: %s", nccl.describe(result));
     memcpy(key, id.bytes, sizeof(id.bytes));
@@ -92,7 +206,7 @@ static bool is_well(int result)
     return result == LR_NCCL_SUCCESS || result == LR_NCCL_IN_PROGRESS;
 }
 
-/* *is_done: it has found out what it was last told needs. */
+/* *is_done: the library's last call is complete. */
 static lr_status ask(const struct lr_link *link, const char *what, bool *is_done)
 {
     int state = LR_NCCL_SUCCESS;
@@ -120,16 +234,12 @@ static lr_status settle(const struct lr_link *link, int result, const char *what
 
 /* --- life --- */
 
-static void free_clocks(struct lr_link *link)
+static lr_status meet(struct lr_link *link, const struct lr_link_params *params)
 {
-    for (int k = 0; k < NUM_CLOCKS; k++) {
-        if (link->clocks[k].begin != NULL) cudaEventDestroy(link->clocks[k].begin);
-        if (link->clocks[k].end != NULL) cudaEventDestroy(link->clocks[k].end);
-    }
-}
-
-static lr_status make_clocks(struct lr_link *link)
-{
+    lr_nccl_config config = {
+        .size = LR_NCCL_CONFIG_BYTES, .magic = LR_NCCL_MAGIC, .version = LR_NCCL_VERSION, .blocking = 0};
+    lr_nccl_id id;
+    memcpy(id.bytes, params->key, sizeof(id.bytes));
     for (int k = 0; k < NUM_CLOCKS; k++) {
         struct clock *clock = &link->clocks[k];
         LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->begin, cudaEventDefault), "a clock of exchanges",
@@ -137,28 +247,9 @@ static lr_status make_clocks(struct lr_link *link)
         LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->end, cudaEventDefault), "a clock of exchanges",
                              link->log));
     }
-    return LR_OK;
-}
 
-static lr_status meet(struct lr_link *link, const struct lr_link_params *params)
-{
-    lr_nccl_config config = {
-        .size = LR_NCCL_CONFIG_BYTES, .magic = LR_NCCL_MAGIC, .version = LR_NCCL_VERSION, .blocking = 0};
-    lr_nccl_id id;
-    memcpy(id.bytes, params->key, sizeof(id.bytes));
-    LR_TRY(make_clocks(link));
     const int result = link->nccl.init(&link->comm, params->size, id, params->rank, &config);
     return is_well(result) && link->comm != NULL ? LR_OK : report(link, result, "ranks cannot be linked");
-}
-
-static void close_here(struct lr_link *link, bool is_whole)
-{
-    if (link->comm != NULL && is_whole &&
-        settle(link, link->nccl.finalize(link->comm), "the end of exchanges") == LR_OK)
-        (void)link->nccl.destroy(link->comm);
-    else if (link->comm != NULL)
-        (void)link->nccl.abort(link->comm);
-    free_clocks(link);
 }
 
 static void close_link(struct lr_link *link, bool is_whole)
@@ -166,7 +257,16 @@ static void close_link(struct lr_link *link, bool is_whole)
     int before;
     if (link == NULL) return;
     if (enter(link->device, &before, link->log) == LR_OK) {
-        close_here(link, is_whole);
+        if (link->comm != NULL && is_whole &&
+            settle(link, link->nccl.finalize(link->comm), "the end of exchanges") == LR_OK)
+            (void)link->nccl.destroy(link->comm);
+        else if (link->comm != NULL)
+            (void)link->nccl.abort(link->comm);
+        for (int k = 0; k < NUM_CLOCKS; k++) {
+            if (link->clocks[k].begin != NULL) cudaEventDestroy(link->clocks[k].begin);
+            if (link->clocks[k].end != NULL) cudaEventDestroy(link->clocks[k].end);
+        }
+
         (void)leave(link->device, before, LR_OK);
     }
     free(link);
@@ -180,7 +280,7 @@ static lr_status begin(lr_place *place, const struct lr_link_params *params, str
     if (made == NULL) return LR_FAILED;
     made->device = place->cuda_device;
     made->log = params->log;
-    lr_status status = lr_nccl_load(&made->nccl, params->log);
+    lr_status status = load_nccl(&made->nccl, params->log);
     if (status == LR_OK) {
         status = enter(made->device, &before, params->log);
         status = status == LR_OK ? leave(made->device, before, meet(made, params)) : status;
@@ -200,7 +300,7 @@ static lr_status look(struct lr_link *link, bool *is_ready)
 
 /* --- exchanges --- */
 
-/* What has ended; an event that has not been reached yet tells so. */
+/* Reads clocks of exchanges that have ended; the event of one that has not is not ready. */
 static void read_clock(struct lr_link *link, struct clock *clock)
 {
     float milliseconds = 0.0f;
@@ -240,7 +340,7 @@ static lr_status transfer_here(struct lr_link *link, cudaStream_t stream, const 
     static const char what[] = "an exchange among devices";
     struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
     read_clock(link, clock);
-    if (clock->is_under_way) { /* as many exchanges are told ahead as there are clocks */
+    if (clock->is_under_way) { /* as many exchanges are queued ahead as there are clocks */
         LR_TRY(lr_cuda_check((int)cudaEventSynchronize(clock->end), what, link->log));
         read_clock(link, clock);
     }

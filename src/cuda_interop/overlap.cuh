@@ -12,8 +12,8 @@
 
 #include <atomic>
 
-/* Whether what runs of a kernel was compiled for compute capability 9.0 or more: it can wait then. Asked
- * once for all kernels: they are compiled for the same devices, and those of a machine are alike. */
+/* True if the running version of a kernel was compiled for compute capability 9.0 or more: it can wait then. Asked once
+ * for all kernels: they are compiled for the same devices, and those of a machine are alike. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
     const auto ask = [](Kernel *of) {
@@ -53,14 +53,14 @@ struct overlapping_launch {
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
 
-    /* On a stream, beside which others go on: blocks that began early would only take the room of theirs.
-     * NULL: the default one. */
+    /* On a stream that runs beside other streams: blocks that began early would only take the room of theirs. NULL: the
+     * default one. */
     void go_beside(void *stream)
     {
         config.stream = static_cast<cudaStream_t>(stream);
         config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
     }
-    /* The same, but its blocks take room before theirs do: it is short, and others wait for it. */
+    /* The same, but its blocks take room before theirs do: it is short, and other work waits for it. */
     void go_ahead_of(void *stream)
     {
         static const int first = [] {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * In place of CUDA, where LORaster is built without it. */
+ * Stand-ins for the backends of CUDA, in builds without it. */
 #include "base/log.h"
 #include "direct/backend.h"
 #include "listmode/backend.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * In place of vectors in CUDA's memory, where LORaster is built without it: no such place opens. */
+ * A stand-in for vectors in CUDA's memory, in builds without it: no such place opens. */
 #include "base/log.h"
 #include "vector/kinds.h"
 

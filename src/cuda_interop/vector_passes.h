@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What kernels on vectors are told, and their launches. Launches return a cudaError_t; none waits. */
+ * Parameters of kernels on vectors, and their launches. Launches return a cudaError_t; none waits. */
 #ifndef LR_CUDA_VECTOR_PASSES_H
 #define LR_CUDA_VECTOR_PASSES_H
 
@@ -9,6 +9,9 @@
 #include "vector/vector.h"
 
 #include <stdbool.h>
+
+/* Exchanges of processes out of the memory of CUDA devices (link.c). */
+extern const struct lr_link_fns lr_cuda_link_fns;
 
 #ifdef __cplusplus
 extern "C" {
@@ -66,7 +69,7 @@ typedef struct lr_cuda_terms_pass {
     int own, num;
 } lr_cuda_terms_pass;
 
-/* It depends on the count alone, so that sums have the same bits in every run. */
+/* Groups of a pass: they depend on the count alone, so that sums have the same bits in every run. */
 static inline int lr_cuda_vector_groups(int64_t count)
 {
     const int64_t groups = (count + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
@@ -74,7 +77,7 @@ static inline int lr_cuda_vector_groups(int64_t count)
     return (int)(groups < most ? groups : most);
 }
 
-/* Whether the current device runs what was compiled; the error that it would be refused with. */
+/* Zero if the current device can run the compiled kernels; else the error of a launch. */
 int lr_cuda_try_vectors(void);
 
 /* stream: a cudaStream_t. The count is positive. */

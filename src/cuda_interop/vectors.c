@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/link.h"
 #include "cuda_interop/vector_passes.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
@@ -102,19 +101,14 @@ static lr_status name_device(lr_place *place)
                     place->device, properties.major, properties.minor, cudaGetErrorString(error));
 }
 
-static cudaError_t open_stream(struct lr_cuda_place *cuda, void *given)
-{
-    cuda->stream = given;
-    if (given != NULL) return cudaSuccess;
-    const cudaError_t error = cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking);
-    cuda->owns_stream = error == cudaSuccess;
-    return error;
-}
-
 static lr_status open_work(lr_place *place, void *stream)
 {
     struct lr_cuda_place *cuda = place->cuda;
-    LR_TRY(check(open_stream(cuda, stream), "a stream for vectors", place));
+    cuda->stream = stream;
+    if (stream == NULL) {
+        LR_TRY(check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking), "a stream for vectors", place));
+        cuda->owns_stream = true;
+    }
     LR_TRY(check(cudaEventCreateWithFlags(&cuda->event, cudaEventDisableTiming), "an event for vectors", place));
     for (int turn = 0; turn < LR_LATER_TURNS; turn++) {
         LR_TRY(
@@ -184,22 +178,21 @@ static size_t bytes_of(const lr_vector *vector)
     return (size_t)(vector->count * lr_vector_size(vector));
 }
 
-static lr_status report_memory(const lr_vector_params *params, int64_t bytes)
-{
-    (void)cudaGetLastError();
-    return lr_error(params->log, LR_FAILED,
-                    "%s: no memory for %.4g MiB on %s: close other programs that use it, or make "
-                    "the work smaller or split it",
-                    params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20, params->place->device);
-}
-
 static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
     const lr_place *place = params->place;
     const size_t room = bytes > 0 ? (size_t)bytes : sizeof(double);
     void **block = &vector->storage->block;
     const cudaError_t error = cudaMalloc(block, room);
-    if (error == cudaErrorMemoryAllocation) return report_memory(params, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        return lr_error(params->log, LR_FAILED,
+                        "%s: no memory for %.4g MiB on %s: close other programs that use it, or make "
+                        "the work smaller or split it",
+                        params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20,
+                        params->place->device);
+    }
+
     LR_TRY(check(error, "a vector", place));
     const lr_status status = check(cudaMemsetAsync(*block, 0, room, place->cuda->stream), "a vector", place);
     if (status != LR_OK) cudaFree(*block);
@@ -388,7 +381,7 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
     return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream), "sums over ranks", place));
 }
 
-/* Groups are put together on the device, and the sums of all cross. */
+/* Adds up the groups on the device, and copies the sums of all of them to the host. */
 static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
@@ -404,40 +397,23 @@ static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vect
     return LR_OK;
 }
 
-static int turn_of(int slot)
-{
-    return (slot - SLOT_LATER) / LR_LATER_SLOTS;
-}
-
-/* All that was under way has arrived then. */
-static lr_status take_all(lr_place *place)
-{
-    struct lr_cuda_place *cuda = place->cuda;
-    LR_TRY(wait(place, "sums of vectors"));
-    memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way));
-    return LR_OK;
-}
-
-static lr_status take_turn(lr_place *place, int turn)
-{
-    struct lr_cuda_place *cuda = place->cuda;
-    LR_TRY(check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place));
-    memset(cuda->is_under_way + SLOT_LATER + turn * LR_LATER_SLOTS, 0, LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
-    return LR_OK;
-}
-
 static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_cuda_place *cuda = place->cuda;
-    if (cuda->is_under_way[slot]) {
-        const bool is_sent = slot >= SLOT_LATER && cuda->is_sent[turn_of(slot)];
-        LR_TRY(is_sent ? take_turn(place, turn_of(slot)) : take_all(place));
+    const int turn = (slot - SLOT_LATER) / LR_LATER_SLOTS;
+    if (cuda->is_under_way[slot] && slot >= SLOT_LATER && cuda->is_sent[turn]) {
+        LR_TRY(check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place));
+        memset(cuda->is_under_way + SLOT_LATER + turn * LR_LATER_SLOTS, 0,
+               LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
+    } else if (cuda->is_under_way[slot]) {
+        LR_TRY(wait(place, "sums of vectors"));
+        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way)); /* all have arrived then */
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
     return LR_OK;
 }
 
-/* What a turn has been told after it was sent is not behind its mark. */
+/* Sums that are added after a batch was sent are not covered by its event. */
 static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass, int slot)
 {
     place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
@@ -536,20 +512,17 @@ static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_c
     return status != LR_OK ? status : given;
 }
 
-static lr_status exchange_here(const lr_vector *gl, const lr_vector *cuda, bool to_cuda, bool *is_done)
-{
-    LR_TRY(enter(cuda->place));
-    *is_done = lr_cuda_renders(cuda->place->cuda->device);
-    return leave(cuda->place, *is_done ? copy_lent(gl, cuda, to_cuda) : LR_OK);
-}
-
 static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
     const lr_vector *gl = to_cuda ? from : to, *cuda = to_cuda ? to : from;
     *is_done = false;
     LR_TRY(gl_context_make_current(gl->place->ctx));
-    const lr_status status = exchange_here(gl, cuda, to_cuda, is_done);
+    lr_status status = enter(cuda->place);
+    if (status == LR_OK) {
+        *is_done = lr_cuda_renders(cuda->place->cuda->device);
+        status = leave(cuda->place, *is_done ? copy_lent(gl, cuda, to_cuda) : LR_OK);
+    }
     gl_context_release(gl->place->ctx);
     return gl_context_status(gl->place->ctx, status);
 }

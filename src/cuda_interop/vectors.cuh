@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Operations on vectors for one thread each. Written for the device, and for the processor too, as
- * direct_kernels.cuh. Numbers are worked on in double and rounded once. */
+ * gathers.cuh. Numbers are worked on in double and rounded once. */
 #ifndef LR_CUDA_VECTORS_CUH
 #define LR_CUDA_VECTORS_CUH
 
@@ -89,7 +89,7 @@ __device__ inline double difference_term(const lr_cuda_differences_pass &pass, d
                                              : d * (pass.gamma * size + x + 3.0 * other + 2.0 * pass.epsilon) / (n * n);
 }
 
-/* Of the number at, in the order of the host's sum. */
+/* Differences of the number at this place, in the order of the host's sum. */
 template <class Real> __device__ double add_differences(const lr_cuda_differences_pass &pass, const int64_t at[3])
 {
     const int64_t nx = pass.size[0], ny = pass.size[1], nz = pass.size[2];
@@ -162,7 +162,7 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
-/* What a thread has of the groups: every n-th. */
+/* A thread's part of the groups: every n-th. */
 __device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass, const vector_thread &thread)
 {
     vector_sums sums = {};

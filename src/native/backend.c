@@ -3,11 +3,9 @@
  *
  * The native backend: projections by columns on the processor's vector units, in single precision
  * (docs/method/correspondence.md, "Columns in native"). */
-#include "native/native.h"
-#include "native/penetration.h"
-
 #include "base/log.h"
 #include "base/mem.h"
+#include "native/native.h"
 
 #include <stdio.h>
 #include <stdlib.h>

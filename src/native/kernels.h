@@ -6,7 +6,9 @@
 #ifndef LR_NATIVE_KERNELS_H
 #define LR_NATIVE_KERNELS_H
 
-#include "native/strip.h"
+#include "native/scene.h"
+
+#include <math.h>
 
 /* Slots come in multiples of this, the last ones filled up with weights of 0. */
 enum { LR_NATIVE_LANES = 16 };
@@ -37,7 +39,7 @@ struct lr_native_slots {
     int32_t *offset;
     int64_t capacity; /* slots */
     int32_t *scratch; /* working memory, [3][capacity] */
-    float *overlaps;  /* likewise, [4][capacity] */
+    float *overlaps;  /* working memory, [4][capacity] */
 };
 
 struct lr_native_kernels {
@@ -53,11 +55,8 @@ struct lr_native_kernels {
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
 };
 
-/* Those that this processor runs, the best first; NULL behind the last. */
+/* The kernels that this processor can run, the best first; NULL past the last. */
 const struct lr_native_kernels *lr_native_kernels_at(int index);
-
-/* Slots that one strip and point may fill. */
-int64_t lr_native_max_slots(const struct lr_native_scene *scene);
 
 /* Looks at one of several equal parts of each primary face. */
 static inline void lr_native_look_at(struct lr_native_axial *axial, int part, int parts)
@@ -72,5 +71,136 @@ static inline struct lr_native_starts lr_native_start(const struct lr_native_str
     return (struct lr_native_starts){starts[0], starts[1], (float)starts[0], (float)starts[1],
                                      (float)(-starts[1] * strip->tau_exactly - starts[0])};
 }
+
+/* --- the arithmetic of one element along the axis (docs/method/correspondence.md, "Columns in
+ * native"), in single precision and without branches, so that loops over it become vector code.
+ * Every kernel and every sum over single LORs goes through here, and so gives the same bits --- */
+
+/* Overlaps thinner than this part of a cell are rounding. */
+#define LR_NATIVE_THIN 1e-6f
+
+/* The overlap of a primary cell and the shadow of a secondary one: middle and height along the axis. Its edges have
+ * first moments over the strip's width; how much more of it lies towards one end is their difference, how it leans
+ * their sum. */
+struct lr_native_overlap {
+    float y, height, more, lean;
+};
+
+static inline float lr_native_least(float a, float b)
+{
+    return a < b ? a : b;
+}
+
+static inline float lr_native_most(float a, float b)
+{
+    return a > b ? a : b;
+}
+
+static inline float lr_native_clamp(float x, float low, float high)
+{
+    return lr_native_least(lr_native_most(x, low), high);
+}
+
+/* A line over the strip, clamped to -half .. half, as its mean and its first moment over the width
+ * (-1/2 .. 1/2). middle: where it is at the strip's middle; rise: from one end to the other. */
+static inline void lr_native_clamped_line(float middle, float rise, float half, float out[2])
+{
+    const float steep = fabsf(rise);
+    const float inverse = 1.0f / lr_native_most(steep, 1e-20f);
+    const float above = middle + half, over = middle - half;
+    /* shares of the width where the line lies above -half, and above half */
+    const float f = lr_native_clamp(above * inverse + 0.5f, 0.0f, 1.0f);
+    const float g = lr_native_clamp(over * inverse + 0.5f, 0.0f, 1.0f);
+    const float ff = f * f, gg = g * g, bend = 0.5f * steep;
+    out[0] = lr_native_most(above - bend, 0.0f) - lr_native_most(over - bend, 0.0f) + bend * (ff - gg) - half;
+    out[1] = rise * (1.0f / 12.0f) * (ff * (3.0f - 2.0f * f) - gg * (3.0f - 2.0f * g));
+}
+
+/* q_middle: of the primary cell from the module's start; below: the secondary cell's lower edge from
+ * its module's start. base: where the secondary's start stands on the primary, from its start. */
+static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
+                                                              const struct lr_native_axial *axial,
+                                                              const struct lr_native_starts *starts, const float at[2])
+{
+    const float q_middle = at[0], below = at[1], above = below + axial->face_b;
+    float upper[2], lower[2];
+    lr_native_clamped_line(starts->base - below * strip->tau - q_middle, -(starts->b + below) * strip->dtau,
+                           axial->half_a, upper);
+    lr_native_clamped_line(starts->base - above * strip->tau - q_middle, -(starts->b + above) * strip->dtau,
+                           axial->half_a, lower);
+    return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper[0] + lower[0]), upper[0] - lower[0],
+                                      upper[1] - lower[1], upper[1] + lower[1]};
+}
+
+/* The same where the modules are parallel across: the shadow is a rectangle. */
+static inline struct lr_native_overlap lr_native_straight_overlap(const struct lr_native_strip *strip,
+                                                                  const struct lr_native_axial *axial,
+                                                                  const struct lr_native_starts *starts,
+                                                                  const float at[2])
+{
+    const float q_middle = at[0], below = at[1], above = below + axial->face_b;
+    const float half = axial->half_a;
+    const float upper = lr_native_clamp(starts->base - below * strip->tau - q_middle, -half, half);
+    const float lower = lr_native_clamp(starts->base - above * strip->tau - q_middle, -half, half);
+    return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower, 0.0f, 0.0f};
+}
+
+/* Solid angle / 2 pi of an overlap: its area times the density at its middle, with the terms of
+ * second order, edges being taken as the straight lines that have their moments. */
+static inline float lr_native_weight(const struct lr_native_strip *strip, const struct lr_native_overlap *overlap)
+{
+    const float y = overlap->y, height = overlap->height, slant = strip->slant;
+    const float more = overlap->more, lean = overlap->lean, width = strip->width;
+    const float inverse = 1.0f / (y * y + strip->squared);
+    const float bend_u = (15.0f * slant * slant * inverse - 3.0f) * (width * width);
+    const float spread = height * height + 36.0f * (lean * lean + more * more);
+    const float bend_v = (15.0f * y * y * inverse - 3.0f) * spread;
+    const float twist = 7.5f * slant * y * inverse * (width * lean);
+    const float bent = height * (1.0f + ((bend_u + bend_v) * (1.0f / 24.0f) + twist) * inverse) -
+                       (3.0f * slant * width + 18.0f * y * lean) * inverse * more;
+    return strip->share * inverse * sqrtf(inverse) * bent;
+}
+
+/* The same without moments. */
+static inline float lr_native_straight_weight(const struct lr_native_strip *strip, float y, float height)
+{
+    const float slant = strip->slant, width = strip->width;
+    const float inverse = 1.0f / (y * y + strip->squared);
+    const float bend_u = (15.0f * slant * slant * inverse - 3.0f) * (width * width);
+    const float bend_v = (15.0f * y * y * inverse - 3.0f) * (height * height);
+    const float bent = height * (1.0f + (bend_u + bend_v) * (1.0f / 24.0f) * inverse);
+    return strip->share * inverse * sqrtf(inverse) * bent;
+}
+
+/* Sampled mode, in double, since it decides which crystal a line meets. Where line `ray` of primary
+ * cell q starts, from the point. */
+static inline double lr_native_line_start(const struct lr_native_axial *axial, double start_a, int q, int ray)
+{
+    return start_a + (q + 0.5) * axial->exact_pitch_a + ((ray + 0.5) / axial->rays - 0.5) * axial->exact_face_a;
+}
+
+/* Cells from the secondary's start to the place where the line from y meets it. */
+static inline double lr_native_line_place(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
+                                          double start_b, double y)
+{
+    return (-y / strip->tau_exactly - start_b) / axial->exact_pitch_b;
+}
+
+/* True if that place is on the face of cell s. */
+static inline bool lr_native_line_meets(const struct lr_native_axial *axial, double place, int s)
+{
+    return fabs(place - s - 0.5) * axial->exact_pitch_b <= 0.5 * axial->exact_face_b;
+}
+
+/* The line's weight per mm of the primary's face along the axis. */
+static inline float lr_native_line_weight(const struct lr_native_strip *strip, float y)
+{
+    const float inverse = 1.0f / (y * y + strip->squared);
+    return strip->share * inverse * sqrtf(inverse);
+}
+
+/* The kernels of each instruction set. LR_NATIVE_AVX2 is defined where the compiler makes those of AVX2 (CMakeLists.txt). */
+extern const struct lr_native_kernels lr_native_kernels_baseline;
+extern const struct lr_native_kernels lr_native_kernels_avx2;
 
 #endif

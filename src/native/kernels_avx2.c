@@ -5,6 +5,6 @@
 #define KERNELS lr_native_kernels_avx2
 #define KERNELS_NAME "AVX2"
 
-#include "native/kernels_list.h"
+#include "native/kernels.h"
 
 #include "native/kernels_body.h"

@@ -5,6 +5,6 @@
 #define KERNELS lr_native_kernels_baseline
 #define KERNELS_NAME "baseline"
 
-#include "native/kernels_list.h"
+#include "native/kernels.h"
 
 #include "native/kernels_body.h"

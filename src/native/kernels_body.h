@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The kernels themselves: a file per instruction set includes this and names the table KERNELS. */
-#include "native/element.h"
+#include "native/kernels.h"
 
 /* Cells of the primary that the whole secondary is seen through: first, last. */
 static void primary_cells(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
@@ -47,7 +47,7 @@ static void find_secondary_cells(const struct lr_native_strip *strip, const stru
     }
 }
 
-/* How many more than one cell a group has at most. */
+/* The most cells beyond the first that any member of the group has. */
 static inline int count_extra(const int32_t *first, const int32_t *last)
 {
     int32_t most = 0;
@@ -121,7 +121,7 @@ static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin, c
     }
 }
 
-/* Where the values stand; slots beyond the modules get a place of others, and no weight. */
+/* Finds the offset of each slot's value. Slots beyond the modules get the offset of another slot and no weight. */
 static void place_cells(const struct lr_native_axial *axial, int end, const struct exact_lists *lists, int count,
                         const struct lr_native_slots *slots)
 {

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "native/element.h"
+#include "native/kernels.h"
 
 #include <stdlib.h>
 
@@ -73,11 +73,6 @@ static struct entry make_entry(const struct lr_native_scene *scene, int64_t lor,
     return entry;
 }
 
-static bool same_group(const struct entry *a, const struct entry *b)
-{
-    return a->pair == b->pair && a->columns[0] == b->columns[0] && a->columns[1] == b->columns[1];
-}
-
 /* Entries of the LORs begin .. end-1 in coincidence; those with the value 0 are left out. */
 static lr_status fill(struct lors *lors, const struct lr_native_lors *list, const float *values,
                       const int64_t stretch[2])
@@ -93,8 +88,12 @@ static lr_status fill(struct lors *lors, const struct lr_native_lors *list, cons
             lors->entries[lors->num++] = entry;
     }
     qsort(lors->entries, (size_t)lors->num, sizeof(*lors->entries), compare);
-    for (int64_t k = 0; k < lors->num; k++)
-        if (k == 0 || !same_group(&lors->entries[k - 1], &lors->entries[k])) lors->groups[lors->num_groups++] = k;
+    for (int64_t k = 0; k < lors->num; k++) {
+        const struct entry *here = &lors->entries[k], *last = k > 0 ? here - 1 : NULL;
+        if (last == NULL || last->pair != here->pair || last->columns[0] != here->columns[0] ||
+            last->columns[1] != here->columns[1])
+            lors->groups[lors->num_groups++] = k;
+    }
     lors->groups[lors->num_groups] = lors->num;
     return LR_OK;
 }
@@ -135,7 +134,7 @@ static void find_points(const struct meeting *meeting, int q, int s, int points[
     points[1] = (int)fmin(fmax(floor((high + slack - first) / scene->spacing[2]), -1.0), num - 1.0);
 }
 
-/* What one part of cell q shows through cell s. */
+/* Solid angle / 2 pi of the section of cell q seen through cell s. */
 static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                            int part)
 {
@@ -152,7 +151,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
                        : lr_native_weight(strip, &overlap);
 }
 
-/* What line `ray` of cell q carries to cell s. */
+/* Weight of line `ray` of cell q where it meets cell s; else 0. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts, const int cells[2],
                              int ray)
 {

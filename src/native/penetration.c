@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "native/penetration.h"
+#include "native/native.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -45,7 +45,7 @@ struct box {
 };
 
 /* A module seen from a point. */
-struct sight {
+struct seen_module {
     double at[3];            /* the point in the box's coordinates */
     double distance2;        /* of the middle of the detection plane */
     double towards[3], sine; /* of the cone around the sphere; 1 within it */
@@ -82,13 +82,13 @@ struct lanes {
 
 /* Working memory of a thread. */
 struct worker {
-    struct sight *sights;             /* [num_modules] of the point at hand, for rows and back */
+    struct seen_module *seen;         /* [num_modules] of the current point, for rows and back */
     struct target *opposite, *before; /* [num_modules] */
     int num_opposite, num_before;
-    struct crossing *far; /* crystals of the primary on the line at hand */
+    struct crossing *far; /* crystals of the primary on the current line */
     struct lanes lanes;
-    struct lr_elements elements; /* of the row at hand, rows */
-    double sum;                  /* of the voxel at hand, back */
+    struct lr_elements elements; /* of the current row, rows */
+    double sum;                  /* of the current voxel, back */
     lr_status status;
 };
 
@@ -147,52 +147,52 @@ static void make_box(const struct lr_backend_params *params, int index, struct b
     lr_scanner_detection_centre(params->scanner, index, box->centre);
 }
 
-static void see(const struct stopping *stopping, const double point[3], struct sight *sights)
+static void see(const struct stopping *stopping, const double point[3], struct seen_module *seen)
 {
     for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
         const struct box *box = &stopping->boxes[m];
-        struct sight *sight = &sights[m];
+        struct seen_module *module = &seen[m];
         double offset[3];
         vec_sub(point, box->front, offset);
-        for (int k = 0; k < 3; k++) sight->at[k] = vec_dot(box->axes[k], offset);
+        for (int k = 0; k < 3; k++) module->at[k] = vec_dot(box->axes[k], offset);
         vec_sub(box->centre, point, offset);
-        sight->distance2 = vec_dot(offset, offset);
+        module->distance2 = vec_dot(offset, offset);
         vec_sub(box->middle, point, offset);
         const double distance = vec_length(offset);
         const bool within = distance <= box->radius;
-        sight->sine = within ? 1 : box->radius / distance;
-        sight->cosine = within ? 0 : sqrt(1 - sight->sine * sight->sine);
-        for (int k = 0; k < 3; k++) sight->towards[k] = within ? 0 : offset[k] / distance;
+        module->sine = within ? 1 : box->radius / distance;
+        module->cosine = within ? 0 : sqrt(1 - module->sine * module->sine);
+        for (int k = 0; k < 3; k++) module->towards[k] = within ? 0 : offset[k] / distance;
     }
 }
 
-static bool is_primary(const struct sight *sights, int primary, int other)
+static bool is_primary(const struct seen_module *seen, int primary, int other)
 {
-    const double a = sights[primary].distance2, b = sights[other].distance2;
+    const double a = seen[primary].distance2, b = seen[other].distance2;
     return fabs(a - b) <= tie * fmax(a, b) ? primary < other : a > b;
 }
 
-/* Tells if a line through the point may meet both spheres, on the same side of it or (-1) on opposite
- * ones. */
-static bool may_share_line(const struct sight *a, const struct sight *b, int side)
+/* True if a line through the point may meet both spheres, on the same side of it or (-1) on opposite ones. */
+static bool may_share_line(const struct seen_module *a, const struct seen_module *b, int side)
 {
     return a->cosine == 0 || b->cosine == 0 ||
            side * vec_dot(a->towards, b->towards) >= a->cosine * b->cosine - a->sine * b->sine - slack;
 }
 
-static struct target make_target(const struct stopping *stopping, const struct sight *sights, int primary, int module)
+static struct target make_target(const struct stopping *stopping, const struct seen_module *seen, int primary,
+                                 int module)
 {
     const struct box *from = &stopping->boxes[primary], *to = &stopping->boxes[module];
     struct target target = {.module = module, .pair = -1};
     for (int row = 0; row < 3; row++) {
-        target.at[row] = (float)sights[module].at[row];
+        target.at[row] = (float)seen[module].at[row];
         for (int k = 0; k < 3; k++) target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
     }
     return target;
 }
 
-/* Lists what lines of a primary may meet; false where none of it is a secondary that is wanted. */
-static bool find_targets(const struct use *use, const struct sight *sights, int primary)
+/* Lists the modules that lines of a primary may meet; false if none of them is a wanted secondary. */
+static bool find_targets(const struct use *use, const struct seen_module *seen, int primary)
 {
     const struct stopping *stopping = use->stopping;
     const lr_lors *lors = stopping->params.lors;
@@ -200,13 +200,13 @@ static bool find_targets(const struct use *use, const struct sight *sights, int 
     bool any = false;
     worker->num_before = worker->num_opposite = 0;
     for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
-        const bool opposite = may_share_line(&sights[primary], &sights[m], -1);
-        const bool before = may_share_line(&sights[primary], &sights[m], 1);
+        const bool opposite = may_share_line(&seen[primary], &seen[m], -1);
+        const bool before = may_share_line(&seen[primary], &seen[m], 1);
         if (m == primary || (!opposite && !before)) continue;
-        struct target target = make_target(stopping, sights, primary, m);
+        struct target target = make_target(stopping, seen, primary, m);
         if (before) worker->before[worker->num_before++] = target;
         if (opposite) {
-            const int64_t pair = is_primary(sights, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
+            const int64_t pair = is_primary(seen, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
             target.pair = pair >= 0 && (use->wanted == NULL || use->wanted[pair]) ? pair : -1;
             any = any || target.pair >= 0;
             worker->opposite[worker->num_opposite++] = target;
@@ -517,11 +517,11 @@ static void follow_side(const struct use *use, int primary, struct way *way, int
 }
 
 /* All elements of a point with one primary. */
-static void follow_primary(const struct use *use, const struct sight *sights, int primary)
+static void follow_primary(const struct use *use, const struct seen_module *seen, int primary)
 {
-    if (!find_targets(use, sights, primary)) return;
+    if (!find_targets(use, seen, primary)) return;
     struct way way = {.box = &use->stopping->boxes[primary]};
-    for (int k = 0; k < 3; k++) way.at[k] = (float)sights[primary].at[k];
+    for (int k = 0; k < 3; k++) way.at[k] = (float)seen[primary].at[k];
     for (int axis = 0; axis < 3; axis++) {
         const float low = axis < 2 ? -way.box->half[axis] : 0.0f;
         const float high = axis < 2 ? way.box->half[axis] : way.box->depth;
@@ -541,8 +541,8 @@ static lr_status follow_row(const struct use *use, const struct lr_rows *rows, i
     for (int k = 0; k < lr_rows_per_row(rows); k++) {
         double point[3];
         lr_rows_point(rows, row, k, point);
-        see(stopping, point, worker->sights);
-        for (int m = 0; m < stopping->params.scanner->num_modules; m++) follow_primary(use, worker->sights, m);
+        see(stopping, point, worker->seen);
+        for (int m = 0; m < stopping->params.scanner->num_modules; m++) follow_primary(use, worker->seen, m);
         if (use->is_row)
             LR_TRY(lr_elements_merge(&worker->elements, stopping->params.lors->count, stopping->params.log));
     }
@@ -690,9 +690,9 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 struct forward {
     const struct stopping *stopping;
     const struct window *window;
-    double *sums;         /* [count][2] */
-    struct sight *sights; /* [points][num_modules] */
-    const float *values;  /* [points] of the image */
+    double *sums;             /* [count][2] */
+    struct seen_module *seen; /* [points][num_modules] */
+    const float *values;      /* [points] of the image */
     int num_points;
     double (*points)[3];
     atomic_int status;
@@ -703,7 +703,7 @@ static void see_points(void *user, int64_t begin, int64_t end, int number)
     struct forward *forward = user;
     const int64_t modules = forward->stopping->params.scanner->num_modules;
     (void)number;
-    for (int64_t k = begin; k < end; k++) see(forward->stopping, forward->points[k], &forward->sights[k * modules]);
+    for (int64_t k = begin; k < end; k++) see(forward->stopping, forward->points[k], &forward->seen[k * modules]);
 }
 
 static void forward_primaries(void *user, int64_t begin, int64_t end, int number)
@@ -721,7 +721,7 @@ static void forward_primaries(void *user, int64_t begin, int64_t end, int number
     for (int64_t primary = begin; primary < end; primary++) {
         for (int k = 0; k < forward->num_points; k++) {
             use.scale = forward->values[k];
-            follow_primary(&use, &forward->sights[k * modules], (int)primary);
+            follow_primary(&use, &forward->seen[k * modules], (int)primary);
         }
     }
     set_status(&forward->status, worker->status);
@@ -771,8 +771,8 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
     forward.values = point_values;
     forward.sums = lr_alloc(2 * window.count, sizeof(double), "the values of LORs", log);
     forward.points = lr_alloc(most, sizeof(*forward.points), "sample points", log);
-    forward.sights = lr_alloc((int64_t)most * modules, sizeof(*forward.sights), "sample points", log);
-    lr_status status = point_values && forward.sums && forward.points && forward.sights
+    forward.seen = lr_alloc((int64_t)most * modules, sizeof(*forward.seen), "sample points", log);
+    lr_status status = point_values && forward.sums && forward.points && forward.seen
                            ? forward_image(&forward, image, most, point_values)
                            : LR_FAILED;
     const bool is_list = part != NULL && part->lors != NULL;
@@ -785,7 +785,7 @@ static lr_status forward_window(const struct stopping *stopping, const lr_select
         }
         values[k] = (float)(forward.sums[2 * at] + forward.sums[2 * at + 1]);
     }
-    free(forward.sights);
+    free(forward.seen);
     free(forward.points);
     free(forward.sums);
     free(point_values);
@@ -883,7 +883,7 @@ static void destroy(void *self)
 {
     struct stopping *stopping = self;
     for (int k = 0; stopping->workers != NULL && k < stopping->params.threads; k++) {
-        free(stopping->workers[k].sights);
+        free(stopping->workers[k].seen);
         free(stopping->workers[k].opposite);
         free(stopping->workers[k].before);
         free(stopping->workers[k].far);
@@ -909,11 +909,11 @@ static lr_status make(struct stopping *stopping)
     }
     for (int k = 0; k < params->threads; k++) {
         struct worker *worker = &stopping->workers[k];
-        worker->sights = lr_alloc(modules, sizeof(*worker->sights), "modules", params->log);
+        worker->seen = lr_alloc(modules, sizeof(*worker->seen), "modules", params->log);
         worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
         worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
         worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
-        if (!worker->sights || !worker->opposite || !worker->before || !worker->far) return LR_FAILED;
+        if (!worker->seen || !worker->opposite || !worker->before || !worker->far) return LR_FAILED;
     }
     return LR_OK;
 }

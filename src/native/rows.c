@@ -18,10 +18,10 @@
  * elements together. */
 enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
-/* Sums of a pair are kept in an array of all its LORs where it has at most so many, else sorted. */
+/* A pair with at most so many LORs has its sums in an array of all of them; larger pairs sort theirs. */
 #define MOST_DENSE ((int64_t)1 << 17)
 
-/* Where in a pair the LORs of a block's cells stand, after that of its first cells. */
+/* Offsets of the LORs of a block's cells within the pair, from the LOR of its first cells. */
 struct places {
     int cells[2];
     int64_t steps[2];
@@ -30,11 +30,11 @@ struct places {
 
 /* Working memory of one thread. */
 struct worker {
-    double *sum;       /* [most_dense] of the pair at hand; 0 between pairs */
+    double *sum;       /* [most_dense] of the current pair; 0 between pairs */
     uint64_t *touched; /* [most_dense / 64 + 1] one bit for each LOR that has a sum */
     struct places places;
     struct lr_elements sparse;
-    struct lr_native_column *columns; /* [num_columns] sample points of the row at hand */
+    struct lr_native_column *columns; /* [num_columns] sample points of the current row */
     double *along;                    /* theirs; the same for all */
 };
 
@@ -77,7 +77,7 @@ static lr_status prepare_places(struct places *places, const struct target *targ
     return places->at != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Whether the rules let a cell of the block count. */
+/* True if the coincidence rules allow a cell of the block. */
 static bool is_allowed(const struct target *target, const struct lr_native_part *part, int cell)
 {
     const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
@@ -114,7 +114,7 @@ static lr_status add(void *user, const struct lr_native_part *part)
     return LR_OK;
 }
 
-/* Which bit of a word that is not 0 is the lowest: by the product with a de Bruijn sequence. */
+/* The lowest set bit of a word that is not 0, found by the product with a de Bruijn sequence. */
 static int lowest_bit(uint64_t word)
 {
     static const unsigned char places[64] = {0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28,
@@ -211,7 +211,7 @@ static lr_status compute_row(const struct stretch *stretch, int64_t row, int num
     const int64_t num = rows->pairs != NULL ? rows->num_pairs : native->scene.params.lors->num_pairs;
     struct target target = {.scene = &native->scene, .worker = &stretch->workers[number]};
     place_columns(stretch, row, target.worker);
-    view->flat.key.pair = -1; /* the points are others now */
+    view->flat.key.pair = -1; /* the points have changed */
     out->count = 0;
     for (int64_t k = 0; k < num; k++) {
         target.pair = rows->pairs != NULL ? rows->pairs[k] : k;
@@ -267,44 +267,35 @@ static lr_status deliver(struct stretch *stretch, const lr_row_sink *sink)
     return LR_OK;
 }
 
-static int64_t find_most_dense(const lr_lors *lors)
+lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink)
 {
-    int64_t most = 0;
+    const struct lr_native_scene *scene = &native->scene;
+    const lr_lors *lors = scene->params.lors;
+    const lr_log *log = scene->params.log;
+    const int num = native->num_views;
+    struct stretch stretch = {.native = native, .rows = rows, .num_columns = 1};
+    if (rows->grid != NULL) stretch.num_columns = rows->samples[scene->across[0]] * rows->samples[scene->across[1]];
     for (int64_t k = 0; k < lors->num_pairs; k++) {
         const int64_t count = lors->offsets[k + 1] - lors->offsets[k];
-        most = count <= MOST_DENSE && count > most ? count : most;
+        if (count <= MOST_DENSE && count > stretch.most_dense) stretch.most_dense = count;
     }
-    return most;
-}
+    atomic_init(&stretch.status, LR_OK);
 
-static lr_status make_worker(const struct stretch *stretch, struct worker *worker)
-{
-    const struct lr_native_scene *scene = &stretch->native->scene;
-    const struct lr_rows *rows = stretch->rows;
-    const lr_log *log = scene->params.log;
-    worker->sum = lr_alloc(stretch->most_dense, sizeof(*worker->sum), "sums", log);
-    worker->touched = lr_alloc(stretch->most_dense / 64 + 1, sizeof(*worker->touched), "sums", log);
-    worker->columns = lr_alloc(stretch->num_columns, sizeof(*worker->columns), "points", log);
-    worker->along = lr_alloc(rows->grid ? rows->samples[scene->axis] : 1, sizeof(*worker->along), "points", log);
-    return worker->sum && worker->touched && worker->columns && worker->along ? LR_OK : LR_FAILED;
-}
+    stretch.workers = lr_alloc(num, sizeof(*stretch.workers), "threads", log);
+    stretch.out = lr_alloc((int64_t)MOST_ROWS * num, sizeof(*stretch.out), "matrix rows", log);
+    lr_status status = stretch.workers && stretch.out ? LR_OK : LR_FAILED;
+    for (int k = 0; k < num && status == LR_OK; k++) {
+        struct worker *worker = &stretch.workers[k];
+        worker->sum = lr_alloc(stretch.most_dense, sizeof(*worker->sum), "sums", log);
+        worker->touched = lr_alloc(stretch.most_dense / 64 + 1, sizeof(*worker->touched), "sums", log);
+        worker->columns = lr_alloc(stretch.num_columns, sizeof(*worker->columns), "points", log);
+        worker->along = lr_alloc(rows->grid ? rows->samples[scene->axis] : 1, sizeof(*worker->along), "points", log);
+        status = worker->sum && worker->touched && worker->columns && worker->along ? LR_OK : LR_FAILED;
+    }
+    if (status == LR_OK) status = deliver(&stretch, sink);
 
-static lr_status make_workers(struct stretch *stretch)
-{
-    const lr_log *log = stretch->native->scene.params.log;
-    const int num = stretch->native->num_views;
-    stretch->workers = lr_alloc(num, sizeof(*stretch->workers), "threads", log);
-    stretch->out = lr_alloc((int64_t)MOST_ROWS * num, sizeof(*stretch->out), "matrix rows", log);
-    lr_status status = stretch->workers && stretch->out ? LR_OK : LR_FAILED;
-    for (int k = 0; k < num && status == LR_OK; k++) status = make_worker(stretch, &stretch->workers[k]);
-    return status;
-}
-
-static void release(struct stretch *stretch)
-{
-    const int num = stretch->native->num_views;
-    for (int k = 0; stretch->workers != NULL && k < num; k++) {
-        struct worker *worker = &stretch->workers[k];
+    for (int k = 0; stretch.workers != NULL && k < num; k++) {
+        struct worker *worker = &stretch.workers[k];
         free(worker->sum);
         free(worker->touched);
         free(worker->places.at);
@@ -312,21 +303,8 @@ static void release(struct stretch *stretch)
         free(worker->along);
         lr_elements_finish(&worker->sparse);
     }
-    for (int64_t k = 0; stretch->out != NULL && k < (int64_t)MOST_ROWS * num; k++)
-        lr_owned_row_finish(&stretch->out[k]);
-    free(stretch->workers);
-    free(stretch->out);
-}
-
-lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows, const lr_row_sink *sink)
-{
-    const struct lr_native_scene *scene = &native->scene;
-    struct stretch stretch = {
-        .native = native, .rows = rows, .most_dense = find_most_dense(scene->params.lors), .num_columns = 1};
-    if (rows->grid != NULL) stretch.num_columns = rows->samples[scene->across[0]] * rows->samples[scene->across[1]];
-    atomic_init(&stretch.status, LR_OK);
-    lr_status status = make_workers(&stretch);
-    if (status == LR_OK) status = deliver(&stretch, sink);
-    release(&stretch);
+    for (int64_t k = 0; stretch.out != NULL && k < (int64_t)MOST_ROWS * num; k++) lr_owned_row_finish(&stretch.out[k]);
+    free(stretch.workers);
+    free(stretch.out);
     return status;
 }

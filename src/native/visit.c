@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "native/visit.h"
+ * Copyright The LORaster authors
+ *
+ * The elements of a pair of modules and a column of sample points (native.h). */
+#include "native/native.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "model/lors/angles.h"
+#include "native/kernels.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,20 +17,122 @@
 /* Relative difference of squared distances below which two modules count as equally far. */
 #define TIE 1e-9
 
-/* Where vectors begin best. */
+/* Alignment of vectors, in bytes. */
 enum { ALIGNMENT = 64 };
 
-/* --- memory --- */
+/* --- modules that are parallel across: tau is the same for every strip of a column, and so are the
+ * overlaps along the axis. They are listed once, without the empty ones, and weighted strip by
+ * strip --- */
 
-static void *align(void *memory)
+static void flat_finish(struct lr_native_flat *flat)
 {
-    const uintptr_t at = (uintptr_t)memory;
-    return (char *)memory + (ALIGNMENT - at % ALIGNMENT) % ALIGNMENT;
+    free(flat->y);
+    free(flat->height);
+    free(flat->offset);
+    free(flat->begin);
+    *flat = (struct lr_native_flat){.key.pair = -1};
+}
+
+static lr_status reserve(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
+                         const struct lr_native_axial *axial, const lr_log *log)
+{
+    const int64_t overlaps = 2 * ((int64_t)axial->num_a * key->parts + axial->num_b);
+    const int64_t capacity = key->count * (overlaps + LR_NATIVE_LANES);
+    if (capacity <= flat->capacity && key->count <= flat->num_points) return LR_OK;
+    flat_finish(flat);
+    flat->y = lr_alloc(capacity, sizeof(*flat->y), "overlaps", log);
+    flat->height = lr_alloc(capacity, sizeof(*flat->height), "overlaps", log);
+    flat->offset = lr_alloc(capacity, sizeof(*flat->offset), "overlaps", log);
+    flat->begin = lr_alloc(key->count + 1, sizeof(*flat->begin), "overlaps", log);
+    if (!flat->y || !flat->height || !flat->offset || !flat->begin) {
+        flat_finish(flat);
+        return LR_FAILED;
+    }
+    flat->capacity = capacity;
+    flat->num_points = key->count;
+    return LR_OK;
+}
+
+/* Lists the overlaps of primary cell q from place `next` on. Returns the place behind them. */
+static int add_cell(struct lr_native_flat *flat, const struct lr_native_axial *axial,
+                    const struct lr_native_starts *starts, const int at[2])
+{
+    const struct lr_native_strip strip = {.tau = (float)flat->key.tau};
+    const int q = at[1];
+    const float middle = (float)q * axial->pitch_a + axial->middle_a;
+    const float thin = LR_NATIVE_THIN * axial->half_a, shadow = axial->pitch_b * strip.tau;
+    const float low = (starts->base - middle - axial->half_a) / shadow;
+    const float high = (starts->base - middle + axial->half_a) / shadow;
+    const float last = (float)(axial->num_b - 1);
+    const int begin = (int)lr_native_clamp(low - 1e-3f, 0.0f, last);
+    const int end = (int)lr_native_clamp(high + 1e-3f, 0.0f, last);
+    int next = at[0];
+    for (int s = begin; s <= end; s++) {
+        const float place[2] = {middle, (float)s * axial->pitch_b + axial->gap_b};
+        const struct lr_native_overlap overlap = lr_native_straight_overlap(&strip, axial, starts, place);
+        if (overlap.height > thin) {
+            flat->y[next] = overlap.y;
+            flat->height[next] = overlap.height;
+            flat->offset[next++] = q * axial->stride_a + s * axial->stride_b;
+        }
+    }
+    return next;
+}
+
+/* Computes what the key asks for, unless it is there. axials: of the parts. */
+static lr_status flat_fill(struct lr_native_flat *flat, const struct lr_native_flat_key *key,
+                           const struct lr_native_axial *axials, const lr_log *log)
+{
+    if (flat->key.pair == key->pair && flat->key.i_is_primary == key->i_is_primary && flat->key.tau == key->tau &&
+        flat->key.parts == key->parts && flat->key.along == key->along && flat->key.count == key->count)
+        return LR_OK;
+    LR_TRY(reserve(flat, key, axials, log));
+    flat->key = *key;
+    int next = 0;
+    for (int k = 0; k < key->count; k++) {
+        flat->begin[k] = next;
+        const struct lr_native_strip strip = {.tau_exactly = key->tau};
+        const double z = key->along[k];
+        const struct lr_native_starts starts =
+            lr_native_start(&strip, (const double[2]){key->starts[0] - z, key->starts[1] - z});
+        for (int q = 0; q < axials->num_a; q++)
+            for (int n = 0; n < key->parts; n++) next = add_cell(flat, &axials[n], &starts, (const int[2]){next, q});
+        while (next % LR_NATIVE_LANES != 0) {
+            flat->y[next] = flat->height[next] = 0.0f;
+            flat->offset[next++] = 0;
+        }
+    }
+    flat->begin[key->count] = next;
+    return LR_OK;
+}
+
+/* --- kernels and memory --- */
+
+const struct lr_native_kernels *lr_native_kernels_at(int index)
+{
+#ifdef LR_NATIVE_AVX2
+    if (__builtin_cpu_supports("avx2"))
+        return index == 0 ? &lr_native_kernels_avx2 : index == 1 ? &lr_native_kernels_baseline : NULL;
+#endif
+    return index == 0 ? &lr_native_kernels_baseline : NULL;
+}
+
+/* Slots that one strip and point may fill. */
+static int64_t max_slots(const struct lr_native_scene *scene)
+{
+    int64_t cells = 0;
+    for (int m = 0; m < scene->params.scanner->num_modules; m++)
+        cells = scene->modules[m].num_cells > cells ? scene->modules[m].num_cells : cells;
+    const int64_t lanes = cells + LR_NATIVE_LANES;
+    const int64_t turns = scene->params.mode == LR_MODE_EXACT ? cells : scene->params.rays;
+    const int64_t bent = lanes * turns;
+    const int64_t flat = 2 * cells * (LR_NATIVE_MAX_PARTS + 1) + LR_NATIVE_LANES;
+    return bent > flat ? bent : flat;
 }
 
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene)
 {
-    const int64_t slots = (lr_native_max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
+    const int64_t slots = (max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
     *view = (struct lr_native_view){.scene = scene, .kernels = lr_native_kernels_at(0), .flat.key.pair = -1};
     view->strips = lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips", scene->params.log);
     view->memory = lr_alloc(9 * slots + ALIGNMENT, sizeof(float), "elements", scene->params.log);
@@ -34,7 +141,8 @@ lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_nativ
         return LR_FAILED;
     }
     view->slots.capacity = slots;
-    view->slots.weight = align(view->memory);
+    view->slots.weight =
+        (float *)(void *)((char *)view->memory + (ALIGNMENT - (uintptr_t)view->memory % ALIGNMENT) % ALIGNMENT);
     view->slots.overlaps = view->slots.weight + slots;
     view->slots.offset = (int32_t *)(view->slots.overlaps + 4 * slots);
     view->slots.scratch = view->slots.offset + slots;
@@ -45,7 +153,7 @@ void lr_native_view_finish(struct lr_native_view *view)
 {
     free(view->strips);
     free(view->memory);
-    lr_native_flat_finish(&view->flat);
+    flat_finish(&view->flat);
     *view = (struct lr_native_view){.flat.key.pair = -1};
 }
 
@@ -75,7 +183,7 @@ struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene,
     return axial;
 }
 
-/* What is being visited. */
+/* A visit under way. */
 struct scan {
     struct lr_native_view *view;
     const struct lr_native_visit *visit;
@@ -97,19 +205,6 @@ static void cut_axials(struct scan *scan, int parts)
     scan->num_axials = parts;
 }
 
-static lr_status prepare_flat(struct scan *scan)
-{
-    const struct lr_native_strip *strip = &scan->view->strips[0];
-    const struct lr_native_flat_key key = {.pair = scan->visit->pair,
-                                           .i_is_primary = scan->i_is_primary,
-                                           .tau = strip->tau_exactly,
-                                           .parts = strip->parts,
-                                           .along = scan->column->along,
-                                           .count = scan->column->count,
-                                           .starts = {scan->starts[0], scan->starts[1]}};
-    return lr_native_flat_fill(&scan->view->flat, &key, scan->axials, scan->view->scene->params.log);
-}
-
 /* --- points --- */
 
 static lr_status hand_over(const struct scan *scan, const struct lr_native_part *part)
@@ -124,7 +219,12 @@ static lr_status visit_point(const struct scan *scan, const struct lr_native_str
     const double z = scan->column->along[part->k];
     const bool is_exact = view->scene->params.mode == LR_MODE_EXACT;
     if (is_exact && strip->dtau == 0.0f) {
-        part->count = lr_native_flat_weigh(view, strip, part->k, &part->offset);
+        const struct lr_native_flat *flat = &view->flat;
+        const int begin = flat->begin[part->k];
+        const float *overlaps[2] = {flat->y + begin, flat->height + begin};
+        part->offset = flat->offset + begin;
+        part->count = flat->begin[part->k + 1] - begin;
+        view->kernels->straight(strip, overlaps, part->count, view->slots.weight);
         return hand_over(scan, part);
     }
     const struct lr_native_starts starts =
@@ -156,16 +256,6 @@ static lr_status visit_strip(struct scan *scan, const struct lr_native_strip *st
     return LR_OK;
 }
 
-static lr_status visit_strips(struct scan *scan)
-{
-    for (int n = 0; n < scan->num_strips; n++) {
-        const struct lr_native_strip *strip = &scan->view->strips[n];
-        if (lr_native_columns_allowed(scan->view->scene, scan->visit->pair, strip->ci, strip->cj))
-            LR_TRY(visit_strip(scan, strip));
-    }
-    return LR_OK;
-}
-
 /* The points scan->begin .. end-1 in the scan's roles. */
 static lr_status visit_roles(struct scan *scan, const struct lr_native_side sides[2])
 {
@@ -179,9 +269,21 @@ static lr_status visit_roles(struct scan *scan, const struct lr_native_side side
     scan->starts[1] = crossing.secondary.module->start_along;
     if (scene->params.mode == LR_MODE_EXACT && crossing.tau[1] == 0.0) {
         cut_axials(scan, scan->view->strips[0].parts);
-        LR_TRY(prepare_flat(scan));
+        const struct lr_native_strip *strip = &scan->view->strips[0];
+        const struct lr_native_flat_key key = {.pair = scan->visit->pair,
+                                               .i_is_primary = scan->i_is_primary,
+                                               .tau = strip->tau_exactly,
+                                               .parts = strip->parts,
+                                               .along = scan->column->along,
+                                               .count = scan->column->count,
+                                               .starts = {scan->starts[0], scan->starts[1]}};
+        LR_TRY(flat_fill(&scan->view->flat, &key, scan->axials, scan->view->scene->params.log));
     }
-    return visit_strips(scan);
+    for (int n = 0; n < scan->num_strips; n++) {
+        const struct lr_native_strip *strip = &scan->view->strips[n];
+        if (lr_native_columns_allowed(scene, scan->visit->pair, strip->ci, strip->cj)) LR_TRY(visit_strip(scan, strip));
+    }
+    return LR_OK;
 }
 
 bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair, const double point[2], double along)
@@ -258,4 +360,102 @@ struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene,
         range.step[n] = places->step;
     }
     return range;
+}
+
+/* --- jobs on all threads --- */
+
+/* Approximate seconds between two questions if work is to go on: often enough to stop soon, and cheap. */
+#define ASK_SECONDS 0.02
+
+struct lr_native_run_state {
+    struct lr_native *native;
+    const struct lr_native_work *work;
+    int64_t num_jobs;
+    struct lr_native_watch watch;
+};
+
+static void set_status(struct lr_native_watch *watch, lr_status status)
+{
+    int good = LR_OK;
+    atomic_compare_exchange_strong(&watch->status, &good, (int)status);
+}
+
+lr_status lr_native_ask(struct lr_native_view *view)
+{
+    struct lr_native_watch *watch = view->watch;
+    if (watch == NULL) return LR_OK;
+    if (view->reports && lr_clock_seconds() >= watch->next_s) {
+        /* Jobs under way count half, once it is known that they come to an end. */
+        const struct lr_native_run_state *run = watch->run;
+        const double num_done = (double)atomic_load(&watch->num_done);
+        const double num_begun = (double)atomic_load(&watch->num_begun);
+        const double part = num_done > 0.0 ? 0.5 * (num_done + num_begun) / (double)run->num_jobs : 0.0;
+        const double done = run->work->share * part;
+        const lr_status status =
+            lr_progress_report(run->native->scene.params.progress, run->work->what, run->work->from + done, 1.0);
+        set_status(watch, status);
+        watch->next_s = lr_clock_seconds() + ASK_SECONDS;
+    }
+
+    return (lr_status)atomic_load_explicit(&watch->status, memory_order_relaxed);
+}
+
+static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct lr_native_run_state *run = user;
+    struct lr_native_view *view = &run->native->views[worker];
+    view->watch = &run->watch;
+    view->reports = worker == 0;
+    for (int64_t k = begin; k < end && lr_native_ask(view) == LR_OK; k++) {
+        atomic_fetch_add(&run->watch.num_begun, 1);
+        set_status(&run->watch, run->work->job(run->work->user, k, view));
+        atomic_fetch_add(&run->watch.num_done, 1);
+    }
+}
+
+lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work, int64_t num_jobs)
+{
+    struct lr_native_run_state run = {.native = native, .work = work, .num_jobs = num_jobs, .watch.run = &run};
+    lr_parallel_for(native->num_views, num_jobs, 1, do_jobs, &run);
+    for (int k = 0; k < native->num_views; k++) native->views[k].watch = NULL;
+    LR_TRY((lr_status)atomic_load(&run.watch.status));
+    return lr_progress_report(native->scene.params.progress, work->what, work->from + work->share, 1.0);
+}
+
+/* --- images --- */
+
+/* The grid's place of a voxel given in the order of columns. */
+static int64_t grid_place(const struct lr_native_scene *scene, const int at[3])
+{
+    const int *size = scene->params.grid->size;
+    const int64_t strides[3] = {1, size[0], (int64_t)size[0] * size[1]};
+    return at[0] * strides[scene->across[0]] + at[1] * strides[scene->across[1]] + at[2] * strides[scene->axis];
+}
+
+static int64_t stride_along(const struct lr_native_scene *scene)
+{
+    return grid_place(scene, (const int[3]){0, 0, 1});
+}
+
+void lr_native_to_columns(const struct lr_native_scene *scene, const float *image, float *columns)
+{
+    const int64_t stride = stride_along(scene);
+    for (int y = 0; y < scene->num_voxels[1]; y++) {
+        for (int x = 0; x < scene->num_voxels[0]; x++) {
+            const float *from = image + grid_place(scene, (const int[3]){x, y, 0});
+            for (int z = 0; z < scene->num_voxels[2]; z++) *columns++ = from[z * stride];
+        }
+    }
+}
+
+void lr_native_from_columns(const struct lr_native_scene *scene, const double *columns, float *image)
+{
+    const int64_t stride = stride_along(scene);
+    const double scale = 1.0 / scene->num_all_samples;
+    for (int y = 0; y < scene->num_voxels[1]; y++) {
+        for (int x = 0; x < scene->num_voxels[0]; x++) {
+            float *to = image + grid_place(scene, (const int[3]){x, y, 0});
+            for (int z = 0; z < scene->num_voxels[2]; z++) to[z * stride] = (float)(*columns++ * scale);
+        }
+    }
 }

@@ -5,8 +5,7 @@
 #include "fixtures.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct/attributes.h"
-#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/passes.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>

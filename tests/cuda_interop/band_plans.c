@@ -4,7 +4,7 @@
  * What the host prepares of a view for gathers by bands: tables hold all that is looked up, plans fit. */
 #include "fixtures.h"
 
-#include "cuda_interop/direct/bands.h"
+#include "cuda_interop/direct/plans.h"
 #include "layouts.h"
 
 /* rows: 1 where there is one kernel. */
@@ -17,7 +17,7 @@ static void plan_bands(const lr_direct_tables_params *params, int rows, struct l
     lr_direct_shape_finish(&shape);
 }
 
-/* Where a device looks up the kernels of an octet of sources. */
+/* Checks the places at which a device looks up the kernels of an octet of sources. */
 static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d, int32_t kernel)
 {
     const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
@@ -70,7 +70,7 @@ static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
     return memcmp(a->next, b->next, sizeof(a->next)) == 0 && memcmp(a->across, b->across, sizeof(a->across)) == 0;
 }
 
-/* What an image is sorted once for. */
+/* An image is sorted once for all of these views. */
 static void views_along_a_lattice_sort_alike(void **state)
 {
     (void)state;
@@ -126,7 +126,7 @@ static void blocks_of_both_shapes_fit(void **state)
     lr_cuda_band_plan_finish(&plan);
 }
 
-/* Where kernels vary, a third slab must not leave room for fewer than four blocks. */
+/* If kernels vary, a third slab must not leave room for fewer than four blocks. */
 static void third_slabs_cost_no_block(void **state)
 {
     (void)state;

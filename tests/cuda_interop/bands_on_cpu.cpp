@@ -34,7 +34,7 @@ static double value_of_half(uint32_t bits)
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/* Of all halves, since they are asked for billions of times; a float holds each. */
+/* Values of all halves, since they are read billions of times; a float holds each. */
 struct half_values {
     float of[1 << 16];
 
@@ -92,7 +92,7 @@ struct halves {
     double high, low;
 };
 
-/* Where an output lies. */
+/* Place of an output. */
 struct place {
     int l, row; /* of the lattice */
 };
@@ -160,7 +160,7 @@ struct products {
         }
     }
 
-    /* What a device reads of a step before it knows whether it is one of the slab's. */
+    /* Reads of a step as a device does before it knows if the step is one of the slab's. */
     template <band_kernels Kernels> void look_ahead(const lr_cuda_bands &pass, int number)
     {
         const int outputs[2] = {0, OUTPUTS - 1}, sources[2] = {0, OCTET - 1};
@@ -349,7 +349,7 @@ void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_so
     }
 }
 
-/* What the device fills in. */
+/* Data that the device fills in. */
 struct filled {
     std::vector<int2> tiles, cuts;
     std::vector<int4> bases;

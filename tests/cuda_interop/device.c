@@ -106,7 +106,7 @@ static bool is_wanted(int way)
     return only == NULL || strcmp(only, ways[way].name) == 0;
 }
 
-/* Without CUDA compute does it whatever the way, and is checked once. */
+/* Builds without CUDA have compute do it either way, and check it once. */
 static int num_ways(void)
 {
     return has_cuda() ? NUM_WAYS : 1;
@@ -232,7 +232,7 @@ static void tables_need_not_be_kept(void **state)
     assert_true(worst < 1e-5);
 }
 
-/* What a batch leaves behind: of one view, over and over, so that all write the same. */
+/* Runs a batch of one view, over and over, so that all write the same; found: what it leaves behind. */
 static void run_batch(lr_operator *direct, lr_direct_work work, int view, const float *source, float *found)
 {
     enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than views that are sorted at a time */

@@ -13,7 +13,7 @@
 #include "on_cpu.h"
 #include "render/direct/direct.h"
 
-/* What the functions hold of a buffer. */
+/* A buffer as the functions hold it. */
 struct held {
     struct gl_loan loan; /* first */
     float *texels;       /* owned */
@@ -110,7 +110,7 @@ static lr_status run_task(void *self, const lr_direct_task *task, const struct l
     return LR_OK;
 }
 
-/* Those of the passes, which run() reads. */
+/* The tables of the passes, which run() reads. */
 static lr_status make_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     (void)self;
@@ -357,8 +357,8 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     destroy_pair(&pair);
 }
 
-/* With a fit, by vectors in OpenGL's buffers: between two iterations nothing goes to the device, though
- * images change hands, and of the image and the values nothing but sums comes back. */
+/* A run with a fit, by vectors in OpenGL's buffers: between two iterations nothing goes to the device, though images
+ * change hands, and of the image and the values nothing but sums comes back. */
 static lr_status count_bytes(void *user, const lr_iteration *done)
 {
     lr_traffic *traffic = user;

@@ -7,7 +7,7 @@
 #include "direct/cases.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/passes.h"
 #include "cuda_interop/direct/tables.h"
 #include "cuda_interop/lend.h"
 #include "on_cpu.h"
@@ -172,7 +172,7 @@ static int count_there(const struct projector *projector)
     return count;
 }
 
-/* What nobody has filled in is no number. */
+/* A value that nobody has filled in is no number. */
 static void check_view(const struct projector *projector, int view)
 {
     const struct lr_cuda_tables *tables = &projector->set.views[view];
@@ -185,7 +185,7 @@ static void check_view(const struct projector *projector, int view)
     for (int64_t k = 0; k < columns; k++) assert_true(tables->map[k] < gather->num_rows);
 }
 
-/* From view `first` on to the last. */
+/* Makes tables from view `first` on to the last. */
 static void make_from(struct projector *projector, int first)
 {
     int views[NUM_VIEWS];

@@ -6,9 +6,7 @@
 #include "direct/cases.h"
 #include "fixtures.h"
 
-#include "cuda_interop/direct/bands.h"
-#include "cuda_interop/direct/cloud.h"
-#include "cuda_interop/direct/columns.h"
+#include "cuda_interop/direct/plans.h"
 #include "layouts.h"
 #include "on_cpu.h"
 
@@ -95,7 +93,7 @@ static void close_tables(struct tables *tables)
     lr_direct_shape_finish(&tables->shape);
 }
 
-/* Between the grid's order and that of texels. */
+/* Copies between the grid's order and that of texels. */
 static void reorder(const lr_cuda_layout *layout, double *image, float *texels, bool to_texels)
 {
     const int *size = layout->size;
@@ -273,7 +271,7 @@ static void images_are_high_and_low(void **state)
     assert_true(worst < 1e-6);
 }
 
-/* Of far more steps than a block holds at once. */
+/* Kernels of far more steps than a block holds at once. */
 static void kernels_are_wide(void **state)
 {
     (void)state;
@@ -291,7 +289,7 @@ static void kernels_are_wide(void **state)
     assert_true(worst < 2e-6); /* of a sum of some thousand floats */
 }
 
-/* So wide a support that a Gaussian is nothing at its end in single precision. */
+/* The support is so wide that a Gaussian is nothing at its end in single precision. */
 static void kernels_end_in_nothing(void **state)
 {
     (void)state;

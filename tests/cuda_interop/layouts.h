@@ -5,7 +5,7 @@
 #ifndef LR_TEST_CUDA_LAYOUTS_H
 #define LR_TEST_CUDA_LAYOUTS_H
 
-#include "cuda_interop/direct/columns.h"
+#include "cuda_interop/direct/plans.h"
 
 static inline lr_cuda_layout layout_of(const struct lr_direct_shape *shape)
 {

@@ -2,11 +2,9 @@
 // Copyright The LORaster authors
 #include "stand_ins.h"
 
-#include "cuda_interop/direct/cloud.cuh"
-#include "cuda_interop/direct/columns.cuh"
-#include "cuda_interop/direct/kernels.cuh"
-#include "cuda_interop/direct/updates.cuh"
-#include "cuda_interop/direct/values.cuh"
+#include "cuda_interop/direct/gathers.cuh"
+#include "cuda_interop/direct/updates.cu"
+#include "cuda_interop/direct/values.cu"
 #include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 

@@ -38,7 +38,7 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill, const
 /* Fills in LORmap and mSRval of several views, and a few threads more. */
 void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* After that what bands read. */
+/* Fills in what bands read, after the value fills. */
 void on_cpu_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
 /* Sorts the source and gathers by bands, of which everything is filled in. As on_cpu_bands. */

@@ -6,13 +6,12 @@
  * lies there. */
 #include "direct/cases.h"
 
-#include "cuda_interop/direct/band_tables.h"
-#include "cuda_interop/direct/values.h"
+#include "cuda_interop/direct/memory.h"
 #include "on_cpu.h"
 
 enum { FLOATS = 4, NUM_VIEWS = 12 };
 
-/* Those of all tests, and some that fit nothing. */
+/* Views of all tests, and some that fit nothing. */
 static const lr_view views[NUM_VIEWS] = {
     {0, 0},    {30, 0},  {45, 0},    {90, 0},      {0, 10},    {30, 10},
     {45, -10}, {90, 10}, {13.7, -6}, {101.3, 3.1}, {163.2, 0}, {-38.9, 8.5},
@@ -62,7 +61,7 @@ static void place_all(struct group *group)
     }
 }
 
-/* What is not copied or filled in is no number. */
+/* A value that is not copied or filled in is no number. */
 static void open_memory(struct group *group)
 {
     place_all(group);
@@ -176,7 +175,7 @@ static void tables_are_those_of_the_reference(void **state)
 
 /* --- bands --- */
 
-/* Between the grid's order and that of texels. */
+/* Copies between the grid's order and that of texels. */
 static void reorder(const lr_cuda_layout *layout, float *image, float *texels, bool to_texels)
 {
     const int *size = layout->size;

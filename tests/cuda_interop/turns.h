@@ -14,7 +14,7 @@
 
 enum { TURN_VIEWS = 5, TURN_DATA = 3 };
 
-/* What data there are, and how blocks are cut. */
+/* The data, and the sizes of blocks. */
 struct turns {
     lr_recon_algorithm algorithm;
     bool additive, factors;
@@ -270,7 +270,7 @@ static inline void time_both_ways(struct pair *pair)
     assert_int_equal(lr_direct_time(pair->tested, &back, &timing), LR_OK);
 }
 
-/* Between blocks. */
+/* Called between blocks. */
 static inline void take_turn(struct pair *pair, const struct turns *turns, int turn)
 {
     if (turn % 5 == 1) {

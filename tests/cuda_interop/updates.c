@@ -60,7 +60,7 @@ static double value_of(const struct image *image, int voxel, double otherwise)
     return image->texels != NULL ? (double)image->texels[place_of(image, voxel)] : otherwise;
 }
 
-/* Of what is between the margins; all else is zero. */
+/* Compares the voxels between the margins; all else is zero. */
 static void check(const struct image *image, const double *expected)
 {
     double inside = 0, all = 0, greatest = 0;

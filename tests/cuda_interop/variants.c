@@ -31,7 +31,7 @@ static lr_status make(lr_direct_storage storage, lr_direct_variant variant)
     return lr_direct_cuda_create(&(struct lr_direct_backend_params){.storage = storage, .variant = variant}, &backend);
 }
 
-/* Without CUDA in this build there is no such backend. */
+/* Skips in builds without CUDA, which have no such backend. */
 static void need_cuda(void)
 {
     if (make(LR_DIRECT_BUFFERS, LR_DIRECT_FASTEST) == LR_NO_DEVICE) {

@@ -6,8 +6,7 @@
 #include "../cuda_interop/stand_ins.h"
 
 #include "cuda_interop/listmode/arrange.cuh"
-#include "cuda_interop/listmode/draw.cuh"
-#include "cuda_interop/listmode/order.cuh"
+#include "cuda_interop/listmode/order.cu"
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/listmode/steps.cuh"
 #include "cuda_interop/listmode/visit.cu"

@@ -4,7 +4,7 @@
 // The keys by which CUDA orders lines: order.cuh.
 #include "../cuda_interop/stand_ins.h"
 
-#include "cuda_interop/listmode/order.cuh"
+#include "cuda_interop/listmode/order.cu"
 
 #include <csetjmp>
 #include <cstdarg>

@@ -88,7 +88,7 @@ static struct gap measure(const struct dense *expected, const struct dense *foun
     return gap;
 }
 
-/* Whether the backend takes the scanner. */
+/* True if the backend takes the scanner. */
 static bool compare(const char *name, const struct question *question)
 {
     struct dense expected, found;

@@ -72,7 +72,7 @@ static void assert_same(const struct found *a, const struct found *b)
     assert_memory_equal(a->offset, b->offset, (size_t)a->count * sizeof(int32_t));
 }
 
-/* How many elements a strip had, by both kernels. */
+/* Compares the elements of a strip by both kernels; returns how many there were. */
 static int compare(const struct lr_native_kernels *one, const struct lr_native_kernels *other, uint64_t *state)
 {
     static struct found a, b;

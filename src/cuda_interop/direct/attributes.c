@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cuda_interop/direct/attributes.h"
+#include "cuda_interop/direct/passes.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct/launch.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>

@@ -1,13 +1,242 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cuda_interop/direct/bands.h"
+#include "cuda_interop/direct/plans.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct/band_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- A kernel and a grid by rows of a lattice and octets of these, for gathers by bands. No CUDA in it. --- */
+
+/* The places that a row of the lattice has in the kernel, from an output on: first > last: none. octets:
+ * the first and the last octet of sources that have weights for an octet of outputs. */
+struct band_span {
+    int first, last;
+    int octets[2];
+};
+
+/* The kernel by rows of the lattice: those at a row offset d and a slice offset. */
+struct band_rows {
+    struct lr_lattice lattice;
+    int least[2], count[2];  /* row offsets, slice offsets */
+    struct band_span *spans; /* owned [count[0]][count[1]] */
+};
+
+/* An octet of sources at a slice offset. */
+struct band_half {
+    int octet, slice;
+};
+
+/* --- a warp's lists of steps: one for each row offset d that its first row may have --- */
+
+/* --- the grid's rows --- */
+
+enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
+
+/* --- the kernel's rows --- */
+
+/* d, slice: from the least on. */
+static struct band_span *band_span_at(const struct band_rows *rows, int d, int slice)
+{
+    return &rows->spans[(int64_t)d * rows->count[1] + slice];
+}
+
+static bool band_is_empty(const struct band_span *span)
+{
+    return span->first > span->last;
+}
+
+/* All row and slice offsets that there may be. */
+static lr_status make_rows(struct band_rows *rows, const struct lr_direct_shape *shape, const lr_log *log)
+{
+    const int *half = shape->info.half, *e = rows->lattice.next;
+    const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
+    rows->least[0] = -reach;
+    rows->least[1] = -half[2];
+    rows->count[0] = 2 * reach + 1;
+    rows->count[1] = 2 * half[2] + 1;
+    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    rows->spans = lr_alloc(count, sizeof(*rows->spans), "rows of a kernel", log);
+    if (rows->spans == NULL) return LR_FAILED;
+    for (int64_t k = 0; k < count; k++) rows->spans[k] = (struct band_span){INT32_MAX, INT32_MIN, {0, 0}};
+    /* An ellipsoid's rows have no holes. */
+    const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
+    int at[2] = {0, 0};
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        if (i == 0 || offsets[i][0] != offsets[i - 1][0] || offsets[i][1] != offsets[i - 1][1])
+            lr_lattice_place_column(&rows->lattice, offsets[i], at);
+        struct band_span *span = band_span_at(rows, at[1] - rows->least[0], offsets[i][2] - rows->least[1]);
+        span->first = at[0] < span->first ? at[0] : span->first;
+        span->last = at[0] > span->last ? at[0] : span->last;
+    }
+
+    return LR_OK;
+}
+
+static bool is_row_empty(const struct band_rows *rows, int d)
+{
+    for (int slice = 0; slice < rows->count[1]; slice++)
+        if (!band_is_empty(band_span_at(rows, d, slice))) return false;
+    return true;
+}
+
+/* errors: LR_FAILED; *rows holds nothing then. */
+static lr_status band_rows_init(struct band_rows *rows, const struct lr_lattice *lattice,
+                                const struct lr_direct_shape *shape, const lr_log *log)
+{
+    *rows = (struct band_rows){.lattice = *lattice};
+    LR_TRY(make_rows(rows, shape, log));
+    /* Rows at both ends that no offset lies on are left out: as many at one end as at the other. */
+    int empty = 0;
+    while (2 * empty + 1 < rows->count[0] && is_row_empty(rows, empty)) empty++;
+    rows->least[0] += empty;
+    rows->count[0] -= 2 * empty;
+    memmove(rows->spans, band_span_at(rows, empty, 0),
+            (size_t)rows->count[0] * (size_t)rows->count[1] * sizeof(*rows->spans));
+
+    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    for (int64_t k = 0; k < count; k++) {
+        struct band_span *span = &rows->spans[k];
+        if (!band_is_empty(span)) {
+            span->octets[0] = lr_floor_div(span->first, OCTET);
+            span->octets[1] = lr_floor_div(span->last + OCTET - 1, OCTET);
+        }
+    }
+
+    return LR_OK;
+}
+
+static void band_rows_finish(struct band_rows *rows)
+{
+    free(rows->spans);
+    *rows = (struct band_rows){0};
+}
+
+/* --- halves of steps --- */
+
+/* Lists of steps, one for each row offset that a warp's first row may have. */
+static int band_count_lists(const struct band_rows *rows)
+{
+    return rows->count[0] + ROWS - 1;
+}
+
+/* The span of a warp's row i in list d; NULL: it has none. */
+static const struct band_span *band_span_of(const struct band_rows *rows, int d, int i, int slice)
+{
+    const bool is_there = d - i >= 0 && d - i < rows->count[0];
+    const struct band_span *span = is_there ? band_span_at(rows, d - i, slice) : NULL;
+    return is_there && !band_is_empty(span) ? span : NULL;
+}
+
+/* True if row i has weights for a half. */
+static bool band_has_half(const struct band_rows *rows, int d, int i, const struct band_half *half)
+{
+    const struct band_span *span = band_span_of(rows, d, i, half->slice);
+    return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
+}
+
+static bool is_needed(const struct band_rows *rows, int d, const struct band_half *half)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (band_has_half(rows, d, i, half)) return true;
+    return false;
+}
+
+/* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
+static void band_range(const struct band_rows *rows, int d, int range[2])
+{
+    range[0] = INT32_MAX;
+    range[1] = INT32_MIN;
+    for (int k = 0; k < ROWS * rows->count[1]; k++) {
+        const struct band_span *span = band_span_of(rows, d, k % ROWS, k / ROWS);
+        if (span != NULL) {
+            range[0] = span->octets[0] < range[0] ? span->octets[0] : range[0];
+            range[1] = span->octets[1] > range[1] ? span->octets[1] : range[1];
+        }
+    }
+}
+
+static int count_octets(const struct band_span *span)
+{
+    return span != NULL ? span->octets[1] - span->octets[0] + 1 : 0;
+}
+
+/* Octets of sources that both rows have. */
+static int count_common(const struct band_span *a, const struct band_span *b)
+{
+    if (a == NULL || b == NULL) return 0;
+    const int first = a->octets[0] > b->octets[0] ? a->octets[0] : b->octets[0];
+    const int last = a->octets[1] < b->octets[1] ? a->octets[1] : b->octets[1];
+    return last >= first ? last - first + 1 : 0;
+}
+
+/* Halves of a list. */
+static int band_count_halves(const struct band_rows *rows, int d)
+{
+    _Static_assert((int)ROWS == 2, "what two rows have");
+    int count = 0;
+    for (int slice = 0; slice < rows->count[1]; slice++) {
+        const struct band_span *both[ROWS] = {band_span_of(rows, d, 0, slice), band_span_of(rows, d, 1, slice)};
+        count += count_octets(both[0]) + count_octets(both[1]) - count_common(both[0], both[1]);
+    }
+    return count;
+}
+
+/* Writes them, those of an octet one after the other, and returns how many there are. */
+static int band_list_halves(const struct band_rows *rows, int d, struct band_half *halves)
+{
+    int range[2], count = 0;
+    band_range(rows, d, range);
+    for (int octet = range[0]; octet <= range[1]; octet++) {
+        for (int slice = 0; slice < rows->count[1]; slice++) {
+            const struct band_half half = {octet, slice};
+            if (is_needed(rows, d, &half)) halves[count++] = half;
+        }
+    }
+    return count;
+}
+
+/* --- the grid's rows --- */
+
+/* lr_floor_div, faster: the compiler knows the divisor, as lattices have steps of one or two. */
+static int divide(int number, int by)
+{
+    return by == 1 ? number : by == 2 ? lr_floor_div(number, 2) : lr_floor_div(number, by);
+}
+
+/* Keeps the places l of a range for which 0 <= first + l step < size. */
+static void clip(int first, int step, int size, int range[2])
+{
+    int least = range[0], most = range[1];
+    if (step > 0) {
+        least = divide(-first + step - 1, step);
+        most = divide(size - 1 - first, step);
+    } else if (step < 0) {
+        least = divide(first - size + 1 - step - 1, -step);
+        most = divide(first, -step);
+    } else if (first < 0 || first >= size) {
+        most = least - 1;
+    }
+    range[0] = least > range[0] ? least : range[0];
+    range[1] = most < range[1] ? most : range[1];
+}
+
+/* The part of a row that lies in the grid: the first octet, and the one after the last; the first place, from that of
+ * the first octet, and the one after the last. */
+static void band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row, int32_t found[4])
+{
+    int range[2] = {-(1 << 20), 1 << 20};
+    for (int k = 0; k < 2; k++) clip(row * lattice->across[k], lattice->next[k], size[k], range);
+    const bool is_empty = range[0] > range[1];
+    found[0] = is_empty ? 0 : lr_floor_div(range[0], OCTET);
+    found[1] = is_empty ? 0 : lr_floor_div(range[1], OCTET) + 1;
+    found[2] = is_empty ? 0 : range[0] - OCTET * found[0];
+    found[3] = is_empty ? 0 : range[1] + 1 - OCTET * found[0];
+}
+
+/* --- plans --- */
 
 enum {
     K = LR_CUDA_OCTET,
@@ -20,17 +249,17 @@ enum {
     MOST_ENTRIES = 1 << 25  /* of spans: 256 MiB for both ways */
 };
 
-/* What is only known while a plan is made. */
+/* Data that exist only while a plan is made. */
 struct planner {
     struct lr_cuda_band_plan *plan;
     const struct lr_direct_shape *shape;
-    struct lr_band_rows rows;
+    struct band_rows rows;
     int (*ranges)[2]; /* owned [lists]: octets that a list's steps have */
     int32_t *numbers; /* owned [spans]: of those that there are, from 1 on */
     const lr_log *log;
 };
 
-/* What is the same for all shapes. */
+/* The pass of the first shape, which has the values that all shapes share. */
 static lr_cuda_bands *pass_of(struct lr_cuda_band_plan *plan)
 {
     return &plan->passes[LR_CUDA_BANDS_ALONE];
@@ -38,61 +267,40 @@ static lr_cuda_bands *pass_of(struct lr_cuda_band_plan *plan)
 
 /* --- the lattice --- */
 
-static int most_halves(const struct lr_band_rows *rows)
-{
-    int most = 0;
-    for (int d = 0; d < lr_band_count_lists(rows); d++) {
-        const int count = lr_band_count_halves(rows, d);
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
-/* Steps of a warp. */
-static int64_t count_steps(const struct lr_band_rows *rows)
-{
-    int64_t count = 0;
-    for (int d = 0; d < lr_band_count_lists(rows); d++) count += (lr_band_count_halves(rows, d) + 1) / 2;
-    return count;
-}
-
+/* Takes the candidate if it costs less than *least. */
 static lr_status weigh(struct planner *planner, const struct lr_lattice *candidate, int64_t *least)
 {
-    struct lr_band_rows rows;
+    struct band_rows rows;
     const int32_t *size = pass_of(planner->plan)->layout.size;
-    LR_TRY(lr_band_rows_init(&rows, candidate, planner->shape, planner->log));
-    const int64_t steps = count_steps(&rows);
+    LR_TRY(band_rows_init(&rows, candidate, planner->shape, planner->log));
+    /* Steps of a warp. */
+    int64_t steps = 0;
+    for (int d = 0; d < band_count_lists(&rows); d++) steps += (band_count_halves(&rows, d) + 1) / 2;
+
     const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* of any lattice */
-    const int64_t cost = steps * least_octets < *least ? steps * lr_band_count_octets(candidate, size) : *least;
+    int64_t cost = *least;
+    if (steps * least_octets < *least) {
+        int first[2], last[2];
+        int64_t octets = 0; /* of all rows that the grid has columns on */
+        lr_lattice_extent(candidate, size, first, last);
+        for (int row = first[1]; row <= last[1]; row++) {
+            int32_t found[4];
+            band_grid_row(candidate, size, row, found);
+            octets += found[1] - found[0];
+        }
+        cost = steps * octets;
+    }
     if (cost < *least) {
-        const struct lr_band_rows former = planner->rows;
+        const struct band_rows former = planner->rows;
         *least = cost;
         planner->rows = rows;
         rows = former;
     }
-    lr_band_rows_finish(&rows);
+    band_rows_finish(&rows);
     return LR_OK;
 }
 
-static lr_status choose_lattice(struct planner *planner)
-{
-    struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
-    const int count = lr_lattice_candidates(planner->shape, candidates);
-    int64_t least = INT64_MAX;
-    lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < count; k++) status = weigh(planner, &candidates[k], &least);
-    return status;
-}
-
 /* --- slabs --- */
-
-static lr_status find_ranges(struct planner *planner)
-{
-    const int lists = lr_band_count_lists(&planner->rows);
-    planner->ranges = lr_alloc(lists, sizeof(*planner->ranges), "steps of a view", planner->log);
-    for (int d = 0; planner->ranges != NULL && d < lists; d++) lr_band_range(&planner->rows, d, planner->ranges[d]);
-    return planner->ranges != NULL ? LR_OK : LR_FAILED;
-}
 
 /* Octets that slab c has of a block that is one warp wide: all that steps of its warps take. */
 static void find_slab(const struct planner *planner, int c, int range[2])
@@ -109,51 +317,6 @@ static void find_slab(const struct planner *planner, int c, int range[2])
     }
 }
 
-/* The octet that slab c begins with. */
-static int find_low(const struct planner *planner, int c)
-{
-    int range[2];
-    find_slab(planner, c, range);
-    return range[0] <= range[1] ? range[0] : 0;
-}
-
-/* --- the grid --- */
-
-/* The farthest octet of sources from that of the outputs. */
-static int find_reach(const struct planner *planner)
-{
-    int most = 0;
-    for (int d = 0; d < pass_of(planner->plan)->num_lists; d++) {
-        const int *range = planner->ranges[d];
-        most = range[0] <= range[1] && -range[0] > most ? -range[0] : most;
-        most = range[0] <= range[1] && range[1] > most ? range[1] : most;
-    }
-    return most;
-}
-
-/* Octets of sources, and one after them. */
-static void set_cuts(const struct planner *planner)
-{
-    lr_cuda_bands *pass = pass_of(planner->plan);
-    const int reach = find_reach(planner);
-    pass->least_octet = -reach;
-    pass->num_cuts = 2 * reach + 2;
-}
-
-/* As far as blocks that begin in the grid reach. extent: the least and the last place of the grid. */
-static void set_kernels(const struct planner *planner, const int extent[2])
-{
-    lr_cuda_bands *pass = pass_of(planner->plan);
-    const int margin = -pass->least_octet + MOST_SIDES;
-    const int first = lr_floor_div(extent[0], K) - margin;
-    const int last_offset = pass->least_offset + pass->num_lists;
-    pass->first_kernel[0] = K * first;
-    pass->first_kernel[1] = pass->least_row + (pass->least_offset < 0 ? pass->least_offset : 0);
-    pass->kernel_pitch = K * (lr_floor_div(extent[1], K) + margin + 1 - first);
-    pass->num_kernel_rows = pass->least_row + pass->num_lattice_rows + BLOCK_ROWS +
-                            (last_offset > 0 ? last_offset : 0) - pass->first_kernel[1];
-}
-
 static lr_status list_bases(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
@@ -166,11 +329,20 @@ static lr_status list_bases(struct planner *planner)
     if (plan->bases == NULL) return LR_FAILED;
     for (int k = 0; k < pass->num_lattice_rows; k++) {
         int32_t *octets = plan->bases[k];
-        lr_band_grid_row(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
+        band_grid_row(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
         most = octets[1] - octets[0] > most ? octets[1] - octets[0] : most;
     }
     pass->pitch = K * most;
-    set_kernels(planner, (const int[2]){least[0], last[0]});
+
+    /* Kernels as far as blocks that begin in the grid reach. */
+    const int margin = -pass->least_octet + MOST_SIDES;
+    const int first = lr_floor_div(least[0], K) - margin;
+    const int last_offset = pass->least_offset + pass->num_lists;
+    pass->first_kernel[0] = K * first;
+    pass->first_kernel[1] = pass->least_row + (pass->least_offset < 0 ? pass->least_offset : 0);
+    pass->kernel_pitch = K * (lr_floor_div(last[0], K) + margin + 1 - first);
+    pass->num_kernel_rows = pass->least_row + pass->num_lattice_rows + BLOCK_ROWS +
+                            (last_offset > 0 ? last_offset : 0) - pass->first_kernel[1];
     return LR_OK;
 }
 
@@ -180,7 +352,7 @@ static lr_status list_bases(struct planner *planner)
  * the last there is room for an octet that has none. */
 static lr_status number_spans(struct planner *planner)
 {
-    const struct lr_band_rows *rows = &planner->rows;
+    const struct band_rows *rows = &planner->rows;
     struct lr_cuda_band_plan *plan = planner->plan;
     const int64_t count = (int64_t)rows->count[0] * rows->count[1];
     planner->numbers = lr_alloc(count, sizeof(*planner->numbers), "weights of a view", planner->log);
@@ -189,7 +361,7 @@ static lr_status number_spans(struct planner *planner)
     int32_t next = 2 * K, most = 0, number = 1;
     for (int64_t k = 0; k < count; k++) {
         const int *octets = rows->spans[k].octets;
-        if (lr_band_is_empty(&rows->spans[k])) continue;
+        if (band_is_empty(&rows->spans[k])) continue;
         const int32_t places = K * (octets[1] - octets[0] + 1);
         planner->numbers[k] = number;
         plan->ranges[number][0] = next;
@@ -204,63 +376,53 @@ static lr_status number_spans(struct planner *planner)
     return LR_OK;
 }
 
-/* A row's span for a half of a step; 0: it has none. octet: of the half, from the span's first. */
-static int32_t find_span(const struct planner *planner, const struct lr_band_half *half, const int at[2], int *octet)
-{
-    const struct lr_band_rows *rows = &planner->rows;
-    if (half == NULL || !lr_band_has_half(rows, at[0], at[1], half)) {
-        *octet = 0;
-        return 0;
-    }
-    const struct lr_band_span *span = lr_band_span_of(rows, at[0], at[1], half->slice);
-    *octet = half->octet - span->octets[0];
-    return planner->numbers[span - rows->spans];
-}
-
-/* Where a row's weights for a half begin: in the list of offsets, where K has none; and among spans'. at:
- * list and row. */
-static void find_weights(const struct planner *planner, const struct lr_band_half *half, const int at[2],
-                         int32_t found[2])
-{
-    const lr_cuda_bands *pass = pass_of(planner->plan);
-    int octet;
-    const int32_t number = find_span(planner, half, at, &octet);
-    found[0] = number == 0 ? K : planner->plan->ranges[number][0] + K * octet;
-    found[1] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN +
-                         K * octet); /* what is too much does not fit */
-}
-
 /* halves[1] = NULL: there is none, and the first comes again, without weights. */
-static void add_step(const struct planner *planner, int d, const struct lr_band_half *const halves[2])
+static void add_step(const struct planner *planner, int d, const struct band_half *const halves[2])
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const lr_cuda_bands *pass = pass_of(plan);
+    const struct band_rows *rows = &planner->rows;
     const int32_t of_octet = 2 * pass->slices, k = plan->num_steps++;
     for (int h = 0; h < 2; h++) {
-        const struct lr_band_half *half = halves[h] != NULL ? halves[h] : halves[0];
+        const struct band_half *half = halves[h] != NULL ? halves[h] : halves[0];
         plan->steps[k + 1].source[h] = half->octet * of_octet + half->slice;
         plan->steps[k].kernel[h] = (pass->least_offset + d) * pass->kernel_pitch + K * half->octet;
         for (int i = 0; i < I; i++) {
-            int32_t found[2];
-            find_weights(planner, halves[h], (const int[2]){d, i}, found);
-            plan->places[k][i][h] = found[0];
-            plan->spots[k][i][h] = found[1];
+            /* The row's weights begin in the list of offsets, where K has none, and among spans'. */
+            int32_t number = 0; /* of the row's span for the half; 0: it has none */
+            int octet = 0;      /* of the half, from the span's first */
+            if (halves[h] != NULL && band_has_half(rows, d, i, half)) {
+                const struct band_span *span = band_span_of(rows, d, i, half->slice);
+                octet = half->octet - span->octets[0];
+                number = planner->numbers[span - rows->spans];
+            }
+            plan->places[k][i][h] = number == 0 ? K : plan->ranges[number][0] + K * octet;
+            plan->spots[k][i][h] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN +
+                                             K * octet); /* what is too much does not fit */
         }
     }
 }
 
-static void list_row_steps(const struct planner *planner, int d, const struct lr_band_half *halves, int count)
-{
-    for (int k = 0; k < count; k += 2) {
-        const struct lr_band_half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
-        add_step(planner, d, both);
-    }
-}
-
-/* Where list d's steps are to be cut, octet by octet. */
-static void list_cuts(const struct planner *planner, int d)
+static void list_steps_of(const struct planner *planner, int d, struct band_half *halves)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
+    plan->lists[d][0] = plan->num_steps;
+    const int count = band_list_halves(&planner->rows, d, halves);
+    for (int k = 0; k < count; k += 2) {
+        const struct band_half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
+        add_step(planner, d, both);
+    }
+
+    plan->lists[d][1] = plan->num_steps;
+    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
+        /* The octet that the list's slab begins with. */
+        const int c = d + I * pair;
+        int range[2];
+        find_slab(planner, c, range);
+        plan->lists[d][2 + pair] = range[0] <= range[1] ? range[0] : 0;
+    }
+
+    /* Cuts of the steps, octet by octet. */
     const lr_cuda_bands *pass = pass_of(plan);
     int32_t cut[2] = {plan->lists[d][0], plan->lists[d][0]};
     for (int k = 0; k < pass->num_cuts; k++) {
@@ -272,21 +434,16 @@ static void list_cuts(const struct planner *planner, int d)
     }
 }
 
-static void list_steps_of(const struct planner *planner, int d, struct lr_band_half *halves)
-{
-    struct lr_cuda_band_plan *plan = planner->plan;
-    plan->lists[d][0] = plan->num_steps;
-    list_row_steps(planner, d, halves, lr_band_list_halves(&planner->rows, d, halves));
-    plan->lists[d][1] = plan->num_steps;
-    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
-    list_cuts(planner, d);
-}
-
 static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    const struct lr_band_rows *rows = &planner->rows;
-    const int lists = pass_of(plan)->num_lists, most = most_halves(rows);
+    const struct band_rows *rows = &planner->rows;
+    const int lists = pass_of(plan)->num_lists;
+    int most = 0; /* halves of a list */
+    for (int d = 0; d < band_count_lists(rows); d++) {
+        const int count = band_count_halves(rows, d);
+        most = count > most ? count : most;
+    }
     const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
     plan->cuts =
@@ -294,7 +451,7 @@ static lr_status list_steps(struct planner *planner)
     plan->steps = lr_alloc(steps + 1, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     plan->spots = lr_alloc(steps, sizeof(*plan->spots), "steps of a view", planner->log);
-    struct lr_band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
+    struct band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
     const bool is_there = plan->lists && plan->cuts && plan->steps && plan->places && plan->spots && halves;
     for (int d = 0; is_there && d < lists; d++) list_steps_of(planner, d, halves);
     for (int k = 0; is_there && k < 2 * 2 * I; k++) /* of steps that are only looked ahead to */
@@ -305,52 +462,10 @@ static lr_status list_steps(struct planner *planner)
 
 /* --- blocks --- */
 
-/* Octets of the widest slab, of a block that is one warp wide. */
-static int32_t find_width(const struct planner *planner)
-{
-    int32_t most = 1;
-    for (int c = 0; c < pass_of(planner->plan)->num_slabs; c++) {
-        int range[2];
-        find_slab(planner, c, range);
-        most = range[0] <= range[1] && range[1] - range[0] >= most ? range[1] - range[0] + 1 : most;
-    }
-    return most;
-}
-
-/* Of a slab: those of the outputs, and what the kernel reaches beyond them. */
+/* Slices of a slab: those of the outputs, and as many as the kernel reaches beyond them. */
 static int32_t slices_of(const lr_cuda_bands *pass)
 {
     return LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
-}
-
-/* Products above each other: as few layers of blocks as can be, of equal height, but lower ones where a
- * slab would be too high for a copy. */
-static void set_height(lr_cuda_bands *pass)
-{
-    const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
-    const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
-    pass->height = (products + layers - 1) / layers;
-    while (pass->height > 1 && slices_of(pass) > LR_CUDA_BAND_MOST) pass->height--;
-    pass->slices = slices_of(pass);
-}
-
-/* What a block holds beside slabs: barriers and lists. */
-static int32_t count_list_bytes(const lr_cuda_bands *pass)
-{
-    const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
-    const int32_t warps = pass->sides * LR_CUDA_BAND_PAIRS;
-    const int32_t bytes = LR_CUDA_BAND_BARRIERS + warps * (pass->num_lists + 1) * 16 +
-                          (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
-    return (bytes + 127) / 128 * 128; /* copies begin there */
-}
-
-/* Slabs: one that some warps are still at, one that others are, and what comes. Where there are most blocks,
- * or would be fewer for it, others go on while one waits. */
-static int32_t find_depth(const lr_cuda_bands *pass)
-{
-    const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
-    const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
-    return is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
 }
 
 /* width: octets of the widest slab, of a block that is one warp wide. */
@@ -359,62 +474,46 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
     pass->sides = sides;
     pass->width = width + sides - 1;
     pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;
-    pass->list_bytes = count_list_bytes(pass);
-    pass->depth = find_depth(pass);
+    /* Bytes of a block beside slabs: barriers and lists. */
+    const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
+    const int32_t warps = pass->sides * LR_CUDA_BAND_PAIRS;
+    const int32_t bytes = LR_CUDA_BAND_BARRIERS + warps * (pass->num_lists + 1) * 16 +
+                          (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step + pass->num_slabs * 8;
+    pass->list_bytes = (bytes + 127) / 128 * 128; /* copies begin there */
+
+    /* Slabs: one that some warps still work on, one that the rest work on, and the next. With as many blocks as can be,
+     * or if a third slab would make them fewer, two are enough: another block works while one waits. */
+    const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
+    const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
+    pass->depth = is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
+
     pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;
-}
-
-/* Alone, few blocks with many warps take the least time, beside others many with few: one computes while
- * another begins, unless they have so much to compute that this is nothing. With the most products above
- * each other, there are registers for few. */
-static void set_shapes(struct planner *planner)
-{
-    lr_cuda_bands *passes = planner->plan->passes;
-    const lr_cuda_bands common = *pass_of(planner->plan);
-    const int32_t width = find_width(planner);
-    const int32_t most = common.height == LR_CUDA_BAND_HEIGHT ? FEW_SIDES : MOST_SIDES;
-    const bool is_long = planner->plan->num_steps > FEW_STEPS;
-    passes[LR_CUDA_BANDS_BESIDE] = common;
-    passes[LR_CUDA_BANDS_BESIDE].is_crowded = !is_long;
-    passes[LR_CUDA_BANDS_BESIDE].held_steps = is_long ? 0 : planner->plan->num_steps;
-    set_block(&passes[LR_CUDA_BANDS_ALONE], width, most);
-    set_block(&passes[LR_CUDA_BANDS_BESIDE], width, is_long ? most : FEW_SIDES);
-}
-
-static bool fits(const lr_cuda_bands *pass, int64_t room_bytes)
-{
-    const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
-    return (pass->num_rows == 1 || entries <= MOST_ENTRIES) && pass->bytes <= room_bytes &&
-           pass->width <= LR_CUDA_BAND_MOST && pass->slices <= LR_CUDA_BAND_MOST;
 }
 
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
 {
-    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++)
-        if (!fits(&plan->passes[which], room_bytes)) return false;
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
+        const lr_cuda_bands *pass = &plan->passes[which];
+        const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
+        if ((pass->num_rows > 1 && entries > MOST_ENTRIES) || pass->bytes > room_bytes ||
+            pass->width > LR_CUDA_BAND_MOST || pass->slices > LR_CUDA_BAND_MOST)
+            return false;
+    }
     return true;
 }
 
 /* --- tiles --- */
-
-/* The octets that some rows from row k on have: the first, and the one after the last. */
-static void find_tile_octets(struct lr_cuda_band_plan *plan, int k, int octets[2])
-{
-    octets[0] = INT32_MAX;
-    octets[1] = INT32_MIN;
-    for (int row = k; row < k + BLOCK_ROWS && row < pass_of(plan)->num_lattice_rows; row++) {
-        octets[0] = plan->bases[row][0] < octets[0] ? plan->bases[row][0] : octets[0];
-        octets[1] = plan->bases[row][1] > octets[1] ? plan->bases[row][1] : octets[1];
-    }
-}
 
 /* Counts the blocks of a pass, and writes them where there is room for them. */
 static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *pass, int32_t (*tiles)[2])
 {
     int32_t count = 0;
     for (int k = 0; k < pass->num_lattice_rows; k += BLOCK_ROWS) {
-        int octets[2];
-        find_tile_octets(plan, k, octets);
+        int32_t octets[2] = {INT32_MAX, INT32_MIN}; /* of the block's rows: the first, and the one after the last */
+        for (int row = k; row < k + BLOCK_ROWS && row < pass->num_lattice_rows; row++) {
+            octets[0] = plan->bases[row][0] < octets[0] ? plan->bases[row][0] : octets[0];
+            octets[1] = plan->bases[row][1] > octets[1] ? plan->bases[row][1] : octets[1];
+        }
         for (int octet = octets[0]; octet < octets[1]; octet += pass->sides) {
             if (tiles != NULL) {
                 tiles[count][0] = octet;
@@ -426,69 +525,90 @@ static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *
     return count;
 }
 
-static lr_status list_tiles(struct planner *planner)
-{
-    struct lr_cuda_band_plan *plan = planner->plan;
-    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
-        lr_cuda_bands *pass = &plan->passes[which];
-        pass->num_tiles = write_tiles(plan, pass, NULL);
-        plan->num_tiles += pass->num_tiles;
-    }
-    plan->tiles = lr_alloc(plan->num_tiles, sizeof(*plan->tiles), "blocks of a view", planner->log);
-    if (plan->tiles == NULL) return LR_FAILED;
-    int32_t(*next)[2] = plan->tiles;
-    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) next += write_tiles(plan, &plan->passes[which], next);
-    return LR_OK;
-}
-
-/* --- tables --- */
-
-static void list_offset(const struct planner *planner, int64_t i)
-{
-    struct lr_cuda_band_plan *plan = planner->plan;
-    const struct lr_band_rows *rows = &planner->rows;
-    const int32_t *offset = planner->shape->offsets[i];
-    int at[2];
-    lr_lattice_place_column(&rows->lattice, offset, at);
-    const struct lr_band_span *span = lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
-    const int32_t *range = plan->ranges[planner->numbers[span - rows->spans]];
-    plan->offsets[range[0] + at[0] - K * span->octets[0]] = (int32_t)i;
-}
-
-static lr_status list_offsets(const struct planner *planner)
-{
-    struct lr_cuda_band_plan *plan = planner->plan;
-    plan->offsets = lr_alloc(plan->num_places, sizeof(*plan->offsets), "weights of a view", planner->log);
-    if (plan->offsets == NULL) return LR_FAILED;
-    memset(plan->offsets, 0xff, (size_t)plan->num_places * sizeof(*plan->offsets)); /* -1 */
-    for (int64_t i = 0; i < planner->shape->info.num_offsets; i++) list_offset(planner, i);
-    return LR_OK;
-}
-
 /* --- the plan --- */
 
 static lr_status make_plan(struct planner *planner)
 {
     lr_cuda_bands *pass = pass_of(planner->plan);
-    LR_TRY(choose_lattice(planner));
-    const struct lr_band_rows *rows = &planner->rows;
+    struct lr_cuda_band_plan *plan = planner->plan;
+    struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
+    const int num_candidates = lr_lattice_candidates(planner->shape, candidates);
+    int64_t least = INT64_MAX;
+    for (int k = 0; k < num_candidates; k++) LR_TRY(weigh(planner, &candidates[k], &least));
+    const struct band_rows *rows = &planner->rows;
     for (int k = 0; k < 2; k++) {
         pass->next[k] = rows->lattice.next[k];
         pass->across[k] = rows->lattice.across[k];
     }
     pass->least_offset = rows->least[0];
     pass->low_slice = rows->least[1];
-    set_height(pass);
-    pass->num_lists = lr_band_count_lists(rows);
+    /* Products above each other: as few layers of blocks as can be, of equal height, but lower ones where a slab
+     * would be too high for a copy. */
+    const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
+    const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
+    pass->height = (products + layers - 1) / layers;
+    while (pass->height > 1 && slices_of(pass) > LR_CUDA_BAND_MOST) pass->height--;
+    pass->slices = slices_of(pass);
+
+    pass->num_lists = band_count_lists(rows);
     pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
-    LR_TRY(find_ranges(planner));
-    set_cuts(planner);
+    const int lists = band_count_lists(&planner->rows);
+    planner->ranges = lr_alloc(lists, sizeof(*planner->ranges), "steps of a view", planner->log);
+    for (int d = 0; planner->ranges != NULL && d < lists; d++) band_range(&planner->rows, d, planner->ranges[d]);
+    LR_TRY(planner->ranges != NULL ? LR_OK : LR_FAILED);
+
+    /* Octets of sources, as far as the farthest from that of the outputs, and one after them. */
+    int reach = 0;
+    for (int d = 0; d < pass->num_lists; d++) {
+        const int *range = planner->ranges[d];
+        reach = range[0] <= range[1] && -range[0] > reach ? -range[0] : reach;
+        reach = range[0] <= range[1] && range[1] > reach ? range[1] : reach;
+    }
+    pass->least_octet = -reach;
+    pass->num_cuts = 2 * reach + 2;
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
-    set_shapes(planner);
-    LR_TRY(list_tiles(planner));
-    return list_offsets(planner);
+    /* Few blocks with many warps are fastest for a pass that has the device alone; beside other passes many blocks with
+     * few warps are, as one computes while another begins, unless each has very much to compute. With the most products
+     * above each other, there are registers for few. */
+    lr_cuda_bands *passes = plan->passes;
+    const lr_cuda_bands common = *pass;
+    int32_t width = 1; /* octets of the widest slab, of a block that is one warp wide */
+    for (int c = 0; c < pass->num_slabs; c++) {
+        int range[2];
+        find_slab(planner, c, range);
+        width = range[0] <= range[1] && range[1] - range[0] >= width ? range[1] - range[0] + 1 : width;
+    }
+    const int32_t most = common.height == LR_CUDA_BAND_HEIGHT ? FEW_SIDES : MOST_SIDES;
+    const bool is_long = plan->num_steps > FEW_STEPS;
+    passes[LR_CUDA_BANDS_BESIDE] = common;
+    passes[LR_CUDA_BANDS_BESIDE].is_crowded = !is_long;
+    passes[LR_CUDA_BANDS_BESIDE].held_steps = is_long ? 0 : plan->num_steps;
+    set_block(&passes[LR_CUDA_BANDS_ALONE], width, most);
+    set_block(&passes[LR_CUDA_BANDS_BESIDE], width, is_long ? most : FEW_SIDES);
+
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
+        passes[which].num_tiles = write_tiles(plan, &passes[which], NULL);
+        plan->num_tiles += passes[which].num_tiles;
+    }
+    plan->tiles = lr_alloc(plan->num_tiles, sizeof(*plan->tiles), "blocks of a view", planner->log);
+    if (plan->tiles == NULL) return LR_FAILED;
+    int32_t(*next)[2] = plan->tiles;
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) next += write_tiles(plan, &passes[which], next);
+
+    plan->offsets = lr_alloc(plan->num_places, sizeof(*plan->offsets), "weights of a view", planner->log);
+    if (plan->offsets == NULL) return LR_FAILED;
+    memset(plan->offsets, 0xff, (size_t)plan->num_places * sizeof(*plan->offsets)); /* -1 */
+    for (int64_t i = 0; i < planner->shape->info.num_offsets; i++) {
+        const int32_t *offset = planner->shape->offsets[i];
+        int at[2];
+        lr_lattice_place_column(&rows->lattice, offset, at);
+        const struct band_span *span = band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
+        const int32_t *range = plan->ranges[planner->numbers[span - rows->spans]];
+        plan->offsets[range[0] + at[0] - K * span->octets[0]] = (int32_t)i;
+    }
+    return LR_OK;
 }
 
 lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr_direct_shape *shape,
@@ -499,7 +619,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr
     const lr_status status = make_plan(&planner);
     free(planner.numbers);
     free(planner.ranges);
-    lr_band_rows_finish(&planner.rows);
+    band_rows_finish(&planner.rows);
     if (status != LR_OK) lr_cuda_band_plan_finish(plan);
     return status;
 }

@@ -1,10 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "cuda_interop/copies.cuh"
-#include "cuda_interop/direct/launch.h"
+ * Copyright The LORaster authors
+ *
+ * Gathers by bands, and the sorting of their sources: kernels over bands.cuh, and their launches. */
+#include "cuda_interop/direct/bands_products.cuh"
+#include "cuda_interop/direct/passes.h"
+#include "cuda_interop/direct/sort.cuh"
 #include "cuda_interop/overlap.cuh"
 
-#include "cuda_interop/direct/bands_products.cuh"
+#include <cuda.h>
+#include <cuda/ptx>
+#include <cuda_runtime.h>
+
+/* --- boxes of an array that the device's tensor unit copies into shared memory, and the barriers there that count
+ * them: from compute capability 9.0 on. And what warps that make such copies agree on --- */
+
+/* Tells the compiler that a number is the same in all lanes. */
+__device__ inline int same_in_warp(int number)
+{
+    return __shfl_sync(0xffffffffu, number, 0);
+}
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/* True for one lane of a warp, in a way that the compiler knows it is one. */
+__device__ inline bool is_elected()
+{
+    uint32_t elected;
+    asm volatile("{\n"
+                 ".reg .pred chosen;\n"
+                 "elect.sync _|chosen, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, chosen;\n"
+                 "}"
+                 : "=r"(elected));
+    return elected != 0;
+}
+
+/* round: completions of the barrier so far, all of which the waiting thread must have seen. */
+__device__ inline void wait_for(uint64_t *barrier, int round)
+{
+    while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
+    }
+}
+
+__device__ inline void arrive_at(uint64_t *barrier)
+{
+    cuda::ptx::mbarrier_arrive(barrier);
+}
+
+/* The barrier's only arrival, which the bytes of copies follow. */
+__device__ inline void expect_bytes(uint64_t *barrier, int bytes)
+{
+    cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta, cuda::ptx::space_shared, barrier,
+                                         (uint32_t)bytes);
+}
+
+template <int Dimensions>
+__device__ inline void copy_box(void *target, const CUtensorMap *source, const int32_t (&at)[Dimensions],
+                                uint64_t *barrier)
+{
+    cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, target, source, at, barrier);
+}
+
+__device__ inline void init_barrier(uint64_t *barrier, int arrivals)
+{
+    cuda::ptx::mbarrier_init(barrier, (uint32_t)arrivals);
+}
+
+/* Called after barriers were made and before copies use them. */
+__device__ inline void publish_barriers()
+{
+    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+}
+
+#endif
+
+/* A place in a ring of slabs. */
+struct ring_place {
+    int slot, round;
+};
+
+__device__ inline ring_place next_place(int depth, ring_place place)
+{
+    return place.slot + 1 < depth ? ring_place{place.slot + 1, place.round} : ring_place{0, place.round + 1};
+}
+
+using encode_tiled = decltype(&cuTensorMapEncodeTiled);
+
+/* The driver's function, found without linking its library. NULL: there is none. */
+inline encode_tiled find_encode_tiled()
+{
+    void *found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    const cudaError_t error =
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &result);
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess ? reinterpret_cast<encode_tiled>(found)
+                                                                         : nullptr;
+}
+
+/* An array as the tensor unit reads it, fastest axis first. A box is zero beyond the array. */
+template <int Dimensions> struct boxed_array {
+    CUtensorMapDataType type;
+    const void *first;
+    cuuint64_t size[Dimensions];
+    cuuint64_t stride_bytes[Dimensions - 1];
+    cuuint32_t box[Dimensions];
+
+    cudaError_t describe(CUtensorMap *map) const
+    {
+        static const encode_tiled encode = find_encode_tiled();
+        cuuint32_t steps[Dimensions];
+        for (cuuint32_t &step : steps) step = 1;
+        if (encode == nullptr) return cudaErrorNotSupported;
+        return encode(map, type, Dimensions, const_cast<void *>(first), size, stride_bytes, box, steps,
+                      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+                   ? cudaSuccess
+                   : cudaErrorInvalidValue;
+    }
+};
+
+/* --- gathers --- */
 
 namespace
 {
@@ -31,7 +146,7 @@ __device__ inline int count_held(const lr_cuda_bands &pass)
     return pass.held_steps > 0 ? pass.held_steps + 3 : 0;
 }
 
-/* Of all warps. */
+/* List entries of all warps. */
 __device__ inline int count_listed(const lr_cuda_bands &pass)
 {
     return pass.sides * LR_CUDA_BAND_PAIRS * (pass.num_lists + 1);
@@ -48,7 +163,7 @@ __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned cha
         barriers, barriers + pass.depth, lists, steps, spots, reinterpret_cast<int2 *>(end), shared + pass.list_bytes};
 }
 
-/* Whose slab entry k of a block's lists is. */
+/* The owner of a slab entry of a block's lists. */
 struct list_entry {
     band_warp warp;
     int d; /* num_lists: what comes after its last list */
@@ -84,7 +199,7 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
     }
 }
 
-/* Once a source may be read. */
+/* Called once a source may be read. */
 __device__ inline void load_units(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   const band_room &room)
 {
@@ -94,7 +209,7 @@ __device__ inline void load_units(const lr_cuda_bands &pass, const band_block &b
     }
 }
 
-/* For one thread. */
+/* Called by one thread. */
 __device__ inline void init_barriers(const lr_cuda_bands &pass, const band_room &room)
 {
     for (int k = 0; k < pass.depth; k++) {
@@ -113,13 +228,13 @@ __device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &b
     copy_box(room.slabs + slot * pass.slab_bytes, source, at, room.is_there + slot);
 }
 
-/* What a block brings next, and where. */
+/* The slab that a block loads next, and its slot. */
 struct ring_front {
     int coming;
     ring_place place;
 };
 
-/* Slabs below `end`, each once all warps are through with the one that it replaces. For one warp. */
+/* Loads slabs below `end`, each once all warps are through with the slab that it replaces. Called by one warp. */
 __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &block, const band_room &room,
                                    const CUtensorMap *source, int end, ring_front &front)
 {
@@ -167,8 +282,8 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 
 #endif
 
-/* Of a block, and those that a multiprocessor has registers for. Crowded: more blocks, each warp of which
- * is slower; kernels that vary need more registers. */
+/* Threads of a block, and blocks that a multiprocessor has registers for. Crowded: more blocks, each warp of which is
+ * slower; kernels that vary need more registers. */
 constexpr int most_threads(int height, bool crowded)
 {
     return LANES * LR_CUDA_BAND_PAIRS *
@@ -214,7 +329,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Ke
 
 /* --- tables --- */
 
-/* A view each along y, and along z both ways, and what is the same for them. */
+/* Blocks: a view each along y; along z back, forward, and the part that both share. */
 enum band_filling_part { FILL_BACK, FILL_FORWARD, FILL_BOTH };
 
 struct band_filling {
@@ -335,4 +450,72 @@ int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill
         band_spans_and_kernels<<<blocks(most, FILL_BOTH + 1), group>>>(views);
     }
     return cudaGetLastError();
+}
+
+/* --- sorting of sources --- */
+
+namespace
+{
+
+enum {
+    MOST_THREADS = 1024,
+    FEW_THREADS = 128, /* beside other streams' kernels, between whose blocks they find room */
+    MOST_SLICES = 128, /* beside each other */
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/* The largest of a block's numbers, none of which is negative. */
+__device__ inline float largest_in_block(float number)
+{
+    __shared__ unsigned largest[MOST_THREADS / LANES];
+    const unsigned of_warp = __reduce_max_sync(0xffffffffu, __float_as_uint(number));
+    if (threadIdx.x % LANES == 0) largest[threadIdx.x / LANES] = of_warp;
+    __syncthreads();
+    unsigned of_block = 0;
+    for (unsigned k = 0; k < blockDim.x / LANES; k++) of_block = max(of_block, largest[k]);
+    return __uint_as_float(of_block);
+}
+
+#endif
+
+/* Kept: pieces that a thread has in registers. */
+template <int Kept, int Threads>
+__global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
+    sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,
+              const __grid_constant__ lr_cuda_band_source sorted, sort_threads threads)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    const int row = (int)blockIdx.x;
+    const float *numbers = reinterpret_cast<const float *>(source);
+    row_sorter<Kept> own;
+    let_next_kernel_begin();
+    own.start(pass, find_row(pass, sorted, row), threads, (int)threadIdx.x);
+    wait_for_last_kernel();
+    float peak = largest_in_block(own.load(numbers));
+    if (!(peak < INFINITY)) {
+        __syncthreads();
+        peak = largest_in_block(own.look_again(numbers));
+    }
+    own.store(pass, numbers, sorted, peak);
+    if (threadIdx.x == 0) sorted.units[row] = unit_of(peak);
+#endif
+}
+
+template <int Kept, int Threads> cudaError_t launch(const lr_cuda_bands &pass, const lr_cuda_images &images)
+{
+    const auto kernel = sort_rows<Kept, Threads>;
+    const int octets = pass.pitch / LR_CUDA_OCTET, slices = min(pass.layout.size[2], MOST_SLICES);
+    const int groups = max(1, min((octets + Kept - 1) / Kept, Threads / slices));
+    const int threads = (slices * groups + LANES - 1) / LANES * LANES;
+    overlapping_launch launch(kernel, (unsigned)pass.num_lattice_rows, (unsigned)threads);
+    launch.go_ahead_of(images.stream);
+    return cudaLaunchKernelEx(&launch.config, kernel, pass, images.source, images.sorted, sort_threads{slices, groups});
+}
+
+} // namespace
+
+int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
+{
+    return images->stream != nullptr ? launch<4, FEW_THREADS>(*pass, *images) : launch<1, MOST_THREADS>(*pass, *images);
 }

@@ -13,9 +13,9 @@
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
 #define LR_CUDA_DIRECT_BANDS_CUH
 
-#include "cuda_interop/direct/kernels.cuh"
+#include "cuda_interop/direct/gathers.cuh"
 
-/* Whose kernel: there is one for all voxels; the target's; the source's. */
+/* The kernel of a product: one for all voxels; the target's; the source's. */
 enum band_kernels { BAND_ONE, BAND_BACK, BAND_FORWARD };
 
 /* A block's share of the work. */
@@ -24,7 +24,7 @@ struct band_block {
     int slice;      /* the first */
 };
 
-/* A warp's, of that: an octet of a row and that of the next one. */
+/* A warp's share of the block's work: an octet of a row and that of the next one. */
 struct band_warp {
     int side, pair;
     int octet, row; /* of the lattice; the first row */
@@ -36,7 +36,7 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
     return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
 }
 
-/* What a warp makes of a slab. One load of four numbers. */
+/* A warp's steps through a slab. One load of four numbers. */
 struct alignas(16) band_slab {
     int first, end; /* its steps; end = first: none */
     int octet;      /* that the slab begins with, from the warp's first */
@@ -60,13 +60,13 @@ __device__ inline float scale_for(float peak)
     return peak > 0 ? ldexpf(1.0f, 15 - exponent) : 1.0f;
 }
 
-/* What 1 stands for of the numbers that scale_for was applied to. */
+/* The unit of numbers that scale_for was applied to. */
 __device__ inline float unit_of(float peak)
 {
     return 1 / scale_for(peak);
 }
 
-/* Numbers of an octet of slices: high halves and low ones. */
+/* Numbers of an octet of slices: high and low halves. */
 __device__ inline int sorted_octet(int slices)
 {
     return 2 * slices * LR_CUDA_OCTET;
@@ -83,7 +83,7 @@ __device__ inline int slab_low(const lr_cuda_bands &pass, int c)
     return pair == 0 ? list.z : list.w;
 }
 
-/* Where a block's slab c begins in the sorted source: slice, octet, row. */
+/* The begin of a block's slab c in the sorted source: slice, octet, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c, int32_t at[3])
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
@@ -101,7 +101,7 @@ __device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &
     return {base.x - block.octet, base.y - block.octet};
 }
 
-/* Whether the grid has some of a warp's outputs. */
+/* True if the grid has some of a warp's outputs. */
 __device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &warp)
 {
     bool is_there = false;
@@ -112,7 +112,7 @@ __device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &wa
     return is_there;
 }
 
-/* What 1 stands for of the numbers of slab c; 0: the slab is zero. */
+/* The unit of the numbers of slab c; 0: the slab is zero. */
 __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block, const lr_cuda_band_source &sorted,
                                   int c)
 {
@@ -151,8 +151,8 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
         products.template multiply<Kernels>(pass, k, k + 1 < slab.end || Kernels != BAND_BACK ? k + 1 : after);
 }
 
-/* How far behind that for kernel 0 the weights for the kernel of a place on a row are, of the lattice: also
- * outside of the grid, as far as steps reach. */
+/* Offset from the weights of kernel 0 to those of the kernel of a place on a row of the lattice; also outside of the
+ * grid, as far as steps reach. */
 __device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int r)
 {
     return pass.kernels + (r - pass.first_kernel[1]) * pass.kernel_pitch + l - pass.first_kernel[0];

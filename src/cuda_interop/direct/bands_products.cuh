@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The products of direct_bands.cuh by tensor cores. For the device alone: a thread is a lane here. */
+ * The products of bands.cuh by tensor cores. For the device alone: a thread is a lane here. */
 #ifndef LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
 #define LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
 
@@ -27,13 +27,13 @@ __device__ inline split_pair split(float a, float b)
     return {bits_of(high), bits_of(__floats2half2_rn(a - there.x, b - there.y))};
 }
 
-/* From where all multiprocessors see the same: a kernel that has just ended may have written it. */
+/* Loads from the cache that all multiprocessors share: a kernel that has just ended may have written the number. */
 __device__ inline float load_unit(const float *unit)
 {
     return __ldcg(unit);
 }
 
-/* What nobody reads again soon leaves the caches to others. */
+/* Loads a number that is not read again soon, without filling the caches. */
 __device__ inline float load_once(const float *number)
 {
     return __ldcs(number);
@@ -50,7 +50,7 @@ struct band_sources {
     uint32_t parts[4];
 };
 
-/* address: of the row that this lane tells, in shared memory. */
+/* address: in shared memory, of the row that this lane gives. */
 __device__ inline void load_sources(band_sources &sources, uint32_t address)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -95,20 +95,20 @@ struct band_weights_of_row {
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
 template <int Height, bool Held> struct band_products {
-    /* About, that slabs' sums are of, which tensor cores make: these do not round, they cut. */
+    /* Steps, about, that a slab's sums in tensor cores are of: these do not round, they truncate. */
     enum { MOST_STEPS = 8 };
 
     band_warp warp;
     int lane;
     float weight_unit; /* what a weight of 1 stands for */
-    /* Where kernels vary: weights of the lane's first source, from that of spots on; on the way back for
-     * the lane's own outputs. And where the kernel of the source is that lies there. */
+    /* If kernels vary: weights of the lane's first source, from that of spots on; on the way back for the lane's own
+     * outputs. And the location of the kernel of the source that lies there. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
     const int4 *steps, *spots; /* as the pass's; held: in shared memory */
-    uint32_t numbers;          /* of the slab, the row that this lane tells */
+    uint32_t numbers;          /* of the slab, the row whose address this lane gives */
     float sums[Height][ROWS][4];
-    float slab_sums[Height][ROWS][4]; /* of slabs alike */
+    float slab_sums[Height][ROWS][4]; /* of slabs with the same unit */
     float unit;                       /* what 1 stands for in these */
     int num_steps;                    /* of these */
     int ahead;                        /* the next step: */
@@ -152,7 +152,7 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* Slabs' sums, to those of the warp. */
+    /* Adds a slab's sums to those of the warp. */
     __device__ void flush()
     {
 #pragma unroll
@@ -164,7 +164,7 @@ template <int Height, bool Held> struct band_products {
         num_steps = 0;
     }
 
-    /* Of row i: those for the target's kernel, which spans have, or for those of the sources. */
+    /* Loads the weights of row i: for the target's kernel, from spans, or for the sources' kernels. */
     template <band_kernels Kernels> __device__ void load_weights_of(int i, int2 spot)
     {
         const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
@@ -173,7 +173,7 @@ template <int Height, bool Held> struct band_products {
                                 __ldg(from + (spot.y + of.z)), __ldg(from + (spot.y + of.w) + 1));
     }
 
-    /* Of row i, and of both sources that a lane has of a half: what is high of them, and what is low. */
+    /* Weights of row i and of both sources that a lane has of a half: their high parts and their low parts. */
     template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
     {
         const uint4 &of = weights[i];
@@ -200,7 +200,7 @@ template <int Height, bool Held> struct band_products {
         return Held ? *record : __ldg(record);
     }
 
-    /* Step k but for its weights: from the records before it and of it, and what these tell. */
+    /* Step k but for its weights: from its record and the one before. */
     template <band_kernels Kernels> __device__ void load_next(int k)
     {
         if (Kernels == BAND_FORWARD) {
@@ -214,7 +214,7 @@ template <int Height, bool Held> struct band_products {
         next_spots = listed(spots + k);
     }
 
-    /* All but the weights of a step that does not follow the last one. */
+    /* Everything but the weights of a step that does not follow the last one. */
     template <band_kernels Kernels> __device__ void jump_to(int k)
     {
         if constexpr (Kernels != BAND_ONE) {
@@ -288,7 +288,7 @@ template <int Height, bool Held> struct band_products {
         }
     }
 
-    /* The next step is on its way meanwhile. */
+    /* The next step is loaded in the meantime. */
     template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int, int next)
     {
         const int2 here = source;

@@ -6,32 +6,200 @@
 #include "render/direct/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct/attributes.h"
-#include "cuda_interop/direct/columns.h"
-#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/passes.h"
+#include "cuda_interop/direct/plans.h"
 #include "cuda_interop/direct/sorted_image.h"
 #include "cuda_interop/direct/tables.h"
-#include "cuda_interop/direct/updates.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/streams.h"
-#include "cuda_interop/watch.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
-/* On the way back, each has its own sorted source: those of so many are still near when they are read. */
+/* --- streams for passes that need not wait for each other: between fork and join they are dealt out in turn, and to
+ * the default stream all that lies between is one piece of work --- */
+
+enum { MOST_STREAMS = 8 };
+
+/* Zero is none. */
+struct streams {
+    cudaStream_t streams[MOST_STREAMS]; /* owned, as the events are */
+    cudaEvent_t forked, joined[MOST_STREAMS];
+    unsigned next;
+};
+
+static cudaError_t create_event(cudaEvent_t *event)
+{
+    return cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+}
+
+/* errors: LR_FAILED, here and below. */
+static lr_status streams_init(struct streams *streams, const lr_log *log)
+{
+    *streams = (struct streams){0};
+    cudaError_t error = create_event(&streams->forked);
+    for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++) {
+        error = cudaStreamCreateWithFlags(&streams->streams[k], cudaStreamNonBlocking);
+        error = error == cudaSuccess ? create_event(&streams->joined[k]) : error;
+    }
+    return lr_cuda_check((int)error, "streams", log);
+}
+
+static void streams_finish(struct streams *streams)
+{
+    for (int k = 0; k < MOST_STREAMS; k++) {
+        if (streams->joined[k] != NULL) cudaEventDestroy(streams->joined[k]);
+        if (streams->streams[k] != NULL) cudaStreamDestroy(streams->streams[k]);
+    }
+    if (streams->forked != NULL) cudaEventDestroy(streams->forked);
+    *streams = (struct streams){0};
+}
+
+/* Work queued on the streams from now on runs after everything queued on the default stream so far. */
+static lr_status streams_fork(struct streams *streams, const lr_log *log)
+{
+    cudaError_t error = cudaEventRecord(streams->forked, NULL);
+    for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++)
+        error = cudaStreamWaitEvent(streams->streams[k], streams->forked, 0);
+    return lr_cuda_check((int)error, "streams", log);
+}
+
+/* The next stream's number, in turn among the first `count`. */
+static int streams_next(struct streams *streams, int count)
+{
+    return (int)(streams->next++ % (unsigned)count);
+}
+
+/* Work queued on the default stream from now on runs after everything queued on the streams so far. */
+static lr_status streams_join(struct streams *streams, const lr_log *log)
+{
+    cudaError_t error = cudaSuccess;
+    for (int k = 0; error == cudaSuccess && k < MOST_STREAMS; k++) {
+        error = cudaEventRecord(streams->joined[k], streams->streams[k]);
+        error = error == cudaSuccess ? cudaStreamWaitEvent(NULL, streams->joined[k], 0) : error;
+    }
+    return lr_cuda_check((int)error, "streams", log);
+}
+
+/* --- the device's clock: time that it takes for what its default stream is given between begin and end, summed over
+ * laps: a gl_stopwatch (gl/timer.h) for CUDA --- */
+
+/* Laps that may be in flight: more than views of an iteration. */
+enum { MOST_LAPS = 256 };
+
+/* Zero is a watch of no laps. */
+struct watch {
+    cudaEvent_t events[MOST_LAPS][2]; /* owned; made when a lap first needs them */
+    int64_t begun, read;              /* laps; of these, in `seconds` */
+    double seconds;
+};
+
+static cudaEvent_t *lap_of(struct watch *watch, int64_t lap)
+{
+    return watch->events[lap % MOST_LAPS];
+}
+
+static void record(cudaEvent_t *event, const lr_log *log)
+{
+    cudaError_t error = *event == NULL ? cudaEventCreate(event) : cudaSuccess;
+    error = error == cudaSuccess ? cudaEventRecord(*event, NULL) : error;
+    (void)lr_cuda_check((int)error, "a clock", log);
+}
+
+static void read_lap(struct watch *watch, const lr_log *log)
+{
+    const cudaEvent_t *lap = lap_of(watch, watch->read++);
+    float milliseconds = 0;
+    cudaError_t error = cudaEventSynchronize(lap[1]);
+    error = error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, lap[0], lap[1]) : error;
+    if (lr_cuda_check((int)error, "a clock", log) == LR_OK) watch->seconds += 1e-3 * (double)milliseconds;
+}
+
+static void watch_finish(struct watch *watch)
+{
+    for (int k = 0; k < MOST_LAPS; k++) {
+        for (int end = 0; end < 2; end++)
+            if (watch->events[k][end] != NULL) cudaEventDestroy(watch->events[k][end]);
+    }
+    *watch = (struct watch){0};
+}
+
+/* Laps follow each other; each begin has its end before the next. Neither waits, unless the device
+ * is MOST_LAPS behind. What fails is logged, and the lap counts as nothing. */
+static void watch_begin(struct watch *watch, const lr_log *log)
+{
+    if (watch->begun - watch->read == MOST_LAPS) read_lap(watch, log);
+    record(&lap_of(watch, watch->begun++)[0], log);
+}
+
+static void watch_end(struct watch *watch, const lr_log *log)
+{
+    record(&lap_of(watch, watch->begun - 1)[1], log);
+}
+
+/* Seconds of all laps since the last call of this; waits until the device is done with them. */
+static double watch_read(struct watch *watch, const lr_log *log)
+{
+    while (watch->read < watch->begun) read_lap(watch, log);
+    const double seconds = watch->seconds;
+    watch->seconds = 0;
+    return seconds;
+}
+
+/* --- updates: as in render/direct/direct.h, on images that stay out; they neither wait nor copy --- */
+
+enum { MOST_IMAGES = 4 };
+
+/* An image that is out. */
+static lr_status describe_image(const struct lr_direct_compute *compute, const struct lr_direct_image *from,
+                                lr_cuda_image *image)
+{
+    const struct lr_direct_layout *layout = &compute->layout;
+    const struct lr_cuda_object object = {from->texture, from->buffer};
+    const lr_log *log = compute->params.log;
+    *image = (lr_cuda_image){.extent = {layout->quads, layout->size[0]}};
+    for (int k = 0; from->has_margins && k < 3; k++) image->margin[k] = layout->margin[k];
+    for (int k = 0; k < 2; k++) image->extent[k] += 2 * image->margin[k];
+    if (from->buffer != NULL)
+        image->texels = lr_cuda_address(&object, log);
+    else
+        image->surface = lr_cuda_surface(&object, log);
+    return image->texels != NULL || image->surface != 0 ? LR_OK : LR_FAILED;
+}
+
+/* Takes and describes some images; those that are NULL or not there become zero. */
+static lr_status open_update_images(const struct lr_direct_compute *compute,
+                                    const struct lr_direct_image *const from[MOST_IMAGES],
+                                    lr_cuda_image images[MOST_IMAGES])
+{
+    struct lr_cuda_object objects[MOST_IMAGES];
+    int count = 0;
+    for (int k = 0; k < MOST_IMAGES; k++)
+        if (from[k] != NULL && lr_direct_image_exists(from[k]))
+            objects[count++] = (struct lr_cuda_object){from[k]->texture, from[k]->buffer};
+    LR_TRY(lr_cuda_take(objects, count, compute->ctx));
+    for (int k = 0; k < MOST_IMAGES; k++) {
+        images[k] = (lr_cuda_image){0};
+        if (from[k] != NULL && lr_direct_image_exists(from[k])) LR_TRY(describe_image(compute, from[k], &images[k]));
+    }
+    return LR_OK;
+}
+
+/* --- the backend --- */
+
+/* Streams of a back projection, each with its own sorted source: the sources of so many are still in the cache when
+ * they are read. */
 enum { SORTING_STREAMS = 4 };
 
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct lr_cuda_table_set tables;
     int device; /* -1 until there is one */
-    struct lr_cuda_streams streams;
-    /* of each stream that sorts, and of the default one: a sorted source, until the stream's passes are
+    struct streams streams;
+    /* one for each stream that sorts, and one for the default stream: a sorted source, until the stream's passes are
      * done */
     struct lr_cuda_room rooms[SORTING_STREAMS + 1];
     struct lr_cuda_sorted_image sorted;
-    struct lr_cuda_watch projections, updates;
+    struct watch projections, updates;
     char name[256];
 };
 
@@ -40,7 +208,7 @@ static const lr_log *log_of(const struct cuda_direct *cuda)
     return cuda->compute->params.log;
 }
 
-/* Whatever thread this is: each has a device of its own, the first to begin with. */
+/* Makes the device current on this thread: threads begin with the first one. */
 static struct cuda_direct *enter(void *self)
 {
     struct cuda_direct *cuda = self;
@@ -63,16 +231,10 @@ static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_clou
                                     (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
 }
 
-/* Or else columns do it: a slab may be too wide, the device too old. */
+/* True if the view has bands. Else columns serve it: a slab may be too wide, or the device too old. */
 static bool has_bands(const struct lr_cuda_tables *tables)
 {
     return tables->bands[0][0].num_tiles > 0;
-}
-
-static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool forward, const lr_cuda_images *images)
-{
-    const bool is_beside = images->stream != NULL;
-    return &tables->bands[forward][is_beside ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE];
 }
 
 /* Sources are sorted in the same way for all shapes, both ways. */
@@ -81,19 +243,19 @@ static const lr_cuda_bands *sorting_of(const struct lr_cuda_tables *tables)
     return &tables->bands[0][LR_CUDA_BANDS_ALONE];
 }
 
-/* Of images that are arrays, which are out. */
+/* Number of the current loan of an image that is an array. */
 static uint64_t number_of(const struct lr_direct_image *image)
 {
     return lr_cuda_taking(&(struct lr_cuda_object){.buffer = image->buffer});
 }
 
-/* Whenever an image changes. */
+/* Called whenever an image changes. */
 static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
 {
     if (image->buffer != NULL) lr_cuda_forget_sorted(&cuda->sorted, number_of(image));
 }
 
-/* What is projected forward is the image, view by view. */
+/* Sorts the image, which is projected forward view by view. */
 static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                             const struct lr_direct_image *image, lr_cuda_images *images)
 {
@@ -104,7 +266,7 @@ static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_table
 
 enum { DEFAULT_STREAM = SORTING_STREAMS };
 
-/* On the way back, every view has a source of its own. stream: its number. */
+/* Sorts a view's own source for a back projection. stream: its number. */
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, int stream,
                              lr_cuda_images *images)
 {
@@ -139,8 +301,12 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         break;
     case LR_DIRECT_TEXTURE_CACHE: error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images); break;
     case LR_DIRECT_BANDS:
-        error = has_bands(tables) ? lr_cuda_launch_bands(forward, bands_of(tables, forward, images), images)
-                                  : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
+        if (has_bands(tables)) {
+            const int shape = images->stream != NULL ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE;
+            error = lr_cuda_launch_bands(forward, &tables->bands[forward][shape], images);
+        } else {
+            error = lr_cuda_launch_columns(forward, &tables->columns[forward], images);
+        }
         break;
     case LR_DIRECT_COLUMNS: error = lr_cuda_launch_columns(forward, &tables->columns[forward], images); break;
     }
@@ -178,17 +344,17 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     return launch(cuda, tables, forward, &images);
 }
 
-/* Views that nothing is told of the order of go on at the same time. */
+/* True if views run side by side: their order does not matter. */
 static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
 {
     return cuda->compute->is_unordered && task->num_views > 1;
 }
 
-/* That views of a task take turns on. */
+/* Streams that the views of a task are spread over. */
 static int count_streams(const struct cuda_direct *cuda, const lr_direct_task *task)
 {
     const bool sorts = cuda->compute->params.variant == LR_DIRECT_BANDS && task->work == LR_DIRECT_WORK_BACK;
-    return sorts ? (int)SORTING_STREAMS : (int)LR_CUDA_STREAMS;
+    return sorts ? (int)SORTING_STREAMS : (int)MOST_STREAMS;
 }
 
 /* The tables of a task's k-th view; where they have to be made, those of the task's next ones are made
@@ -209,22 +375,11 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
     const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
     if (tables == NULL) return LR_FAILED;
     const bool is_beside = overlaps(cuda, task);
-    const int stream = is_beside ? lr_cuda_streams_next(&cuda->streams, count_streams(cuda, task)) : DEFAULT_STREAM;
+    const int stream = is_beside ? streams_next(&cuda->streams, count_streams(cuda, task)) : DEFAULT_STREAM;
     images->map = tables->map;
     images->stream = is_beside ? cuda->streams.streams[stream] : NULL;
     LR_TRY(forward ? sort_image(cuda, tables, source, images) : sort_source(cuda, tables, stream, images));
     return launch(cuda, tables, forward, images);
-}
-
-/* Before views go on beside each other. */
-static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task, const struct lr_direct_image *source,
-                           lr_cuda_images *images)
-{
-    for (int k = 0; task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-        LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
-    }
-    return LR_OK;
 }
 
 /* The k-th view to be launched. Streams take turns: on the way back each has views that follow each other,
@@ -243,39 +398,16 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
                              lr_cuda_images *images)
 {
     const bool fork = overlaps(cuda, task);
-    LR_TRY(fork ? sort_task(cuda, task, source, images) : LR_OK);
-    lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
+    /* Sorts the image for all views of a task before they run side by side. */
+    for (int k = 0; fork && task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
+        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
+        LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
+    }
+    lr_status status = fork ? streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = launch_view(cuda, task, place_in_turn(cuda, task, k), source, images);
-    const lr_status joined = fork ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
+    const lr_status joined = fork ? streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;
-}
-
-static lr_status make_image_room(struct cuda_direct *cuda, const struct lr_cuda_tables *tables)
-{
-    return has_bands(tables) ? lr_cuda_sorted_image_make_room(&cuda->sorted, sorting_of(tables), log_of(cuda)) : LR_OK;
-}
-
-static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
-                                   const struct lr_cuda_tables *tables)
-{
-    const int first = overlaps(cuda, task) ? 0 : DEFAULT_STREAM;
-    const int end = overlaps(cuda, task) ? SORTING_STREAMS : DEFAULT_STREAM + 1;
-    for (int stream = first; has_bands(tables) && stream < end; stream++)
-        LR_TRY(lr_cuda_room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
-    return LR_OK;
-}
-
-/* So that no room is made while the clock runs. */
-static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task)
-{
-    for (int k = 0; k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
-        LR_TRY(tables != NULL ? LR_OK : LR_FAILED);
-        LR_TRY(task->work == LR_DIRECT_WORK_FORWARD ? make_image_room(cuda, tables)
-                                                    : make_stream_rooms(cuda, task, tables));
-    }
-    return LR_OK;
 }
 
 static lr_status time_task(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
@@ -284,29 +416,42 @@ static lr_status time_task(void *self, const lr_direct_task *task, const struct 
     struct cuda_direct *cuda = enter(self);
     lr_cuda_images images;
     LR_TRY(open_images(cuda, source, target, &images));
-    LR_TRY(make_rooms(cuda, task));
+
+    /* Rooms for sorted sources are allocated before the clock runs. */
+    const bool is_beside = overlaps(cuda, task);
+    const int first = is_beside ? 0 : DEFAULT_STREAM, end = is_beside ? SORTING_STREAMS : DEFAULT_STREAM + 1;
+    for (int k = 0; k < task->num_views; k++) {
+        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
+        if (tables == NULL) return LR_FAILED;
+        if (!has_bands(tables)) continue;
+        const lr_cuda_bands *pass = sorting_of(tables);
+        if (task->work == LR_DIRECT_WORK_FORWARD)
+            LR_TRY(lr_cuda_sorted_image_make_room(&cuda->sorted, pass, log_of(cuda)));
+        for (int stream = first; task->work != LR_DIRECT_WORK_FORWARD && stream < end; stream++)
+            LR_TRY(lr_cuda_room_make(&cuda->rooms[stream], lr_cuda_band_source_bytes(pass), log_of(cuda)));
+    }
     if (cuda->compute->is_unordered) /* a measurement, which counts it each time */
         forget_sorted(cuda, source);
-    lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
+    watch_begin(&cuda->projections, log_of(cuda));
     const lr_status status = launch_task(cuda, task, source, &images);
-    lr_cuda_watch_end(&cuda->projections, log_of(cuda));
-    *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
+    watch_end(&cuda->projections, log_of(cuda));
+    *device_seconds = watch_read(&cuda->projections, log_of(cuda));
     forget_sorted(cuda, target);
     return status;
 }
 
-/* From the first command that the device begins with: it waits for what the host prepares, unless it was
- * busy meanwhile. */
+/* Measures from the device's first command on: it waits for what the host prepares, unless it was busy in the
+ * meantime. */
 static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);
     lr_status status = LR_OK;
     for (int k = 0; k < task->num_views; k++) lr_cuda_forget_tables(&cuda->tables, task->views[k]);
-    lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
+    watch_begin(&cuda->projections, log_of(cuda));
     for (int k = 0; status == LR_OK && k < task->num_views; k++)
         status = lr_cuda_make_tables(&cuda->tables, task->views + k, task->num_views - k);
-    lr_cuda_watch_end(&cuda->projections, log_of(cuda));
-    *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
+    watch_end(&cuda->projections, log_of(cuda));
+    *device_seconds = watch_read(&cuda->projections, log_of(cuda));
     return status;
 }
 
@@ -316,7 +461,16 @@ static lr_status find_discrepancy(void *self, int what, const struct lr_direct_v
                                   const struct lr_direct_image *histo)
 {
     struct cuda_direct *cuda = enter(self);
-    const lr_status status = lr_cuda_find_discrepancy(cuda->compute, what, data, histo);
+    const struct lr_direct_image *const from[MOST_IMAGES] = {histo, &data->counts, &data->additive, &data->factors};
+    lr_cuda_image images[MOST_IMAGES] = {0};
+    lr_status status = open_update_images(cuda->compute, from, images);
+    const lr_cuda_discrepancy pass = {.layout = lr_cuda_layout_of(cuda->compute),
+                                      .what = what,
+                                      .histo = images[0],
+                                      .counts = images[1],
+                                      .additive = images[2],
+                                      .factors = images[3]};
+    if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_discrepancy(&pass), "a discrepancy", log_of(cuda));
     forget_sorted(cuda, histo);
     return status;
 }
@@ -324,7 +478,16 @@ static lr_status find_discrepancy(void *self, int what, const struct lr_direct_v
 static lr_status change_image(void *self, const struct lr_direct_change *change, const struct lr_direct_image *image)
 {
     struct cuda_direct *cuda = enter(self);
-    const lr_status status = lr_cuda_change_image(cuda->compute, change, image);
+    const struct lr_direct_image *const from[MOST_IMAGES] = {image, change->by, change->sensitivity};
+    lr_cuda_image images[MOST_IMAGES] = {0};
+    lr_status status = open_update_images(cuda->compute, from, images);
+    const lr_cuda_change pass = {.layout = lr_cuda_layout_of(cuda->compute),
+                                 .what = change->what,
+                                 .lambda = change->lambda,
+                                 .image = images[0],
+                                 .by = images[1],
+                                 .sensitivity = images[2]};
+    if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_change(&pass), "an update", log_of(cuda));
     forget_sorted(cuda, image);
     return status;
 }
@@ -332,19 +495,19 @@ static lr_status change_image(void *self, const struct lr_direct_change *change,
 static void begin_lap(void *self)
 {
     struct cuda_direct *cuda = enter(self);
-    lr_cuda_watch_begin(&cuda->updates, log_of(cuda));
+    watch_begin(&cuda->updates, log_of(cuda));
 }
 
 static void end_lap(void *self)
 {
     struct cuda_direct *cuda = enter(self);
-    lr_cuda_watch_end(&cuda->updates, log_of(cuda));
+    watch_end(&cuda->updates, log_of(cuda));
 }
 
 static double read_laps(void *self)
 {
     struct cuda_direct *cuda = enter(self);
-    return lr_cuda_watch_read(&cuda->updates, log_of(cuda));
+    return watch_read(&cuda->updates, log_of(cuda));
 }
 
 /* --- the rest --- */
@@ -367,9 +530,9 @@ static void destroy(void *self)
     lr_cuda_table_set_finish(&cuda->tables);
     for (int k = 0; k <= SORTING_STREAMS; k++) lr_cuda_room_finish(&cuda->rooms[k]);
     lr_cuda_sorted_image_finish(&cuda->sorted);
-    lr_cuda_watch_finish(&cuda->updates);
-    lr_cuda_watch_finish(&cuda->projections);
-    lr_cuda_streams_finish(&cuda->streams);
+    watch_finish(&cuda->updates);
+    watch_finish(&cuda->projections);
+    streams_finish(&cuda->streams);
     free(cuda);
 }
 
@@ -378,7 +541,7 @@ static lr_status init(struct cuda_direct *cuda)
     LR_TRY(lr_cuda_open(cuda->compute->ctx, cuda->name));
     LR_TRY(lr_cuda_check((int)cudaGetDevice(&cuda->device), "the device", log_of(cuda)));
     LR_TRY(lr_cuda_table_set_init(&cuda->tables, cuda->compute));
-    return lr_cuda_streams_init(&cuda->streams, log_of(cuda));
+    return streams_init(&cuda->streams, log_of(cuda));
 }
 
 static void *create(struct lr_direct_compute *compute)

@@ -1,7 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "cuda_interop/direct/cloud.cuh"
-#include "cuda_interop/direct/images.cuh"
+ * Copyright The LORaster authors
+ *
+ * Gathers of the family `direct`: kernels over gathers.cuh, and their launches. */
+#include "cuda_interop/direct/gathers.cuh"
+#include "cuda_interop/direct/passes.h"
+
+#include <cuda_runtime.h>
+
+/* --- images and LORmap on the device, as the gathers take them --- */
+
+struct texture_images {
+    lr_cuda_layout layout;
+    cudaTextureObject_t source;
+    cudaSurfaceObject_t target;
+
+    __device__ float4 load(int q, int x, int y) const
+    {
+        return tex3D<float4>(source, q + layout.margin[0], x + layout.margin[1], y + layout.margin[2]);
+    }
+    __device__ void store(int q, int x, int y, float4 texel) const
+    {
+        surf3Dwrite(texel, target, (q + layout.margin[0]) * (int)sizeof(float4), x + layout.margin[1],
+                    y + layout.margin[2]);
+    }
+    __device__ void store_slice(int q, int x, int y, int slice, float value) const
+    {
+        surf3Dwrite(value, target, (q + layout.margin[0]) * (int)sizeof(float4) + slice * (int)sizeof(float),
+                    x + layout.margin[1], y + layout.margin[2]);
+    }
+};
+
+struct array_images {
+    lr_cuda_layout layout;
+    const float4 *source;
+    float4 *target;
+
+    __device__ int64_t place(int q, int x, int y) const
+    {
+        return q + layout.margin[0] +
+               (int64_t)layout.extent[0] * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
+    }
+    __device__ float4 load(int q, int x, int y) const { return __ldg(source + place(q, x, y)); }
+    __device__ void store(int q, int x, int y, float4 texel) const { target[place(q, x, y)] = texel; }
+    __device__ void store_slice(int q, int x, int y, int slice, float value) const
+    {
+        reinterpret_cast<float *>(target + place(q, x, y))[slice] = value;
+    }
+};
+
+struct lor_map {
+    lr_cuda_layout layout;
+    const uint16_t *entries;
+
+    __device__ int operator()(int x, int y) const
+    {
+        return __ldg(entries + x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]));
+    }
+};
 
 namespace
 {
@@ -164,4 +219,57 @@ int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, c
     }
     const texture_images textures = {pass->layout, images->source_texture, images->target_surface};
     return start_either(shared, forward, *pass, textures, *images);
+}
+
+namespace
+{
+
+/* A warp has neighbouring rows of the lattice and all their slices; a block's warps follow each
+ * other along the line, where they share sources and weights. */
+constexpr int lanes = 32, warps = 4;
+
+template <bool Forward>
+__global__ void __launch_bounds__(lanes *warps, 4) columns(lr_cuda_columns pass, const float4 *source, float4 *target)
+{
+    const int pieces = (pass.layout.size[2] + LR_CUDA_SLICES - 1) / LR_CUDA_SLICES;
+    const int thread = (int)(blockIdx.y * lanes + threadIdx.x);
+    const int place[3] = {(int)(blockIdx.x * warps + threadIdx.y), thread / pieces, thread % pieces * LR_CUDA_SLICES};
+    if (place[0] < pass.num_places[0] && place[1] < pass.num_places[1])
+        gather_columns<Forward>(pass, place, source, target);
+}
+
+template <bool Forward> __global__ void weights(lr_cuda_columns pass, lr_cuda_gather tables, const int32_t *indices)
+{
+    fill_weights<Forward>(pass, tables, indices, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+} // namespace
+
+int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_cuda_images *images)
+{
+    const int pieces = (pass->layout.size[2] + LR_CUDA_SLICES - 1) / LR_CUDA_SLICES;
+    const dim3 block(lanes, warps);
+    const dim3 grid((unsigned)((pass->num_places[0] + warps - 1) / warps),
+                    (unsigned)((pass->num_places[1] * pieces + lanes - 1) / lanes));
+    const auto stream = static_cast<cudaStream_t>(images->stream);
+    const auto kernel = forward ? columns<true> : columns<false>;
+    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), lanes * warps, 0);
+    if (forward)
+        columns<true><<<grid, block, 0, stream>>>(*pass, images->source, images->target);
+    else
+        columns<false><<<grid, block, 0, stream>>>(*pass, images->source, images->target);
+    return cudaGetLastError();
+}
+
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
+                                  const int32_t *indices)
+{
+    constexpr int group = 256;
+    const int64_t threads = (int64_t)pass->first[LR_CUDA_CLASSES] * LR_CUDA_OUTPUTS * pass->num_rows;
+    const unsigned blocks = (unsigned)((threads + group - 1) / group);
+    if (forward)
+        weights<true><<<blocks, group>>>(*pass, *tables, indices);
+    else
+        weights<false><<<blocks, group>>>(*pass, *tables, indices);
+    return cudaGetLastError();
 }

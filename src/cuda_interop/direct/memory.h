@@ -7,6 +7,9 @@
 #ifndef LR_CUDA_DIRECT_MEMORY_H
 #define LR_CUDA_DIRECT_MEMORY_H
 
+#include "cuda_interop/direct/plans.h"
+#include "cuda_interop/direct/tables.h"
+
 #include <stdint.h>
 
 /* Zero: bytes are counted. */
@@ -24,7 +27,34 @@ struct lr_cuda_memory {
  * others than those that were counted. */
 void *lr_cuda_place(struct lr_cuda_memory *memory, int64_t bytes, const void *data);
 
-/* Of all lists so far. */
+/* Bytes of all lists so far. */
 int64_t lr_cuda_memory_bytes(const struct lr_cuda_memory *memory);
+
+/* --- the sources of a view's LORmap and mSRval --- */
+
+/* Places the lists. errors: LR_FAILED, not logged: the lists are not those that were counted. */
+lr_status lr_cuda_place_values(struct lr_cuda_memory *memory, const struct lr_cuda_view_plan *plan,
+                               const lr_cuda_layout *layout, lr_cuda_view_fill *fill);
+
+/* Sizes that launches for all of these views have to reach. */
+lr_cuda_fill_sizes lr_cuda_fill_sizes_of(const lr_cuda_view_fill *views, int num_views);
+
+/* --- the lists of gathers by bands --- */
+
+/* Places a view's lists and what is filled in, of which fill says how. fill: as lr_cuda_place_values has
+ * left it. bands: back, forward. errors: as there. */
+lr_status lr_cuda_place_bands(struct lr_cuda_memory *memory, const struct lr_cuda_band_plan *plan,
+                              lr_cuda_view_fill *fill, lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]);
+
+/* --- the lists of columns and clouds of one view. tables: LORmap and mSRval are placed; its passes get all that they
+ * read --- */
+
+/* indices: of the taps of steps, which the device fills weights in from. errors: LR_FAILED,
+ * not logged, where there is no room, here and below. */
+lr_status lr_cuda_place_columns(struct lr_cuda_memory *memory, const struct lr_cuda_column_plan *plan,
+                                struct lr_cuda_tables *tables, const int32_t **indices);
+
+lr_status lr_cuda_place_cloud(struct lr_cuda_memory *memory, const struct lr_cuda_cloud_tables *host,
+                              struct lr_cuda_tables *tables);
 
 #endif

@@ -6,6 +6,7 @@
 #ifndef LR_CUDA_DIRECT_PASSES_H
 #define LR_CUDA_DIRECT_PASSES_H
 
+#include <lr/direct.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,7 +19,7 @@ typedef struct double2 double2;
 typedef struct float4 float4;
 #endif
 
-/* How images and LORmap lie (render/direct/image.h): texels (q, x, y), slices fastest. */
+/* Layout of images and LORmap (render/direct/image.h): texels (q, x, y), slices fastest. */
 typedef struct lr_cuda_layout {
     int32_t size[3]; /* of the grid */
     int32_t quads;
@@ -36,7 +37,7 @@ typedef struct lr_cuda_gather {
 
 /* One gather over the cloud of paper 2: mSR sorted along the line of response, each value a product
  * of what the time of flight and the axial distance give and of a profile across the line. Voxels
- * are taken in lists along the line, which the projection mask tells: on axis `along` a list is at
+ * are taken in lists along the line, which follow from the projection mask: on axis `along` a list is at
  * place k, and on the other axis at list + shift[k]. */
 typedef struct lr_cuda_cloud {
     lr_cuda_layout layout;
@@ -116,15 +117,15 @@ typedef struct lr_cuda_bands {
     const int4 *bases;              /* [num_lattice_rows]: first octet of each row, and one after last; places that
                           the grid has columns at, from that octet's first on: first, one after last */
 
-    /* Where there is one kernel, [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next
-     * one of both halves and output entry / 4, the high halves and then the low ones. */
+    /* One kernel: [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next one of both halves and output
+     * entry / 4, the high halves and then the low ones. */
     const int4 *weights;
 
-    /* Where kernels vary: spans are the places that a row has in the kernel; span 0 has no weights.
-     * [spans][num_rows][span_pitch]: a weight's halves, high one first. spots: [steps + 2]: of halves 0
-     * and 1 of the first row and of the next one, where the weight of source 0 for output 0 is for kernel
-     * 0. kernels: how far behind it that for the kernel of a place on a row is,
-     * [num_kernel_rows][kernel_pitch]: as far around the grid as steps reach. */
+    /* If kernels vary, spans are the places that a row has in the kernel; span 0 has no weights.
+     * [spans][num_rows][span_pitch]: a weight's halves, high one first. spots: [steps + 2]: of halves 0 and 1 of the
+     * first row and of the next one, where the weight of source 0 for output 0 is for kernel 0. kernels: how far behind
+     * it that for the kernel of a place on a row is, [num_kernel_rows][kernel_pitch]: as far around the grid as steps
+     * reach. */
     const uint32_t *spans;
     const int4 *spots;
     const int32_t *kernels;
@@ -159,7 +160,7 @@ typedef struct lr_cuda_band_source {
     int32_t is_clear;  /* octets that the grid has nothing of are zero already */
 } lr_cuda_band_source;
 
-/* From what the device fills in weights and kernels. */
+/* Sources and targets of the weights and kernels that the device fills in. */
 typedef struct lr_cuda_band_fill {
     int4 *weights;
     uint32_t *spans;
@@ -211,7 +212,7 @@ typedef struct lr_cuda_view_fill {
     lr_cuda_band_fill band_fills[2];
 } lr_cuda_view_fill;
 
-/* What one pass for several views has to reach: the most threads that any of them needs. */
+/* Sizes of a pass for several views: the most threads that any of them needs. */
 typedef struct lr_cuda_fill_sizes {
     int32_t num_views;
     int32_t value_blocks;
@@ -226,7 +227,7 @@ typedef struct lr_cuda_image {
     int32_t extent[2]; /* quads, x; with margins */
 } lr_cuda_image;
 
-/* What a view projects back, in place of its estimate (shaders/direct/discrepancy.comp). */
+/* The values that a view projects back in place of its estimate (shaders/direct/discrepancy.comp). */
 typedef struct lr_cuda_discrepancy {
     lr_cuda_layout layout;
     int32_t what; /* LR_DIRECT_DO_* of shaders/common/bindings.h, here and below */
@@ -242,6 +243,78 @@ typedef struct lr_cuda_change {
     lr_cuda_image image, by;
     lr_cuda_image sensitivity; /* EM */
 } lr_cuda_change;
+
+/* Starts the CUDA passes of the family `direct`. All return a cudaError_t; none waits for the
+ * device. */
+
+/* Source and target of a pass: 3-D textures, or arrays. */
+typedef struct lr_cuda_images {
+    uint64_t source_texture, target_surface; /* 0 = these are arrays */
+    const float4 *source;
+    float4 *target;
+    const uint16_t *map;        /* LORmap with margins */
+    lr_cuda_band_source sorted; /* the source, for gathers by bands */
+    void *stream;               /* a cudaStream_t; NULL = the default one */
+} lr_cuda_images;
+
+/* A kernel of a projection, as it was started. */
+typedef struct lr_cuda_kernel {
+    const void *function; /* NULL = none yet */
+    int threads;          /* of a block */
+    int64_t shared_bytes; /* of a block, as many as it was started with */
+} lr_cuda_kernel;
+
+/* The kernel that the last projection of this thread has started. */
+lr_cuda_kernel lr_cuda_last_kernel(void);
+void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes);
+
+enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
+
+int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
+                          const lr_cuda_images *images);
+
+/* shared: sources are in shared memory; else they are fetched. */
+int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass, const lr_cuda_images *images);
+
+/* Bytes of shared memory that a block of it needs. */
+int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
+
+/* Bytes of shared memory that a block may have on the current device; -1: not known. */
+int64_t lr_cuda_shared_room(void);
+
+/* images: arrays only. */
+int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_cuda_images *images);
+
+/* Fills pass->weights; indices: [steps][outputs][4] on the device. */
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
+                                  const int32_t *indices);
+
+/* True if the current device has the copies and products that bands need: from compute capability 9.0 on. */
+bool lr_cuda_bands_work(void);
+
+/* Sorts the source, for all gathers along the same lattice. images: arrays only, as for the gather. */
+int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images);
+
+/* Gathers from what was sorted before, on the stream or on one that it comes after. */
+int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
+
+/* Fills in LORmap and mSRval of several views at once. views: on the device. On the default stream, as
+ * the next one. */
+int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
+
+/* Fills in weights of bands or, with several kernels, spans and LORmap by rows of the lattice. After the value
+ * fills. */
+int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
+
+/* On the default stream. Images of a pass are all arrays, or all surfaces. */
+int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass);
+int lr_cuda_launch_change(const lr_cuda_change *pass);
+
+/* --- attributes of kernels: paper 1, table II --- */
+
+/* Attributes of the kernel that the last projection of this thread started, as the driver reports them. The device is
+ * current. errors: LR_USAGE before the first; LR_FAILED; logged. */
+lr_status lr_cuda_find_attributes(lr_direct_attributes *attributes, const lr_log *log);
 
 #ifdef __cplusplus
 }

@@ -5,35 +5,18 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/vec.h"
 #include "direct/kernels.h"
+#include "direct/resolution.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { VIEWS_OF_THREAD = 10 }; /* at least: threads begin slowly */
 
 /* --- one view --- */
-
-static lr_status list_values(struct lr_cuda_view_plan *plan, const lr_log *log)
-{
-    const struct lr_direct_shape *shape = &plan->shape;
-    const int64_t count = shape->info.num_offsets, rows = plan->num_rows;
-    plan->offsets = lr_alloc(count, sizeof(*plan->offsets), "mSR", log);
-    plan->kernels = lr_alloc(rows, sizeof(*plan->kernels), "kernels", log);
-    plan->samples = lr_alloc(rows * lr_direct_count_samples(shape), sizeof(*plan->samples), "measured profiles", log);
-    if (plan->offsets == NULL || plan->kernels == NULL || plan->samples == NULL) return LR_FAILED;
-    for (int64_t i = 0; i < count; i++)
-        for (int k = 0; k < 3; k++) plan->offsets[i][k] = shape->offsets[i][k];
-    for (int row = 0; row < rows; row++) lr_direct_describe_kernel(shape, row, plan->kernels[row]);
-    lr_direct_list_samples(shape, plan->samples);
-    return LR_OK;
-}
-
-static lr_status plan_cloud(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params, const lr_log *log)
-{
-    plan->has_cloud = true;
-    return lr_cuda_cloud_init(&plan->cloud, &plan->shape, &params->layout, plan->num_rows, log);
-}
 
 static lr_status plan_columns(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params,
                               const lr_log *log)
@@ -42,24 +25,26 @@ static lr_status plan_columns(struct lr_cuda_view_plan *plan, const struct lr_cu
     return lr_cuda_column_plan_init(&plan->columns, &plan->shape, &params->layout, plan->num_rows, log);
 }
 
-/* Columns, where a slab is too wide. */
-static lr_status plan_bands(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params, const lr_log *log)
-{
-    if (params->bands_work) {
-        LR_TRY(lr_cuda_band_plan_init(&plan->bands, &plan->shape, &params->layout, plan->num_rows, log));
-        plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
-    }
-    return plan->has_bands ? LR_OK : plan_columns(plan, params, log);
-}
-
 static lr_status plan_variant(struct lr_cuda_view_plan *plan, const struct lr_cuda_plan_params *params,
                               const lr_log *log)
 {
     switch (params->backend->variant) {
-    case LR_DIRECT_BANDS: return plan_bands(plan, params, log);
+    case LR_DIRECT_BANDS: {
+        /* Columns take over if a slab is too wide. */
+        if (params->bands_work) {
+            LR_TRY(lr_cuda_band_plan_init(&plan->bands, &plan->shape, &params->layout, plan->num_rows, log));
+            plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
+        }
+        return plan->has_bands ? LR_OK : plan_columns(plan, params, log);
+    }
+
     case LR_DIRECT_COLUMNS: return plan_columns(plan, params, log);
     case LR_DIRECT_SHARED_MEMORY:
-    case LR_DIRECT_TEXTURE_CACHE: return plan_cloud(plan, params, log);
+    case LR_DIRECT_TEXTURE_CACHE: {
+        plan->has_cloud = true;
+        return lr_cuda_cloud_init(&plan->cloud, &plan->shape, &params->layout, plan->num_rows, log);
+    }
+
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
     case LR_DIRECT_FASTEST: /* has been chosen */ break;
@@ -77,25 +62,23 @@ static lr_status plan_view(struct lr_cuda_view_plan *plan, const struct lr_cuda_
                                                                          .kernel = backend->kernel,
                                                                          .log = log}));
     plan->num_rows = lr_direct_count_rows(&plan->shape);
-    LR_TRY(list_values(plan, log));
-    return plan_variant(plan, params, log);
-}
+    const struct lr_direct_shape *shape = &plan->shape;
+    const int64_t count = shape->info.num_offsets, rows = plan->num_rows;
+    plan->offsets = lr_alloc(count, sizeof(*plan->offsets), "mSR", log);
+    plan->kernels = lr_alloc(rows, sizeof(*plan->kernels), "kernels", log);
+    plan->samples = lr_alloc(rows * lr_direct_count_samples(shape), sizeof(*plan->samples), "measured profiles", log);
+    if (plan->offsets == NULL || plan->kernels == NULL || plan->samples == NULL) return LR_FAILED;
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < 3; k++) plan->offsets[i][k] = shape->offsets[i][k];
+    for (int row = 0; row < rows; row++) lr_direct_describe_kernel(shape, row, plan->kernels[row]);
+    lr_direct_list_samples(shape, plan->samples);
 
-static void finish_view(struct lr_cuda_view_plan *plan)
-{
-    lr_cuda_cloud_finish(&plan->cloud);
-    lr_cuda_column_plan_finish(&plan->columns);
-    lr_cuda_band_plan_finish(&plan->bands);
-    free(plan->samples);
-    free(plan->kernels);
-    free(plan->offsets);
-    lr_direct_shape_finish(&plan->shape);
-    *plan = (struct lr_cuda_view_plan){0};
+    return plan_variant(plan, params, log);
 }
 
 /* --- several --- */
 
-/* Why a view failed: a log takes one sentence at a time, and not from whatever thread. */
+/* The reason why a view failed, to be logged later: a log takes one sentence at a time, from one thread. */
 struct reason {
     lr_status status;
     char sentence[512];
@@ -125,7 +108,7 @@ static void plan_views(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The first view's that failed. */
+/* The reason of the first view that failed. */
 static lr_status find_reason(const struct reason *reasons, int count, const lr_log *log)
 {
     for (int k = 0; k < count; k++)
@@ -164,5 +147,242 @@ lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans, const struct 
 
 void lr_cuda_view_plans_finish(struct lr_cuda_view_plan *plans, int num_views)
 {
-    for (int k = 0; k < num_views; k++) finish_view(&plans[k]);
+    for (int k = 0; k < num_views; k++) {
+        struct lr_cuda_view_plan *plan = &plans[k];
+        lr_cuda_cloud_finish(&plan->cloud);
+        lr_cuda_column_plan_finish(&plan->columns);
+        lr_cuda_band_plan_finish(&plan->bands);
+        free(plan->samples);
+        free(plan->kernels);
+        free(plan->offsets);
+        lr_direct_shape_finish(&plan->shape);
+        *plan = (struct lr_cuda_view_plan){0};
+    }
+}
+
+static void distances(const struct lr_direct_shape *shape, const int32_t *offset, double along[3])
+{
+    const double *voxel_mm = shape->info.grid.voxel_mm;
+    const double d[3] = {offset[0] * voxel_mm[0], offset[1] * voxel_mm[1], offset[2] * voxel_mm[2]};
+    for (int k = 0; k < 3; k++) along[k] = vec_dot(d, shape->axes[k]);
+}
+
+double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3])
+{
+    double d[3];
+    distances(shape, offset, d);
+    const double t = d[0] / shape->info.sigma_mm[0], a = d[2] / shape->info.sigma_mm[2];
+    return exp(-0.5 * (t * t + a * a));
+}
+
+/* --- projection mask --- */
+
+/* Lists go along the axis nearer to the line of response, and step aside where the line does. */
+static lr_status make_mask(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
+{
+    lr_cuda_cloud *pass = &tables->pass;
+    const double *line = shape->axes[0];
+    const double *voxel_mm = shape->info.grid.voxel_mm;
+    pass->along = fabs(line[0]) * voxel_mm[1] >= fabs(line[1]) * voxel_mm[0] ? 0 : 1;
+    const int a = pass->along, b = 1 - a;
+    const double slope = line[b] / voxel_mm[b] / (line[a] / voxel_mm[a]);
+    tables->shift = lr_alloc(pass->layout.extent[1 + a], sizeof(*tables->shift), "a projection mask", log);
+    if (tables->shift == NULL) return LR_FAILED;
+    int least = INT32_MAX, most = INT32_MIN;
+    for (int k = 0; k < pass->layout.extent[1 + a]; k++) {
+        const int place = k - pass->layout.margin[1 + a];
+        tables->shift[k] = (int32_t)lround(place * slope);
+        if (place >= 0 && place < pass->layout.size[a]) {
+            least = tables->shift[k] < least ? tables->shift[k] : least;
+            most = tables->shift[k] > most ? tables->shift[k] : most;
+        }
+    }
+    pass->least_list = -most;
+    pass->num_lists = pass->layout.size[b] + most - least;
+    return LR_OK;
+}
+
+/* Finds the largest distance of sources from outputs. */
+static void find_reach(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape)
+{
+    lr_cuda_cloud *pass = &tables->pass;
+    const int a = pass->along, b = 1 - a, margin = pass->layout.margin[1 + a];
+    int lists = 0;
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *d = shape->offsets[i];
+        for (int place = 0; place < pass->layout.size[a]; place++) {
+            const int list = d[b] - tables->shift[place + d[a] + margin] + tables->shift[place + margin];
+            lists = abs(list) > lists ? abs(list) : lists;
+        }
+    }
+    pass->reach[0] = shape->info.half[a];
+    pass->reach[1] = lists;
+    pass->reach[2] = shape->info.half[2] / 4 + 1;
+}
+
+/* --- cloud --- */
+
+struct point {
+    int32_t offset[3], column;
+    double along, factor;
+};
+
+/* Sorts points along the line, then in the order of mSR. */
+static int compare_points(const void *a, const void *b)
+{
+    const struct point *one = a, *other = b;
+    if (one->along != other->along) return one->along < other->along ? -1 : 1;
+    return memcmp(one->offset, other->offset, sizeof(one->offset));
+}
+
+/* Columns of mSR are numbered as they come, so that the last is the mirror image of the first. */
+static struct point *list_points(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                                 const lr_log *log)
+{
+    const lr_direct_tables_info *info = &shape->info;
+    struct point *points = lr_alloc(info->num_offsets, sizeof(*points), "a cloud", log);
+    int column = -1;
+    for (int64_t i = 0; points != NULL && i < info->num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        double d[3];
+        column += i == 0 || offset[0] != shape->offsets[i - 1][0] || offset[1] != shape->offsets[i - 1][1];
+        distances(shape, offset, d);
+        points[i] =
+            (struct point){{offset[0], offset[1], offset[2]}, column, d[0], lr_cuda_cloud_factor(shape, offset)};
+    }
+    tables->pass.num_columns = column + 1;
+    tables->pass.num_points = (int32_t)info->num_offsets;
+    return points;
+}
+
+static void fill_profile(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                         const struct point *points, int row)
+{
+    const double distance_mm = lr_direct_kernel_distance_mm(shape, row);
+    const double side = lr_direct_kernel_is_mirrored(shape, row) ? -1 : 1;
+    float *profile = tables->profiles + (int64_t)row * tables->pass.num_columns;
+    double sum = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < tables->pass.num_points; i++) {
+            double d[3];
+            distances(shape, points[i].offset, d);
+            const double value = lr_resolution_profile(&shape->resolution, distance_mm, side * d[1]);
+            if (pass == 0)
+                sum += value * points[i].factor;
+            else
+                profile[points[i].column] = (float)(value / sum);
+        }
+    }
+}
+
+static lr_status make_cloud(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape, const lr_log *log)
+{
+    lr_cuda_cloud *pass = &tables->pass;
+    struct point *points = list_points(tables, shape, log);
+    tables->points = lr_alloc(pass->num_points, sizeof(*tables->points), "a cloud", log);
+    tables->factors = lr_alloc(pass->num_points, sizeof(*tables->factors), "a cloud", log);
+    tables->profiles =
+        lr_alloc((int64_t)pass->num_rows * pass->num_columns, sizeof(*tables->profiles), "profiles", log);
+    const bool done = points && tables->points && tables->factors && tables->profiles;
+    if (done) {
+        qsort(points, (size_t)pass->num_points, sizeof(*points), compare_points);
+        for (int32_t i = 0; i < pass->num_points; i++) {
+            memcpy(tables->points[i], points[i].offset, sizeof(points[i].offset));
+            tables->points[i][3] = points[i].column;
+            tables->factors[i] = (float)points[i].factor;
+        }
+        for (int row = 0; row < pass->num_rows; row++) fill_profile(tables, shape, points, row);
+    }
+    free(points);
+    return done ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                             const lr_cuda_layout *layout, int rows, const lr_log *log)
+{
+    *tables = (struct lr_cuda_cloud_tables){.pass = {.layout = *layout, .num_rows = rows}};
+    lr_status status = make_mask(tables, shape, log);
+    if (status == LR_OK) {
+        find_reach(tables, shape);
+        status = make_cloud(tables, shape, log);
+    }
+    if (status != LR_OK) lr_cuda_cloud_finish(tables);
+    return status;
+}
+
+void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables)
+{
+    free(tables->shift);
+    free(tables->profiles);
+    free(tables->factors);
+    free(tables->points);
+    *tables = (struct lr_cuda_cloud_tables){0};
+}
+
+_Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS && (int)LR_CUDA_CLASSES == (int)LR_LATTICE_CLASSES,
+               "the device's numbers are the lattice's");
+
+enum { MOST_NEXT = 2 }; /* of the lattice's directions */
+
+void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3])
+{
+    const int beyond = (LR_CUDA_OUTPUTS - 1) * MOST_NEXT;
+    margin[0] = shape->info.half[2] / 4 + 1 + (LR_CUDA_SLICES + LR_LATTICE_TAPS + 3) / 4;
+    margin[1] = shape->info.half[0] + beyond;
+    margin[2] = shape->info.half[1] + beyond;
+}
+
+static lr_status list_steps(struct lr_cuda_column_plan *plan, const struct lr_lattice *lattice, const lr_log *log)
+{
+    const int rows = plan->pass.num_rows;
+    plan->steps = lr_alloc(lattice->count, sizeof(*plan->steps), "steps of a view", log);
+    plan->indices = lr_alloc((int64_t)lattice->count * LR_CUDA_OUTPUTS, LR_LATTICE_TAPS * sizeof(*plan->indices),
+                             "steps of a view", log);
+    if (plan->steps == NULL || plan->indices == NULL) return LR_FAILED;
+    for (int k = 0; k < lattice->count; k++) {
+        const struct lr_lattice_step *step = &lattice->steps[k];
+        const int *extent = plan->pass.layout.extent;
+        const int map = step->column[0] + extent[1] * step->column[1];
+        plan->steps[k] = (lr_cuda_column_step){.source = step->quad + extent[0] * map,
+                                               .weights = (int32_t)plan->num_weights,
+                                               .mask = step->mask,
+                                               .map = map};
+
+        plan->num_weights += step->taps == 1 ? (LR_CUDA_OUTPUTS * rows + 3) / 4 : LR_CUDA_OUTPUTS * rows;
+        memcpy(plan->indices + (int64_t)k * LR_CUDA_OUTPUTS * LR_LATTICE_TAPS, step->offsets, sizeof(step->offsets));
+    }
+    return plan->num_weights <= INT32_MAX
+               ? LR_OK
+               : lr_error(log, LR_FAILED,
+                          "the weights of a view take %lld GiB: take a larger epsilon, a smaller "
+                          "support or backend cpu",
+                          (long long)(plan->num_weights >> 26));
+}
+
+lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struct lr_direct_shape *shape,
+                                   const lr_cuda_layout *layout, int rows, const lr_log *log)
+{
+    struct lr_lattice lattice;
+    int most[2];
+    *plan = (struct lr_cuda_column_plan){.pass = {.layout = *layout, .num_rows = rows}};
+    LR_TRY(lr_lattice_init(&lattice, shape, log));
+    lr_cuda_columns *pass = &plan->pass;
+    memcpy(pass->first, lattice.first, sizeof(pass->first));
+    lr_lattice_range(&lattice, layout->size, pass->least, most);
+    for (int k = 0; k < 2; k++) {
+        pass->next[k] = lattice.next[k];
+        pass->across[k] = lattice.across[k];
+        pass->num_places[k] = most[k] - pass->least[k] + 1;
+    }
+    const lr_status status = list_steps(plan, &lattice, log);
+    lr_lattice_finish(&lattice);
+    if (status != LR_OK) lr_cuda_column_plan_finish(plan);
+    return status;
+}
+
+void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan)
+{
+    free(plan->indices);
+    free(plan->steps);
+    *plan = (struct lr_cuda_column_plan){0};
 }

@@ -5,11 +5,80 @@
 #ifndef LR_CUDA_DIRECT_PLANS_H
 #define LR_CUDA_DIRECT_PLANS_H
 
-#include "cuda_interop/direct/bands.h"
-#include "cuda_interop/direct/cloud.h"
-#include "cuda_interop/direct/columns.h"
+#include "cuda_interop/direct/passes.h"
 #include "direct/backend.h"
+#include "direct/lattice.h"
+#include "direct/tables.h"
 #include "render/direct/direct.h"
+
+/* --- gathers by bands --- */
+
+/* Shapes of blocks: for a pass that has the device alone, or runs beside other passes. */
+enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
+
+/* All but the passes' pointers to the device. */
+struct lr_cuda_band_plan {
+    lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
+    lr_cuda_band_step *steps;         /* owned [num_steps + 3] */
+    int32_t (*lists)[4], (*cuts)[2];  /* owned, as in lr_cuda_bands, these five */
+    int32_t (*tiles)[2], (*bases)[4]; /* tiles: of all shapes, one after the other */
+    int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
+    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these three */
+    int32_t (*ranges)[2], *offsets;
+    int32_t num_tiles, num_steps, num_places; /* places: of the list of offsets */
+};
+
+/* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
+lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan, const struct lr_direct_shape *shape,
+                                 const lr_cuda_layout *layout, int rows, const lr_log *log);
+void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
+
+/* True if a block's shared memory has the room, and neither slabs are too large for copies nor tables too large. */
+bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes);
+
+/* Bytes of a sorted source: the numbers, behind which the units lie. */
+int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass);
+lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory);
+
+/* --- the gathers of paper 2 of lr/direct.h: projection mask, sorted cloud and separable tables --- */
+
+/* All but the pass's pointers to the device. */
+struct lr_cuda_cloud_tables {
+    lr_cuda_cloud pass;
+    int32_t (*points)[4]; /* owned, as in the pass, all of these */
+    float *factors, *profiles;
+    int32_t *shift;
+};
+
+/* The factors of an offset's value from time of flight and axial distance: the third is its kernel's profile across the
+ * line. */
+double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3]);
+
+/* rows: of mSRval. errors: LR_FAILED; *tables holds nothing then. */
+lr_status lr_cuda_cloud_init(struct lr_cuda_cloud_tables *tables, const struct lr_direct_shape *shape,
+                             const lr_cuda_layout *layout, int rows, const lr_log *log);
+void lr_cuda_cloud_finish(struct lr_cuda_cloud_tables *tables);
+
+/* --- gathers by columns --- */
+
+/* All but the pass's pointers to the device. */
+struct lr_cuda_column_plan {
+    lr_cuda_columns pass;
+    lr_cuda_column_step *steps; /* owned [steps] */
+    int32_t *indices;           /* owned [steps][outputs][4], in mSR; -1 = none */
+    int64_t num_weights;        /* of four floats each */
+};
+
+/* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
+lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan, const struct lr_direct_shape *shape,
+                                   const lr_cuda_layout *layout, int rows, const lr_log *log);
+void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan);
+
+/* Margins that gathers by columns reach: quads of slices, and columns along x and y. Bands
+ * look up kernels within the latter. */
+void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3]);
+
+/* --- views, whatever the variant --- */
 
 struct lr_cuda_plan_params {
     const struct lr_direct_backend_params *backend;
@@ -31,7 +100,7 @@ struct lr_cuda_view_plan {
     struct lr_cuda_cloud_tables cloud;
 };
 
-/* How images lie, as passes take it. */
+/* The layout of images, as passes read it. */
 lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
 
 /* Plans of some views, by as many threads as the backend may have. Columns do what bands

@@ -7,7 +7,7 @@
  * each other, and in groups, which take octets in turn. A thread keeps the first pieces that it loads,
  * until the largest number is known, and loads others again. What is read once comes as a function
  *   float load_once(const float *)
- * beside those of direct_bands.cuh. */
+ * beside those of bands.cuh. */
 #ifndef LR_CUDA_DIRECT_SORT_CUH
 #define LR_CUDA_DIRECT_SORT_CUH
 
@@ -42,7 +42,7 @@ struct sorted_piece {
     int octet, slice;
 };
 
-/* How threads of a block share a row. */
+/* Division of a row among the threads of a block. */
 struct sort_threads {
     int slices, groups;
 };
@@ -82,7 +82,7 @@ __device__ inline float largest_of(const float (&numbers)[LR_CUDA_OCTET])
     return largest;
 }
 
-/* What is beside a number that is infinite would vanish, and so these do not count. */
+/* Infinite numbers do not count: numbers beside them would vanish. */
 __device__ inline float largest_finite(const float (&numbers)[LR_CUDA_OCTET])
 {
     float largest = 0;

@@ -3,7 +3,7 @@
 #include "cuda_interop/direct/sorted_image.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct/bands.h"
+#include "cuda_interop/direct/plans.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>
@@ -40,7 +40,7 @@ static bool is_along(const struct lr_cuda_sorted_lattice *lattice, const lr_cuda
            memcmp(lattice->across, pass->across, sizeof(pass->across)) == 0;
 }
 
-/* All views along a lattice leave the same places of a room out, which then stay zero. */
+/* Views along a lattice leave out the same places of a room, which then stay zero. */
 lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room, lr_cuda_images *images,
                               const lr_log *log)
 {
@@ -60,7 +60,7 @@ void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted)
     *sorted = (struct lr_cuda_sorted_image){0};
 }
 
-/* That along the pass's lattice, or else one that is not used yet: there are as many as lattices. */
+/* The copy along the pass's lattice, or else an unused one: there are as many as lattices. */
 static struct lr_cuda_sorted_copy *find_copy(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass)
 {
     struct lr_cuda_sorted_copy *copy = sorted->copies;

@@ -7,7 +7,7 @@
 #ifndef LR_CUDA_SORTED_IMAGE_H
 #define LR_CUDA_SORTED_IMAGE_H
 
-#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/passes.h"
 #include "direct/lattice.h"
 
 /* Zero is none. */
@@ -20,8 +20,8 @@ struct lr_cuda_room {
     bool is_clear; /* what lies beyond the grid's columns is zero; false: never sorted */
 };
 
-/* Room for as many bytes, if it is not there. What was launched is waited for then: it may use the former
- * memory. errors: LR_FAILED, here and below. */
+/* Makes room for as many bytes, unless it is there. Waits then for all that was launched: it may use the former memory.
+ * errors: LR_FAILED, here and below. */
 lr_status lr_cuda_room_make(struct lr_cuda_room *room, int64_t bytes, const lr_log *log);
 void lr_cuda_room_finish(struct lr_cuda_room *room);
 
@@ -40,7 +40,7 @@ struct lr_cuda_sorted_image {
 };
 void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted);
 
-/* Room for a copy along the pass's lattice. */
+/* Makes room for a copy along the pass's lattice. */
 lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass,
                                          const lr_log *log);
 
@@ -49,7 +49,7 @@ lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted, co
 lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass, uint64_t number,
                              lr_cuda_images *images, const lr_log *log);
 
-/* Whenever that image changes. */
+/* Called whenever that image changes. */
 void lr_cuda_forget_sorted(struct lr_cuda_sorted_image *sorted, uint64_t number);
 
 #endif

@@ -4,14 +4,72 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct/band_tables.h"
-#include "cuda_interop/direct/launch.h"
-#include "cuda_interop/direct/list_tables.h"
-#include "cuda_interop/direct/values.h"
+#include "cuda_interop/direct/memory.h"
+#include "cuda_interop/direct/passes.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+
+/* --- blocks of memory --- */
+
+static void free_block(struct lr_cuda_block *block)
+{
+    if (block->memory != NULL) /* there may be no device to ask */
+        cudaFree(block->memory);
+    *block = (struct lr_cuda_block){0};
+}
+
+static void blocks_finish(struct lr_cuda_blocks *blocks)
+{
+    if (blocks->staging.memory != NULL) cudaFreeHost(blocks->staging.memory);
+    blocks->staging = (struct lr_cuda_block){0};
+    free_block(&blocks->spare);
+}
+
+/* A block of so many bytes, or of up to twice as many. errors: LR_FAILED, here and below. */
+static lr_status blocks_take(struct lr_cuda_blocks *blocks, int64_t bytes, struct lr_cuda_block *block,
+                             const lr_log *log)
+{
+    if (blocks->spare.bytes >= bytes && blocks->spare.bytes / 2 <= bytes) {
+        *block = blocks->spare;
+        blocks->spare = (struct lr_cuda_block){0};
+        return LR_OK;
+    }
+    free_block(&blocks->spare);
+    *block = (struct lr_cuda_block){0};
+    LR_TRY(lr_cuda_check((int)cudaMalloc(&block->memory, (size_t)bytes), "look-up tables", log));
+    block->bytes = bytes;
+    return LR_OK;
+}
+
+/* Waits for all that was launched, which may still read the block. An empty block may be returned. */
+static void blocks_return(struct lr_cuda_blocks *blocks, struct lr_cuda_block *block)
+{
+    if (block->memory != NULL) cudaDeviceSynchronize();
+    if (block->bytes > blocks->spare.bytes) {
+        const struct lr_cuda_block former = blocks->spare;
+        blocks->spare = *block;
+        *block = former;
+    }
+    free_block(block);
+}
+
+/* Makes room in the host's memory for so many bytes. No copy from it is under way. */
+static lr_status blocks_make_staging(struct lr_cuda_blocks *blocks, int64_t bytes, const lr_log *log)
+{
+    struct lr_cuda_block *staging = &blocks->staging;
+    const int64_t wanted = bytes + bytes / 4; /* not anew for every group that is a bit larger */
+    if (staging->bytes >= bytes) return LR_OK;
+    if (staging->memory != NULL) cudaFreeHost(staging->memory);
+    *staging = (struct lr_cuda_block){0};
+    LR_TRY(lr_cuda_check((int)cudaMallocHost(&staging->memory, (size_t)wanted),
+                         "look-up tables on their way to the device", log));
+    staging->bytes = wanted;
+    return LR_OK;
+}
+
+/* --- tables --- */
 
 enum { MOST_VIEWS = 256 /* of a group */ };
 
@@ -21,7 +79,7 @@ struct lr_cuda_group {
     int num_views; /* that are not forgotten */
 };
 
-/* What is only known of a view while its tables are made. */
+/* Data of a view that exist only while its tables are made. */
 struct lr_cuda_making {
     struct lr_cuda_memory *memory;
     struct lr_cuda_view_plan *plan;
@@ -36,51 +94,29 @@ static const lr_log *log_of(const struct lr_cuda_table_set *set)
 
 /* --- lists of a view --- */
 
-static lr_status place_values(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
-{
-    struct lr_cuda_making *making = tables->making;
-    const lr_cuda_layout layout = lr_cuda_layout_of(set->compute);
-    LR_TRY(lr_cuda_place_values(making->memory, making->plan, &layout, making->fill));
-    const lr_cuda_value_fill *values = &making->fill->values;
-    tables->map = making->fill->map.map;
-    tables->gather = (lr_cuda_gather){.layout = layout,
-                                      .offsets = values->offsets,
-                                      .values = values->values,
-                                      .num_offsets = values->num_offsets,
-                                      .num_rows = values->num_rows};
-    return LR_OK;
-}
-
-static lr_status place_lists(struct lr_cuda_tables *tables)
+/* Places the lists that a view's passes read, and those that it is filled in from. */
+static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
     struct lr_cuda_making *making = tables->making;
     const struct lr_cuda_view_plan *plan = making->plan;
     struct lr_cuda_memory *memory = making->memory;
-    return plan->has_bands     ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
-           : plan->has_columns ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
-           : plan->has_cloud   ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
-                               : LR_OK;
-}
-
-/* All that a view's passes read, and what it is filled in from. */
-static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
-{
-    const bool is_placed = place_values(set, tables) == LR_OK && place_lists(tables) == LR_OK;
-    return is_placed ? LR_OK : lr_error(log_of(set), LR_FAILED, "look-up tables take more memory than was counted");
-}
-
-/* What columns have passes of their own for. */
-static int launch_own_fills(const struct lr_cuda_tables *tables)
-{
-    const struct lr_cuda_making *making = tables->making;
-    int error = 0;
-    for (int forward = 0; forward < 2 && error == 0; forward++) {
-        if (making->plan->has_columns) {
-            error = lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward], &tables->gather,
-                                                  making->indices);
-        }
+    const lr_cuda_layout layout = lr_cuda_layout_of(set->compute);
+    lr_status status = lr_cuda_place_values(memory, plan, &layout, making->fill);
+    if (status == LR_OK) {
+        const lr_cuda_value_fill *values = &making->fill->values;
+        tables->map = making->fill->map.map;
+        tables->gather = (lr_cuda_gather){.layout = layout,
+                                          .offsets = values->offsets,
+                                          .values = values->values,
+                                          .num_offsets = values->num_offsets,
+                                          .num_rows = values->num_rows};
+        status = plan->has_bands     ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
+                 : plan->has_columns ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
+                 : plan->has_cloud   ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
+                                     : LR_OK;
     }
-    return error;
+    return status == LR_OK ? LR_OK
+                           : lr_error(log_of(set), LR_FAILED, "look-up tables take more memory than was counted");
 }
 
 /* --- groups of views --- */
@@ -101,21 +137,17 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
     return &assembly->set->views[assembly->views[k]];
 }
 
-/* How many views there is room for, at least one, going by the one made last. */
-static int guess_fit(const struct lr_cuda_table_set *set)
-{
-    if (set->view_bytes == 0) return MOST_VIEWS;
-    const int64_t left = set->room_bytes - set->bytes;
-    const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* others will go */
-    const int64_t fit = room / set->view_bytes;
-    return fit < 1 ? 1 : fit < MOST_VIEWS ? (int)fit : MOST_VIEWS;
-}
-
-/* Those of some views that are not there. */
+/* Chooses, of some views, those without tables. */
 static void choose_views(struct assembly *assembly, const int *views, int num_views)
 {
     struct lr_cuda_table_set *set = assembly->set;
-    const int fit = guess_fit(set);
+    int fit = MOST_VIEWS; /* as many as there is room for, by the last view made; at least one */
+    if (set->view_bytes > 0) {
+        const int64_t left = set->room_bytes - set->bytes;
+        const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* the tables of other views will go */
+        const int64_t views_fit = room / set->view_bytes;
+        fit = views_fit < 1 ? 1 : views_fit < MOST_VIEWS ? (int)views_fit : MOST_VIEWS;
+    }
     for (int k = 0; k < num_views; k++) {
         struct lr_cuda_tables *tables = &set->views[views[k]];
         if (tables->is_there || tables->making != NULL) continue;
@@ -179,60 +211,41 @@ static lr_status count_bytes(struct assembly *assembly)
     return LR_OK;
 }
 
-static lr_status take_memory(struct assembly *assembly, struct lr_cuda_group *group)
-{
-    struct lr_cuda_table_set *set = assembly->set;
-    struct lr_cuda_memory *memory = &assembly->memory;
-    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room, &group->block, log_of(set)));
-    LR_TRY(lr_cuda_blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
-    memory->device = group->block.memory;
-    memory->host = set->blocks.staging.memory;
-    return LR_OK;
-}
-
-/* fills: on the device. */
-static lr_status launch_fills(const struct assembly *assembly, const lr_cuda_view_fill *fills)
-{
-    const lr_log *log = log_of(assembly->set);
-    const struct lr_cuda_memory *memory = &assembly->memory;
-    const lr_cuda_fill_sizes sizes = lr_cuda_fill_sizes_of(assembly->fills, assembly->num_views);
-    LR_TRY(lr_cuda_check(
-        (int)cudaMemcpyAsync(memory->device, memory->host, (size_t)memory->copied_bytes, cudaMemcpyHostToDevice, NULL),
-        "look-up tables", log));
-    LR_TRY(lr_cuda_check(lr_cuda_launch_value_fills(fills, &sizes), "LORmap and mSRval", log));
-    LR_TRY(lr_cuda_check(lr_cuda_launch_band_fills(fills, &sizes), "weights", log));
-    for (int k = 0; k < assembly->num_views; k++)
-        LR_TRY(lr_cuda_check(launch_own_fills(tables_of(assembly, k)), "weights", log));
-    return LR_OK;
-}
-
-/* Projections of any stream may read them at once. */
+/* Fills the group's block and waits: projections of any stream may read it at once. */
 static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
 {
     const lr_log *log = log_of(assembly->set);
-    LR_TRY(take_memory(assembly, group));
+    struct lr_cuda_table_set *set = assembly->set;
+    struct lr_cuda_memory *memory = &assembly->memory;
+    LR_TRY(blocks_take(&set->blocks, memory->copied_room + memory->filled_room, &group->block, log_of(set)));
+    LR_TRY(blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
+    memory->device = group->block.memory;
+    memory->host = set->blocks.staging.memory;
+
     for (int k = 0; k < assembly->num_views; k++) LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
     const lr_cuda_view_fill *fills =
         lr_cuda_place(&assembly->memory, assembly->num_views * (int64_t)sizeof(*assembly->fills), assembly->fills);
-    const lr_status status = fills != NULL ? launch_fills(assembly, fills) : LR_FAILED;
+    lr_status status = fills != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        const lr_cuda_fill_sizes sizes = lr_cuda_fill_sizes_of(assembly->fills, assembly->num_views);
+        const size_t bytes = (size_t)memory->copied_bytes;
+        int error = (int)cudaMemcpyAsync(memory->device, memory->host, bytes, cudaMemcpyHostToDevice, NULL);
+        status = lr_cuda_check(error, "look-up tables", log);
+        if (status == LR_OK)
+            status = lr_cuda_check(lr_cuda_launch_value_fills(fills, &sizes), "LORmap and mSRval", log);
+        if (status == LR_OK) status = lr_cuda_check(lr_cuda_launch_band_fills(fills, &sizes), "weights", log);
+    }
+    for (int k = 0; status == LR_OK && k < assembly->num_views; k++) {
+        const struct lr_cuda_tables *tables = tables_of(assembly, k);
+        for (int forward = 0; tables->making->plan->has_columns && status == LR_OK && forward < 2; forward++) {
+            status = lr_cuda_check(lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward],
+                                                                 &tables->gather, tables->making->indices),
+                                   "weights", log);
+        }
+    }
     const int waited = (int)cudaStreamSynchronize(NULL); /* failed or not: memory is taken back */
     LR_TRY(status);
     return lr_cuda_check(waited, "look-up tables", log);
-}
-
-static lr_status make_group(struct assembly *assembly, struct lr_cuda_group *group)
-{
-    LR_TRY(plan_views(assembly));
-    LR_TRY(count_bytes(assembly));
-    LR_TRY(fill_group(assembly, group));
-    assembly->set->bytes += group->block.bytes;
-    assembly->set->view_bytes = (assembly->memory.copied_room + assembly->memory.filled_room) / assembly->num_views;
-    group->num_views = assembly->num_views;
-    for (int k = 0; k < assembly->num_views; k++) {
-        tables_of(assembly, k)->group = group;
-        tables_of(assembly, k)->is_there = true;
-    }
-    return LR_OK;
 }
 
 static lr_status assemble(struct assembly *assembly, const int *views, int num_views)
@@ -249,13 +262,24 @@ static lr_status assemble(struct assembly *assembly, const int *views, int num_v
         return LR_FAILED;
     }
     choose_views(assembly, views, num_views);
-    const lr_status status = make_group(assembly, group);
+    lr_status status = plan_views(assembly);
+    status = status == LR_OK ? count_bytes(assembly) : status;
+    status = status == LR_OK ? fill_group(assembly, group) : status;
+    if (status == LR_OK) {
+        const struct lr_cuda_memory *memory = &assembly->memory;
+        set->bytes += group->block.bytes;
+        set->view_bytes = (memory->copied_room + memory->filled_room) / assembly->num_views;
+        group->num_views = assembly->num_views;
+    }
     for (int k = 0; k < assembly->num_views; k++) {
-        tables_of(assembly, k)->making = NULL;
-        if (status != LR_OK) *tables_of(assembly, k) = (struct lr_cuda_tables){0};
+        struct lr_cuda_tables *tables = tables_of(assembly, k);
+        if (status != LR_OK) *tables = (struct lr_cuda_tables){0};
+        tables->making = NULL;
+        tables->group = status == LR_OK ? group : NULL;
+        tables->is_there = status == LR_OK;
     }
     if (status != LR_OK) {
-        lr_cuda_blocks_return(&set->blocks, &group->block);
+        blocks_return(&set->blocks, &group->block);
         free(group);
     }
     return status;
@@ -273,19 +297,15 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
     return status;
 }
 
-/* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in
- * another order would have the others made in vain, time and again. */
-static int count_next(const struct lr_cuda_table_set *set)
-{
-    const struct lr_direct_backend_params *params = &set->compute->params;
-    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
-    return set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;
-}
-
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
     const struct lr_cuda_tables *tables = &set->views[view];
-    const int count = count_next(set);
+    /* The view and the next ones, or the view alone if tables cannot stay: an algorithm that takes views in another
+     * order would have the rest made in vain each time. */
+    const struct lr_direct_backend_params *params = &set->compute->params;
+    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
+    const int count = set->is_tight || params->threads < 1 ? 1 : params->threads < most ? params->threads : most;
+
     int views[MOST_VIEWS];
     if (tables->is_there) return tables;
     for (int k = 0; k < count; k++) views[k] = (view + k) % set->compute->params.num_views;
@@ -300,7 +320,7 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
     *tables = (struct lr_cuda_tables){0};
     if (--group->num_views == 0) {
         set->bytes -= group->block.bytes;
-        lr_cuda_blocks_return(&set->blocks, &group->block);
+        blocks_return(&set->blocks, &group->block);
         free(group);
     }
 }
@@ -324,7 +344,7 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
 {
     for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++)
         lr_cuda_forget_tables(set, view);
-    lr_cuda_blocks_finish(&set->blocks);
+    blocks_finish(&set->blocks);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};
 }

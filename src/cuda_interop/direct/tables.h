@@ -6,12 +6,29 @@
 #ifndef LR_CUDA_DIRECT_TABLES_H
 #define LR_CUDA_DIRECT_TABLES_H
 
-#include "cuda_interop/direct/bands.h"
-#include "cuda_interop/direct/blocks.h"
 #include "cuda_interop/direct/passes.h"
+#include "cuda_interop/direct/plans.h"
 #include "render/direct/direct.h"
 
-/* Those of a view; none until `is_there`. */
+#include <lr/log.h>
+
+/* Blocks of the device's memory, and what is copied into them. Asking CUDA for memory takes longer than
+ * filling it, so that the last block that was returned waits for the next one who wants as much. */
+
+/* Zero is none. */
+struct lr_cuda_block {
+    void *memory; /* owned */
+    int64_t bytes;
+};
+
+/* Zero is one without any. */
+struct lr_cuda_blocks {
+    struct lr_cuda_block spare;   /* of the device */
+    struct lr_cuda_block staging; /* of the host, for copies to the device */
+};
+/* --- tables --- */
+
+/* The tables of a view; none until `is_there`. */
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
@@ -23,7 +40,7 @@ struct lr_cuda_tables {
     struct lr_cuda_making *making; /* only while they are made */
 };
 
-/* Those of all views. */
+/* The tables of all views. */
 struct lr_cuda_table_set {
     struct lr_direct_compute *compute; /* borrowed */
     struct lr_cuda_tables *views;      /* owned [num_views] */

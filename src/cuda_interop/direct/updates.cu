@@ -1,10 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "cuda_interop/direct/updates.cuh"
+ * Copyright The LORaster authors
+ *
+ * The updates of the family `direct` (docs/method/direct.md, "Updates") for one thread each, which
+ * has the four voxels of a texel. Written for the device, and for the processor too, as
+ * gathers.cuh; how a texel of an lr_cuda_image is reached comes as a type with
+ *   static float4 load(image, q, x, y), static void store(image, q, x, y, texel) */
+#include "common/bindings.h"
+#include "cuda_interop/direct/gathers.cuh"
+#include "direct/backend.h"
 
-#include "cuda_interop/direct/launch.h"
+/* Images that are arrays. */
+struct array_memory {
+    __device__ static int64_t place(const lr_cuda_image &image, int q, int x, int y)
+    {
+        return q + image.margin[0] +
+               (int64_t)image.extent[0] * (x + image.margin[1] + (int64_t)image.extent[1] * (y + image.margin[2]));
+    }
+    __device__ static float4 load(const lr_cuda_image &image, int q, int x, int y)
+    {
+        return image.texels[place(image, q, x, y)];
+    }
+    __device__ static void store(const lr_cuda_image &image, int q, int x, int y, float4 texel)
+    {
+        image.texels[place(image, q, x, y)] = texel;
+    }
+};
+
+/* A texel; there are fewer than 2^32 threads. */
+struct texel_place {
+    int q, x, y;
+
+    __device__ texel_place(const lr_cuda_layout &layout, uint32_t thread)
+    {
+        const uint32_t column = thread / (uint32_t)layout.quads;
+        q = (int)(thread - column * (uint32_t)layout.quads);
+        y = (int)(column / (uint32_t)layout.size[0]);
+        x = (int)(column - (uint32_t)y * (uint32_t)layout.size[0]);
+    }
+};
+
+template <class Memory> __device__ float4 load_or(const lr_cuda_image &image, const texel_place &at, float otherwise)
+{
+    return image.texels != nullptr || image.surface != 0 ? Memory::load(image, at.q, at.x, at.y)
+                                                         : make_float4(otherwise, otherwise, otherwise, otherwise);
+}
+
+/* The quotient, or what stands for it where there is next to nothing to divide by. */
+__device__ inline float quotient(float number, float by, float otherwise)
+{
+    return by > (float)LR_DIRECT_LEAST ? number / by : otherwise;
+}
+
+/* n (y / (n e + b) - less), of the estimate e. */
+__device__ inline float discrepancy(float estimate, float counts, float additive, float factor, float less)
+{
+    return factor * (quotient(counts, factor * estimate + additive, less) - less);
+}
+
+template <class Memory> __device__ void find_discrepancy(const lr_cuda_discrepancy &pass, uint32_t thread)
+{
+    const texel_place at(pass.layout, thread);
+    if (at.y >= pass.layout.size[1]) return;
+    const float4 n = load_or<Memory>(pass.factors, at, 1);
+    float4 result = n;
+    if (pass.what != LR_DIRECT_DO_SENSITIVITY) {
+        const float less = pass.what == LR_DIRECT_DO_RAMLA ? 1.0f : 0.0f;
+        const float4 e = Memory::load(pass.histo, at.q, at.x, at.y);
+        const float4 y = Memory::load(pass.counts, at.q, at.x, at.y);
+        const float4 b = load_or<Memory>(pass.additive, at, 0);
+        result = make_float4(discrepancy(e.x, y.x, b.x, n.x, less), discrepancy(e.y, y.y, b.y, n.y, less),
+                             discrepancy(e.z, y.z, b.z, n.z, less), discrepancy(e.w, y.w, b.w, n.w, less));
+    }
+    Memory::store(pass.histo, at.q, at.x, at.y, within_grid(pass.layout, result, at.q));
+}
+
+/* x (1 + lambda c), x c / s where s > 0, or x + c. */
+__device__ inline float changed(const lr_cuda_change &pass, float x, float c, float s)
+{
+    if (pass.what == LR_DIRECT_DO_RAMLA) {
+        const float factor = 1.0f + pass.lambda * c;
+        return factor > 0 ? x * factor : 0.0f;
+    }
+    return pass.what == LR_DIRECT_DO_EM ? x * quotient(c, s, 1) : x + c;
+}
+
+template <class Memory> __device__ void change_image(const lr_cuda_change &pass, uint32_t thread)
+{
+    const texel_place at(pass.layout, thread);
+    if (at.y >= pass.layout.size[1]) return;
+    const float4 x = Memory::load(pass.image, at.q, at.x, at.y);
+    const float4 c = Memory::load(pass.by, at.q, at.x, at.y);
+    const float4 s = load_or<Memory>(pass.sensitivity, at, 0);
+    Memory::store(pass.image, at.q, at.x, at.y,
+                  make_float4(changed(pass, x.x, c.x, s.x), changed(pass, x.y, c.y, s.y), changed(pass, x.z, c.z, s.z),
+                              changed(pass, x.w, c.w, s.w)));
+}
+
+/* --- launches: tests take the functions above, on the processor --- */
+#ifdef __CUDACC__
+
+#include "cuda_interop/direct/passes.h"
 #include "cuda_interop/overlap.cuh"
-
 #include <cuda_runtime.h>
 
 namespace
@@ -61,3 +157,5 @@ int lr_cuda_launch_change(const lr_cuda_change *pass)
     const overlapping_launch launch(kernel, groups(pass->layout), group);
     return cudaLaunchKernelEx(&launch.config, kernel, *pass);
 }
+
+#endif

@@ -1,7 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "cuda_interop/direct/launch.h"
-#include "cuda_interop/direct/values.cuh"
+ * Copyright The LORaster authors
+ *
+ * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread, as
+ * shaders/direct/map.comp and direct/values.comp have them, but that mSRval has its exponents and sums
+ * in double. Everything that decides which side of a border a column lies on is rounded step by step, as
+ * the reference does it. */
+#include "cuda_interop/direct/passes.h"
+
+/* --- LORmap --- */
+
+/* Along an axis of the grid. */
+__device__ inline double column_mm(const lr_cuda_map_fill &fill, int k, int column)
+{
+    return __dadd_rn(fill.origin_mm[k], __dmul_rn((double)column, fill.voxel_mm[k]));
+}
+
+__device__ inline int kernel_at(const lr_cuda_map_fill &fill, int x, int y)
+{
+    const double radial_mm =
+        __dadd_rn(__dmul_rn(column_mm(fill, 0, x), fill.radial[0]), __dmul_rn(column_mm(fill, 1, y), fill.radial[1]));
+    const double share = __dadd_rn(__ddiv_rn(fabs(radial_mm), fill.epsilon_mm), fill.tie);
+    const bool is_negative = radial_mm < __dmul_rn(-fill.tie, fill.epsilon_mm);
+    return (int)floor(share) + (is_negative ? fill.mirrored : 0);
+}
+
+/* The thread-th entry, those of the margins, too. */
+__device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
+{
+    const lr_cuda_layout &layout = fill.layout;
+    if (thread >= (int64_t)layout.extent[1] * layout.extent[2]) return;
+    const int x = (int)(thread % layout.extent[1]) - layout.margin[1];
+    const int y = (int)(thread / layout.extent[1]) - layout.margin[2];
+    const bool is_there = x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1];
+    fill.map[thread] = (uint16_t)(is_there ? kernel_at(fill, x, y) : 0);
+}
+
+/* --- mSRval --- */
+
+/* A thread's offsets of a row: every step-th from the first on. Threads of a block that have the same
+ * row are `rows` apart. */
+struct value_share {
+    int row, first, step;
+    int rows; /* of the block */
+};
+
+/* row >= num_rows: there is none for the thread. */
+__device__ inline value_share value_share_at(const lr_cuda_value_fill &fill, int block, int thread)
+{
+    const int rows = fill.block_rows;
+    return {block * rows + thread % rows, thread / rows, LR_CUDA_VALUE_THREADS / rows, rows};
+}
+
+__device__ inline double along_axis(const double (&axis)[3], const int4 &offset)
+{
+    return axis[0] * offset.x + axis[1] * offset.y + axis[2] * offset.z;
+}
+
+__device__ inline double sample_at(const lr_cuda_value_fill &fill, int row, double outward_mm)
+{
+    const double tie = 1e-4; /* a share of a step: what lies on a profile's end belongs to it */
+    const double at = (outward_mm - fill.first_sample_mm) / fill.sample_step_mm;
+    const int last = fill.num_samples - 1;
+    if (!(at >= -tie && at <= last + tie)) return 0;
+    const int left = min(max((int)floor(at), 0), last - 1);
+    const float *samples = fill.samples + (int64_t)row * fill.num_samples + left;
+    return samples[0] + (at - left) * ((double)samples[1] - samples[0]);
+}
+
+/* The value before it is normalised. */
+__device__ inline double value_at(const lr_cuda_value_fill &fill, int row, const int4 &offset)
+{
+    const double2 kernel = fill.kernels[row];
+    const double along = along_axis(fill.tof, offset), up = along_axis(fill.axial, offset);
+    const double outward_mm = kernel.y * along_axis(fill.radial, offset);
+    const double beside = along * along + up * up;
+    if (fill.num_samples > 0) return exp(-0.5 * beside) * sample_at(fill, row, outward_mm);
+    const double first = outward_mm / kernel.x;
+    double value = exp(-0.5 * (beside + first * first));
+    if (fill.second_width > 0) {
+        const double second = (first + fill.second_shift) / fill.second_width;
+        value += exp(-0.5 * (beside + second * second)) / fill.second_width;
+    }
+    return value;
+}
+
+/* Returns the share's sum. */
+__device__ inline double fill_values(const lr_cuda_value_fill &fill, const value_share &share)
+{
+    double sum = 0;
+    for (int i = share.first; i < fill.num_offsets && share.row < fill.num_rows; i += share.step) {
+        const double value = value_at(fill, share.row, fill.offsets[i]);
+        fill.values[(int64_t)i * fill.num_rows + share.row] = (float)value;
+        sum += value;
+    }
+    return sum;
+}
+
+/* Divides the share's values by the sum of their row's; returns the largest. */
+__device__ inline float normalise_values(const lr_cuda_value_fill &fill, const value_share &share, double sum)
+{
+    float largest = 0;
+    for (int i = share.first; i < fill.num_offsets && share.row < fill.num_rows; i += share.step) {
+        float &value = fill.values[(int64_t)i * fill.num_rows + share.row];
+        value = (float)(value / sum);
+        largest = fmaxf(largest, value);
+    }
+    return largest;
+}
+
+/* --- launches: tests take the functions above, on the processor --- */
+#ifdef __CUDACC__
 
 #include <cuda_runtime.h>
 
@@ -52,3 +160,5 @@ int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fil
     values_and_maps<<<blocks, group>>>(views, sizes->value_blocks);
     return cudaGetLastError();
 }
+
+#endif

@@ -21,7 +21,7 @@ struct angle_face {
     float piece_mm[2];
 };
 
-/* What a point has of a face: how far beside it, above its plane. */
+/* A point relative to a face: its distance beside it, and its height above its plane. */
 struct angle_place {
     float across, along, height;
 };
@@ -64,8 +64,8 @@ __host__ __device__ inline float per_number(float x)
 
 /* --- faces with a common axis: x lies between two numbers, y between two lines --- */
 
-/* Where a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 of planes that are parallel to the ray: next to nothing
- * in its place leaves all places or none. Without branches, so that what comes before and behind is found at
+/* Narrows the range to a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 of planes that are parallel to the ray: next
+ * to nothing in its place leaves all places or none. Without branches, so that what comes before and behind is found at
  * the same time. */
 __host__ __device__ inline void cut_range(const float a[2], const float b[2], float range[2])
 {
@@ -87,7 +87,7 @@ struct clamped_line {
     float mean, first, second, variance;
 };
 
-/* Of one that meets one end at most, as |half_rise| <= half has it; within: its share that is kept as it is. */
+/* A line that meets one end at most, as |half_rise| <= half ensures; within: its share that is kept as it is. */
 __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise, float half)
 {
     const float rise = 2.0f * half_rise, steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
@@ -98,12 +98,12 @@ __host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise
             part * rise * within * (4.0f - 3.0f * within)};
 }
 
-/* Of one that rises by next to nothing: its mean, and 3 times its first moment. */
+/* A line that rises by next to nothing: its mean, and 3 times its first moment. */
 struct level_line {
     float mean, first;
 };
 
-/* Where it does not rise at all, `within` is 0, 1, or that of no number, 0. */
+/* `within` of a line that does not rise at all is 0, 1, or 0 in place of NaN. */
 __host__ __device__ inline level_line clamp_level(float middle, float half_rise, float half)
 {
     const float steep = fabsf(half_rise), inner = half + steep - fabsf(middle);
@@ -112,7 +112,7 @@ __host__ __device__ inline level_line clamp_level(float middle, float half_rise,
     return {copysignf(mean, middle), half_rise * within * within * (1.5f - within)};
 }
 
-/* Of any. */
+/* Any line. */
 __host__ __device__ inline clamped_line clamp_steep(float middle, float half_rise, float half)
 {
     const float rise = 2.0f * half_rise, steep = fabsf(rise), part = per_number(fmaxf(steep, 1e-20f));
@@ -132,14 +132,14 @@ __host__ __device__ inline clamped_line clamp_steep(float middle, float half_ris
 struct angle_strip {
     float x, y, width, height;
 
-    /* Of what lies between two lines: its area times the density height / distance^3 at its middle, with all
+    /* Solid angle of the area between two lines: its area times the density height / distance^3 at its middle, with all
      * terms of second order. */
     __host__ __device__ float angle(const clamped_line &upper, const clamped_line &lower) const
     {
         return angle_from(upper, lower, x * x + height * height);
     }
 
-    /* Between two that rise by next to nothing. */
+    /* Solid angle between two lines that rise by next to nothing. */
     __host__ __device__ float angle_from(const level_line &upper, const level_line &lower, float squares) const
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
@@ -167,13 +167,13 @@ struct angle_strip {
     }
 };
 
-/* What is seen of the far face's plane: x between `range`, and y between line - apart and line + apart, both
+/* The part of the far face's plane that is seen: x between `range`, and y between line - apart and line + apart, both
  * of which grow with x. */
 struct angle_strips {
     float range[2], line, line_per_x, apart, apart_per_x;
     float foot[2], height; /* from the foot of the point to the face's middle */
 
-    /* Of a piece around `middle`. */
+    /* Solid angle of a piece around `middle`. */
     __host__ __device__ float angle(const float middle[2], const float half[2]) const
     {
         const float from = fmaxf(range[0], middle[0] - half[0]);
@@ -195,15 +195,15 @@ struct angle_strips {
     }
 };
 
-/* What is seen of one piece by points that differ along the faces' common axis alone: x lies between the same two
- * numbers for all of them, and the two lines are linear in what a point is beside the line along that axis. */
+/* The part of one piece that is seen by points that differ along the faces' common axis alone: x lies between the same
+ * two numbers for all of them, and the two lines are linear in what a point is beside the line along that axis. */
 struct angle_column {
     float width, x, height, squares; /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
     float wide, more;                /* half of what is between the lines in the middle; its growth to the end */
     float centre, centre_per, rise, rise_per,
         foot; /* of an offset of 0, and more for each mm of it; rises are from the middle to the end */
 
-    /* Of points with these offsets along the axis, of lines of this kind. What they have is found side by side,
+    /* Solid angles of points with these offsets along the axis, by lines of this kind. They are computed side by side,
      * as threads have nothing else to do while they wait for a result. */
     template <class Line, int Count>
     __host__ __device__ void find_between(const float (&along)[Count], float half,
@@ -233,7 +233,7 @@ struct angle_column {
         return is;
     }
 
-    /* AreSmall: faces are (angle_sight). */
+    /* AreSmall: faces are (angle_view). */
     template <bool AreSmall, int Count>
     __host__ __device__ void find_angles(const float (&along)[Count], float half, float (&angles)[Count]) const
     {
@@ -288,7 +288,7 @@ struct angle_polygon {
         }
     }
 
-    /* Of a piece around `middle`, from which corners are counted; half: of its edges. */
+    /* Cuts a piece around `middle`, from which corners are counted; half: of its edges. */
     __host__ __device__ void cut(const float middle[2], const float half[2], const float line[3])
     {
         const float moved[3] = {line[0] + line[1] * middle[0] + line[2] * middle[1], line[1], line[2]};
@@ -329,9 +329,9 @@ struct angle_polygon {
 
 /* --- the two faces --- */
 
-/* As a point has them: over the plane of the far one it stands higher, about. Cosines are of axes of the near
+/* The faces as points see them: they stand higher over the plane of the far one, about. Cosines are of axes of the near
  * face with those of the far one. */
-template <bool Leaning> struct angle_sight {
+template <bool Leaning> struct angle_view {
     angle_face near_face, far_face;
     float across_across, normal_across, across_normal;
     float along_along, across_along, along_across, normal_along, along_normal; /* Leaning */
@@ -388,7 +388,7 @@ template <bool Leaning> struct angle_sight {
         return angle_of_pieces(strips);
     }
 
-    /* Whether points along v differ along the faces' axis `along` alone, and see the faces in one piece. */
+    /* True if points along v differ along the faces' axis `along` alone, and see the faces in one piece. */
     __host__ __device__ bool has_columns() const
     {
         const bool is_upright = near_face.across[1] == 0.0f && near_face.normal[1] == 0.0f &&
@@ -397,7 +397,7 @@ template <bool Leaning> struct angle_sight {
         return is_upright && near_face.along[0] == 0.0f && pieces == 1;
     }
 
-    /* Whether faces are small: of points that see the farther one, at least half of the length away. */
+    /* True if faces are small for points at least half of the length away from the farther one. */
     __host__ __device__ bool are_small() const
     {
         const float edge =
@@ -405,8 +405,8 @@ template <bool Leaning> struct angle_sight {
         return 4.0f * edge <= angle_small * length_mm;
     }
 
-    /* What points `off` beside the line along u have in common, where has_columns: angle_of_strips, with the
-     * offset along the axis left open. */
+    /* Values that points `off` beside the line along u share, if has_columns: angle_of_strips, with the offset along
+     * the axis left open. */
     __host__ __device__ angle_column column(float off, const float ways[2]) const
     {
         const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;

@@ -7,30 +7,99 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/listmode/draw.h"
-#include "cuda_interop/listmode/pieces.h"
 #include "cuda_interop/listmode/tables.h"
+#include "model/scanner/coincidence.h"
 #include "vector/place.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an event: three arrays as they come and as they go, two keys, two numbers. */
+/* --- lines of a sample (listmode/sample.h), drawn on the device --- */
+
+_Static_assert((int)LR_CUDA_LIST_MASK_ALL == (int)LR_MASK_ALL && (int)LR_CUDA_LIST_MASK_FULL == (int)LR_MASK_FULL,
+               "one kind");
+
+static lr_cuda_list_pair *find_pairs(const lr_lors *lors, const lr_log *log)
+{
+    lr_cuda_list_pair *pairs = lr_alloc(lors->num_pairs, sizeof(*pairs), "pairs of modules", log);
+    for (int64_t k = 0; pairs != NULL && k < lors->num_pairs; k++) {
+        const lr_scanner *scanner = lors->scanner;
+        const struct lr_pair_mask *mask = &lors->masks->pairs[k];
+        const int i = lors->pairs[k][0], j = lors->pairs[k][1];
+        const int *of_i = scanner->modules[i].crystals, *of_j = scanner->modules[j].crystals;
+        pairs[k] = (lr_cuda_list_pair){.begin = lors->offsets[k],
+                                       .first = {scanner->first_crystal[i], scanner->first_crystal[j]},
+                                       .i = {of_i[0], of_i[1]},
+                                       .j = {of_j[0], of_j[1]},
+                                       .crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j],
+                                       .mask = mask->kind,
+                                       .words = {mask->offset_a, mask->offset_b}};
+    }
+
+    return pairs;
+}
+
+static const void *copy_table(struct lr_cuda_list_memory *memory, const void *from, int64_t bytes)
+{
+    return lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"pairs of modules", from, bytes});
+}
+
+static int64_t bytes_of_words(const lr_lors *lors)
+{
+    return lors->masks->num_words * (int64_t)sizeof(uint32_t);
+}
+
+/* Brings the tables of LORs to the device, and waits. errors: LR_FAILED without memory. */
+static lr_status drawing_open(const struct lr_listmode_sample *sample, struct lr_cuda_list_memory *memory,
+                              lr_cuda_list_drawing *drawing)
+{
+    const lr_lors *lors = sample->lors;
+    lr_cuda_list_pair *pairs = find_pairs(lors, memory->log);
+    if (pairs == NULL) return LR_FAILED;
+    *drawing = (lr_cuda_list_drawing){.pairs = copy_table(memory, pairs, lors->num_pairs * (int64_t)sizeof(*pairs)),
+                                      .words = copy_table(memory, lors->masks->words, bytes_of_words(lors)),
+                                      .num_pairs = lors->num_pairs,
+                                      .num_lors = lors->count,
+                                      .stride = sample->stride,
+                                      .seed = sample->seed,
+                                      .first = sample->first,
+                                      .step = sample->step,
+                                      .stream = memory->stream};
+    const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "pairs of modules", memory->log);
+    free(pairs);
+    return drawing->pairs != NULL && drawing->words != NULL ? status : LR_FAILED;
+}
+
+/* Puts crystals of the sample's lines begin .. end - 1 into arrays of the device, by work on the drawing's stream;
+ * -1 for a LOR that is not in coincidence. Returns a cudaError_t. */
+static int draw_lines(const lr_cuda_list_drawing *drawing, int64_t begin, int64_t end, int32_t *const crystals[2])
+{
+    lr_cuda_list_drawing some = *drawing;
+    some.first += some.step * begin;
+    some.count = end - begin;
+    some.crystals[0] = crystals[0];
+    some.crystals[1] = crystals[1];
+    return lr_cuda_launch_list_draw(&some);
+}
+
+/* --- arranging --- */
+
+/* Bytes of an event: three arrays as input and as output, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
-/* Of tables of LORs, at most: they are made anew for each batch of lines. */
+/* Most bytes of tables of LORs: they are made anew for each batch of lines. */
 enum { MOST_DRAWING_BYTES = 64 << 20 };
 
-/* Of an event that stays. */
+/* Bytes of an event that stays on the device. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
 
 _Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "one more");
-_Static_assert(sizeof(lr_cuda_list_sight) == 128, "a cache line");
+_Static_assert(sizeof(lr_cuda_list_path) == 128, "a cache line");
 
 /* Times: begin and end of the partition, end of the sort. */
 enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
 
-/* What is behind lr_listmode_held. */
+/* The events on a device behind lr_listmode_held. */
 struct held {
     struct lr_listmode_held base; /* first */
     struct lr_cuda_list_memory memory;
@@ -70,7 +139,7 @@ static lr_status wait(const struct arranging *at)
 
 /* --- what stays --- */
 
-/* The thread's device before. */
+/* Makes the device current and returns the thread's device before. */
 static int enter(const struct held *held)
 {
     int before = held->device;
@@ -141,11 +210,6 @@ static struct held *open_held(const struct arranging *at)
 
 /* --- memory --- */
 
-static int64_t bytes_for(int64_t longest, int64_t sort_bytes)
-{
-    return longest * EVENT_BYTES + sort_bytes;
-}
-
 static void *allocate(struct arranging *at, const void *from, int64_t bytes)
 {
     return lr_cuda_list_allocate(&at->memory, &(struct lr_cuda_list_block){"arranging events", from, bytes});
@@ -192,22 +256,12 @@ static lr_status open_pass(struct arranging *at)
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
     if (at->events->sample != NULL)
-        LR_TRY(lr_cuda_list_drawing_open(at->events->sample, &at->memory, &at->drawing));
+        LR_TRY(drawing_open(at->events->sample, &at->memory, &at->drawing));
     else
         LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
     for (int k = 0; k < NUM_CLOCKS; k++)
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
     return open_arrays(at, longest) ? open_pass(at) : LR_FAILED;
-}
-
-static void close_arranging(struct arranging *at)
-{
-    (void)cudaStreamSynchronize(at->stream);
-    lr_cuda_list_pieces_finish(&at->own);
-    lr_cuda_list_free(&at->memory);
-    for (int k = 0; k < NUM_CLOCKS; k++)
-        if (at->clock[k] != NULL) cudaEventDestroy(at->clock[k]);
-    if (at->held != NULL) destroy_held(&at->held->base);
 }
 
 /* --- a range --- */
@@ -265,13 +319,13 @@ static lr_status sort_group(struct arranging *at, int64_t r, int g)
     return check(at, lr_cuda_launch_list_sort(&sort));
 }
 
-/* A range's part of what is held. */
+/* A range's part of the events on the device. */
 static int32_t *held_array(const struct arranging *at, int k, int64_t r)
 {
     return (int32_t *)at->held->base.arrays[k] + at->events->offsets[r];
 }
 
-/* In the order of the numbers. */
+/* Gathers the arrays in the order of the numbers. */
 static lr_status gather_arrays(struct arranging *at, int64_t r)
 {
     lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
@@ -283,7 +337,7 @@ static lr_status gather_arrays(struct arranging *at, int64_t r)
     return check(at, lr_cuda_launch_list_gather(&gather));
 }
 
-/* To the host's arrays. */
+/* Copies a range to the host's arrays. */
 static lr_status give_back(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_events *events = at->events;
@@ -291,15 +345,6 @@ static lr_status give_back(struct arranging *at, int64_t r)
     void *const arrays[NUM_ARRAYS] = {events->crystals[0] + first, events->crystals[1] + first, events->tof_mm + first};
     for (int k = 0; k < NUM_ARRAYS; k++) LR_TRY(copy(at, arrays[k], at->to[k], bytes));
     return copy(at, events->number + first, at->sort.numbers[0], bytes);
-}
-
-static lr_status put_arrays(struct arranging *at, int64_t r)
-{
-    LR_TRY(at->num_kept == 0 ? LR_OK : gather_arrays(at, r));
-    LR_TRY(at->held == NULL
-               ? give_back(at, r)
-               : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0], at->num_kept * (int64_t)sizeof(int32_t)));
-    return wait(at);
 }
 
 static lr_status add_seconds(const struct arranging *at, int begin, double *seconds)
@@ -310,19 +355,17 @@ static lr_status add_seconds(const struct arranging *at, int begin, double *seco
     return LR_OK;
 }
 
-/* Without time of flight, which is not read then. */
-static lr_status draw_range(struct arranging *at, int64_t r)
-{
-    const int64_t *offsets = at->events->offsets;
-    int32_t *const crystals[2] = {at->from[0], at->from[1]};
-    LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float), at->stream)));
-    return check(at, lr_cuda_list_draw(&at->drawing, offsets[r], offsets[r + 1], crystals));
-}
-
 static lr_status send_range(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_backend_params *params = at->params;
-    if (at->events->sample != NULL) return draw_range(at, r);
+    if (at->events->sample != NULL) {
+        /* The array of times is not read without time of flight. */
+        const int64_t *offsets = at->events->offsets;
+        int32_t *const crystals[2] = {at->from[0], at->from[1]};
+        LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float), at->stream)));
+        return check(at, draw_lines(&at->drawing, offsets[r], offsets[r + 1], crystals));
+    }
+
     return lr_cuda_list_pieces_send(
         at->pieces,
         &(struct lr_cuda_list_sending){.events = at->events,
@@ -348,7 +391,12 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
     LR_TRY(record(at, PARTITIONED));
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(sort_group(at, r, g));
     LR_TRY(record(at, SORTED));
-    LR_TRY(put_arrays(at, r));
+    LR_TRY(at->num_kept == 0 ? LR_OK : gather_arrays(at, r));
+    LR_TRY(at->held == NULL
+               ? give_back(at, r)
+               : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0], at->num_kept * (int64_t)sizeof(int32_t)));
+    LR_TRY(wait(at));
+
     return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
 }
 
@@ -366,17 +414,25 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
 {
     const int device = at->params->device;
     const struct lr_listmode_sample *sample = at->events->sample;
-    const int64_t tables = sample != NULL ? lr_cuda_list_drawing_bytes(sample->lors) : 0;
+    /* Bytes of the tables of LORs on the device. */
+    const int64_t tables =
+        sample != NULL ? (sample->lors->num_pairs * (int64_t)sizeof(lr_cuda_list_pair) + bytes_of_words(sample->lors))
+                       : 0;
     LR_TRY(check(at, (int)cudaGetDevice(&at->before)));
     LR_TRY(at->before != device ? check(at, (int)cudaSetDevice(device)) : LR_OK);
     lr_status status = check(at, lr_cuda_list_sort_room(longest, &at->sort.room_bytes));
-    const int64_t bytes = bytes_for(longest, at->sort.room_bytes) + tables;
+    const int64_t bytes = (longest * EVENT_BYTES + at->sort.room_bytes) + tables;
     if (status == LR_OK && tables <= MOST_DRAWING_BYTES && bytes <= lr_cuda_list_budget(at->params)) {
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
-        /* A sample stays on the device, or is the host's to draw. */
+        /* A sample stays on the device, or the host draws it. */
         const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
         status = may_be_arranged && open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
-        close_arranging(at);
+        (void)cudaStreamSynchronize(at->stream);
+        lr_cuda_list_pieces_finish(&at->own);
+        lr_cuda_list_free(&at->memory);
+        for (int k = 0; k < NUM_CLOCKS; k++)
+            if (at->clock[k] != NULL) cudaEventDestroy(at->clock[k]);
+        if (at->held != NULL) destroy_held(&at->held->base);
     }
     if (at->before != device) cudaSetDevice(at->before);
     return status;

@@ -6,13 +6,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/listmode/exact.h"
-#include "cuda_interop/listmode/order.h"
-#include "cuda_interop/listmode/pieces.h"
-#include "cuda_interop/listmode/steps.h"
-#include "cuda_interop/listmode/stream.h"
-#include "cuda_interop/listmode/visit.h"
+#include "cuda_interop/listmode/passes.h"
+#include "cuda_interop/listmode/tables.h"
+#include "listmode/faces.h"
+#include "listmode/line.h"
 #include "listmode/places.h"
+#include "listmode/rows.h"
 #include "listmode/tube.h"
 #include "model/lors/selection.h"
 #include "vector/place.h"
@@ -22,8 +21,200 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a block's shared memory, what sums over the block take. It is alone on its multiprocessor: two with half
- * a slab each are 8 % slower on an H200, four 34 %. */
+/* --- exact elements: what their passes read of the scanner, on the host and on the device --- */
+
+_Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
+
+/* Points along an axis, of which voxels are found in single precision. */
+enum { MOST_POINTS = 1 << 21 };
+
+/* The tables of the host; zero with other kernels. Finish it in any case.
+ * errors: LR_USAGE for more sample points than kernels count; LR_FAILED without memory. */
+static lr_status exact_init(lr_cuda_list_exact *exact, const struct lr_listmode_backend_params *params)
+{
+    const struct lr_listmode_model *model = params->model;
+    const lr_scanner *scanner = model->scanner;
+    *exact = (lr_cuda_list_exact){0};
+    if (model->kernel != LR_LISTMODE_EXACT) return LR_OK;
+    for (int k = 0; k < 3; k++) {
+        if (model->grid.size[k] > MOST_POINTS / model->samples[k]) {
+            return lr_error(params->log, LR_USAGE,
+                            "exact elements on a CUDA device have at most %d sample points along "
+                            "an axis, and %d voxels have %d each: take fewer samples",
+                            MOST_POINTS, model->grid.size[k], model->samples[k]);
+        }
+    }
+    exact->is_leaning = lr_listmode_is_leaning(scanner);
+    exact->reach_mm = model->reach_mm;
+
+    /* Bounds of elements, with a hundredth for rounding. */
+    const double *edge = model->grid.voxel_mm;
+    double area = 0, radius = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *face = scanner->modules[m].face_mm;
+        area = fmax(area, face[0] * face[1]);
+        radius = fmax(radius, 0.5 * hypot(face[0], face[1]));
+    }
+    exact->face = (float)(1.01 * area * 0.15915494309189535);
+    exact->radius_mm = (float)radius;
+    exact->per_edge = (float)(1.0 / (LR_LISTMODE_HELD * fmin(edge[0], fmin(edge[1], edge[2]))));
+
+    int32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of), "modules of crystals", params->log);
+    for (int c = 0; module_of != NULL && c < scanner->num_crystals; c++)
+        module_of[c] = lr_scanner_module_of(scanner, c);
+    exact->module_of = module_of;
+    exact->modules = (const lr_cuda_list_module *)(const void *)lr_listmode_modules(scanner, params->log);
+    return exact->module_of != NULL && exact->modules != NULL ? LR_OK : LR_FAILED;
+}
+
+static void exact_finish(lr_cuda_list_exact *exact)
+{
+    free((void *)(uintptr_t)exact->module_of);
+    free((void *)(uintptr_t)exact->modules);
+    *exact = (lr_cuda_list_exact){0};
+}
+
+/* The same on the device, in blocks of `memory`. errors: LR_FAILED. */
+static lr_status exact_copy(lr_cuda_list_exact *to, const lr_cuda_list_exact *from, const lr_scanner *scanner,
+                            struct lr_cuda_list_memory *memory)
+{
+    *to = *from;
+    if (from->modules == NULL) return LR_OK;
+    to->modules = lr_cuda_list_allocate(
+        memory,
+        &(struct lr_cuda_list_block){"modules", from->modules, scanner->num_modules * (int64_t)sizeof(*from->modules)});
+    to->module_of = lr_cuda_list_allocate(
+        memory, &(struct lr_cuda_list_block){"modules of crystals", from->module_of,
+                                             scanner->num_crystals * (int64_t)sizeof(*from->module_of)});
+    return to->modules != NULL && to->module_of != NULL ? LR_OK : LR_FAILED;
+}
+
+/* --- events that do not fit in the device's memory: batches of them come from the host one after the other into two
+ * slots in turn, on a stream of their own, while the place's stream works on the batch before --- */
+
+enum { STREAM_SLOTS = 2, STREAM_ARRAYS = 4 };
+
+struct stream_params {
+    const struct lr_listmode_events *events; /* of the host; outlive the stream */
+    int64_t most_events;                     /* of a batch */
+    cudaStream_t work;                       /* on which batches are worked on */
+    const lr_log *log;
+};
+
+/* Zero is none. */
+struct stream {
+    struct stream_params params;
+    cudaStream_t copies; /* owned, as the rest */
+    struct lr_cuda_list_memory memory;
+    int32_t *slots[STREAM_SLOTS][STREAM_ARRAYS];
+    cudaEvent_t copied[STREAM_SLOTS], done[STREAM_SLOTS];
+    const struct lr_cuda_list_batch *held[STREAM_SLOTS]; /* NULL = nothing yet */
+    void *pinned[STREAM_ARRAYS];                         /* arrays of the host that are pinned */
+    int next;                                            /* slot */
+};
+
+static lr_status check_stream(const struct stream *stream, cudaError_t error)
+{
+    return lr_cuda_check((int)error, "events on their way", stream->params.log);
+}
+
+/* The host's arrays, from an event on. */
+static void find_arrays(const struct lr_listmode_events *events, int64_t begin, void *arrays[STREAM_ARRAYS])
+{
+    arrays[0] = events->crystals[0] + begin;
+    arrays[1] = events->crystals[1] + begin;
+    arrays[2] = events->tof_mm + begin;
+    arrays[3] = events->number + begin;
+}
+
+/* Pins the events' memory, which lets copies go on beside the host; where the system refuses that, they are
+ * slower. Finish it in any case. errors: LR_FAILED. */
+static lr_status stream_init(struct stream *stream, const struct stream_params *params)
+{
+    *stream = (struct stream){.params = *params, .memory = {.stream = params->work, .log = params->log}};
+    LR_TRY(check_stream(stream, cudaStreamCreateWithFlags(&stream->copies, cudaStreamNonBlocking)));
+    for (int slot = 0; slot < STREAM_SLOTS; slot++) {
+        const int64_t bytes = params->most_events * (int64_t)sizeof(int32_t);
+        for (int k = 0; k < STREAM_ARRAYS; k++) {
+            stream->slots[slot][k] =
+                lr_cuda_list_allocate(&stream->memory, &(struct lr_cuda_list_block){"events", NULL, bytes});
+            LR_TRY(stream->slots[slot][k] != NULL ? LR_OK : LR_FAILED);
+        }
+        LR_TRY(check_stream(stream, cudaEventCreateWithFlags(&stream->copied[slot], cudaEventDisableTiming)));
+        LR_TRY(check_stream(stream, cudaEventCreateWithFlags(&stream->done[slot], cudaEventDisableTiming)));
+    }
+
+    const size_t all_bytes = (size_t)params->events->layout.count * sizeof(int32_t);
+    void *arrays[STREAM_ARRAYS];
+    find_arrays(params->events, 0, arrays);
+    for (int k = 0; k < STREAM_ARRAYS; k++)
+        if (cudaHostRegister(arrays[k], all_bytes, cudaHostRegisterDefault) == cudaSuccess)
+            stream->pinned[k] = arrays[k];
+        else
+            (void)cudaGetLastError(); /* later calls are not to report it */
+    return LR_OK;
+}
+
+static void stream_finish(struct stream *stream)
+{
+    if (stream->copies != NULL) {
+        (void)cudaStreamSynchronize(stream->copies);
+        cudaStreamDestroy(stream->copies);
+    }
+    for (int k = 0; k < STREAM_ARRAYS; k++)
+        if (stream->pinned[k] != NULL) cudaHostUnregister(stream->pinned[k]);
+    for (int slot = 0; slot < STREAM_SLOTS; slot++) {
+        if (stream->copied[slot] != NULL) cudaEventDestroy(stream->copied[slot]);
+        if (stream->done[slot] != NULL) cudaEventDestroy(stream->done[slot]);
+    }
+    lr_cuda_list_free(&stream->memory);
+    *stream = (struct stream){0};
+}
+
+static lr_status copy_batch(struct stream *stream, const struct lr_cuda_list_batch *batch, int slot)
+{
+    void *arrays[STREAM_ARRAYS];
+    const size_t bytes = (size_t)batch->num_events * sizeof(int32_t);
+    find_arrays(stream->params.events, batch->begin, arrays);
+    if (stream->held[slot] != NULL) LR_TRY(check_stream(stream, cudaEventSynchronize(stream->done[slot])));
+    stream->held[slot] = NULL;
+    for (int k = 0; k < STREAM_ARRAYS; k++) {
+        LR_TRY(check_stream(
+            stream, cudaMemcpyAsync(stream->slots[slot][k], arrays[k], bytes, cudaMemcpyDefault, stream->copies)));
+    }
+    LR_TRY(check_stream(stream, cudaEventRecord(stream->copied[slot], stream->copies)));
+    return check_stream(stream, cudaStreamWaitEvent(stream->params.work, stream->copied[slot], 0));
+}
+
+/* Copies a batch, which the work's stream waits for, and sets its arrays in *events. The host waits until the
+ * batch before the last one is done: it is never more than two ahead. Call stream_leave once the work on the batch
+ * is queued. */
+static lr_status stream_enter(struct stream *stream, const struct lr_cuda_list_batch *batch,
+                              lr_cuda_list_events *events)
+{
+    const bool is_held = stream->held[1 - stream->next] == batch;
+    stream->next = is_held ? 1 - stream->next : stream->next;
+    if (stream->held[stream->next] != batch) LR_TRY(copy_batch(stream, batch, stream->next));
+    int32_t *const *slot = stream->slots[stream->next];
+    events->crystals[0] = slot[0];
+    events->crystals[1] = slot[1];
+    events->tof_mm = (const float *)(void *)slot[2];
+    events->number = slot[3];
+    stream->held[stream->next] = batch;
+    return LR_OK;
+}
+
+static lr_status stream_leave(struct stream *stream)
+{
+    const int slot = stream->next;
+    stream->next = 1 - slot;
+    return check_stream(stream, cudaEventRecord(stream->done[slot], stream->params.work));
+}
+
+/* --- the backend --- */
+
+/* Bytes of a block's shared memory for sums over the block. The block is alone on its multiprocessor: two with half a
+ * slab each are 8 % slower on an H200, four 34 %. */
 enum { RESERVED_SHARED = 1024 };
 
 /* Events of a batch that is streamed, at least and at most: 128 MiB are long enough on their way. */
@@ -51,10 +242,10 @@ struct listmode_cuda {
     struct lr_cuda_list_memory memory;
     struct lr_cuda_list_tables tables;
     struct lr_cuda_list_order order;
-    struct lr_cuda_list_stream streaming;
+    struct stream streaming;
     bool are_streamed;
     lr_cuda_list_line *lines;          /* of the device, owned by the memory; NULL = none are kept */
-    lr_cuda_list_sight *sights;        /* likewise, of exact elements */
+    lr_cuda_list_path *paths;          /* of exact elements, as lines */
     struct lr_cuda_list_steps steps;   /* in place of plan and order, but for its frames */
     lr_cuda_list_exact exact;          /* of the host */
     lr_cuda_list_pass pass;            /* what all have */
@@ -167,40 +358,21 @@ struct project {
     double done, total; /* selected events */
 };
 
-static lr_status copy_map(struct project *project, const struct lr_listmode_places *places, int64_t r)
-{
-    struct listmode_cuda *cuda = project->cuda;
-    const int64_t *offsets = cuda->params.events->offsets;
-    const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(*places->map);
-    project->pass.places.map = NULL;
-    if (places->map == NULL) return LR_OK;
-    LR_TRY(ensure_room(cuda, &cuda->map, bytes, "a part of the events"));
-    LR_TRY(copy(cuda, cuda->map.memory, places->map, bytes));
-    LR_TRY(wait(cuda, "a part of the events"));
-    project->pass.places.map = cuda->map.memory;
-    return LR_OK;
-}
-
-/* The events of a batch, from its first one on. */
-static lr_status find_events(struct project *project, const struct lr_cuda_list_batch *batch)
-{
-    struct listmode_cuda *cuda = project->cuda;
-    lr_cuda_list_events *events = &project->pass.events;
-    if (cuda->are_streamed) return lr_cuda_list_stream_enter(&cuda->streaming, batch, events);
-    *events = cuda->tables.events;
-    events->crystals[0] += batch->begin;
-    events->crystals[1] += batch->begin;
-    events->tof_mm += batch->begin;
-    events->number += batch->begin;
-    events->lines = cuda->lines != NULL ? cuda->lines + batch->begin : NULL;
-    events->sights = cuda->sights != NULL ? cuda->sights + batch->begin : NULL;
-    return LR_OK;
-}
-
 static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
 {
     struct listmode_cuda *cuda = project->cuda;
-    LR_TRY(find_events(project, batch));
+    lr_cuda_list_events *events = &project->pass.events;
+    if (cuda->are_streamed) {
+        LR_TRY(stream_enter(&cuda->streaming, batch, events));
+    } else {
+        *events = cuda->tables.events;
+        events->crystals[0] += batch->begin;
+        events->crystals[1] += batch->begin;
+        events->tof_mm += batch->begin;
+        events->number += batch->begin;
+        events->lines = cuda->lines != NULL ? cuda->lines + batch->begin : NULL;
+        events->paths = cuda->paths != NULL ? cuda->paths + batch->begin : NULL;
+    }
     project->pass.chunks = cuda->tables.chunks + batch->chunk;
     project->pass.jobs = cuda->tables.jobs + batch->job;
     project->pass.num_chunks = batch->num_chunks;
@@ -208,7 +380,7 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
     project->pass.longest_chunk = batch->longest_chunk;
     project->pass.num_warps = batch->num_warps;
     LR_TRY(project->launch(cuda, &project->pass));
-    return cuda->are_streamed ? lr_cuda_list_stream_leave(&cuda->streaming) : LR_OK;
+    return cuda->are_streamed ? stream_leave(&cuda->streaming) : LR_OK;
 }
 
 static bool goes_by_steps(const struct listmode_cuda *cuda)
@@ -216,29 +388,35 @@ static bool goes_by_steps(const struct listmode_cuda *cuda)
     return cuda->params.variant != LR_LISTMODE_FASTEST;
 }
 
-/* Whether images are laid out in slices. */
+/* True if images are laid out in slices. */
 static bool has_frames(const struct listmode_cuda *cuda)
 {
     return !goes_by_steps(cuda) || lr_cuda_list_steps_are_cached(cuda->params.variant);
 }
 
-static lr_status take_steps(struct project *project, const struct lr_listmode_places *places, int64_t r)
-{
-    const struct listmode_cuda *cuda = project->cuda;
-    LR_TRY(lr_progress_report(cuda->params.progress, project->what, project->done, project->total));
-    project->done += (double)places->count;
-    return lr_cuda_list_steps_project(&cuda->steps, &project->pass, r, project->image, project->is_back);
-}
-
 static lr_status take_range(struct project *project, const struct lr_listmode_places *places, int64_t r)
 {
-    const struct lr_cuda_list_plan *plan = &project->cuda->plan;
+    struct listmode_cuda *cuda = project->cuda;
+    const struct lr_cuda_list_plan *plan = &cuda->plan;
+    const lr_progress *progress = cuda->params.progress;
     project->pass.places =
         (lr_cuda_list_places){.position = places->position, .count = places->count, .first = places->first};
-    LR_TRY(copy_map(project, places, r));
-    if (goes_by_steps(project->cuda)) return take_steps(project, places, r);
+    if (places->map != NULL) {
+        const int64_t *offsets = cuda->params.events->offsets;
+        const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(*places->map);
+        LR_TRY(ensure_room(cuda, &cuda->map, bytes, "a part of the events"));
+        LR_TRY(copy(cuda, cuda->map.memory, places->map, bytes));
+        LR_TRY(wait(cuda, "a part of the events"));
+        project->pass.places.map = cuda->map.memory;
+    }
+
+    if (goes_by_steps(cuda)) {
+        LR_TRY(lr_progress_report(progress, project->what, project->done, project->total));
+        project->done += (double)places->count;
+        return lr_cuda_list_steps_project(&cuda->steps, &project->pass, r, project->image, project->is_back);
+    }
     for (int64_t k = plan->range_batches[r]; k < plan->range_batches[r + 1]; k++) {
-        LR_TRY(lr_progress_report(project->cuda->params.progress, project->what, project->done, project->total));
+        LR_TRY(lr_progress_report(progress, project->what, project->done, project->total));
         LR_TRY(take_batch(project, &plan->batches[k]));
         project->done += places->share * (double)plan->batches[k].num_events;
     }
@@ -295,15 +473,6 @@ static lr_status end_clock(struct listmode_cuda *cuda)
     return check(cuda, (int)cudaEventRecord(cuda->clocks[k][1], cuda->stream), "a clock");
 }
 
-/* In the order of the projections. */
-static lr_status read_clocks(struct listmode_cuda *cuda)
-{
-    lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++)
-        status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
-    return status;
-}
-
 /* --- forward --- */
 
 static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
@@ -313,26 +482,19 @@ static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_
     return check(cuda, lr_cuda_launch_list_values(pass), "projecting events");
 }
 
-static lr_status project_forward(struct listmode_cuda *cuda, const lr_selection *part, float *image, float *values)
-{
-    struct project project = {
-        .cuda = cuda, .part = part, .what = "projecting", .launch = launch_forward, .image = image, .pass = cuda->pass};
-    const lr_cuda_list_framing framing = framing_of(cuda, image);
-    project.pass.values = values;
-    LR_TRY(begin_clock(cuda));
-    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices") : LR_OK);
-    LR_TRY(take_part(&project));
-    return end_clock(cuda);
-}
-
 static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *image,
                               const lr_vector *values)
 {
-    float *from, *to;
-    LR_TRY(bring(cuda, image, &cuda->image, &from));
-    LR_TRY(find_room(cuda, values, &cuda->values, &to));
-    LR_TRY(project_forward(cuda, part, from, to));
-    return take_back(cuda, values, to);
+    struct project project = {
+        .cuda = cuda, .part = part, .what = "projecting", .launch = launch_forward, .pass = cuda->pass};
+    LR_TRY(bring(cuda, image, &cuda->image, &project.image));
+    LR_TRY(find_room(cuda, values, &cuda->values, &project.pass.values));
+    const lr_cuda_list_framing framing = framing_of(cuda, project.image);
+    LR_TRY(begin_clock(cuda));
+    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices") : LR_OK);
+    LR_TRY(take_part(&project));
+    LR_TRY(end_clock(cuda));
+    return take_back(cuda, values, project.pass.values);
 }
 
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
@@ -349,36 +511,29 @@ static lr_status launch_back(const struct listmode_cuda *cuda, const lr_cuda_lis
     return check(cuda, error, "back-projecting events");
 }
 
-static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *part, float *values, float *image)
+static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *values,
+                           const lr_vector *image)
 {
     struct project project = {.cuda = cuda,
                               .part = part,
                               .what = "back-projecting",
                               .launch = launch_back,
-                              .image = image,
                               .is_back = true,
                               .pass = cuda->pass};
-    const lr_cuda_list_framing framing = framing_of(cuda, image);
-    project.pass.values = values;
+    project.pass.values = NULL;
     project.pass.values_are_one = values == NULL;
+    LR_TRY(values != NULL ? bring(cuda, values, &cuda->values, &project.pass.values) : LR_OK);
+    LR_TRY(find_room(cuda, image, &cuda->image, &project.image));
+    const lr_cuda_list_framing framing = framing_of(cuda, project.image);
     LR_TRY(begin_clock(cuda));
-    float *const sums = has_frames(cuda) ? framing.numbers : image;
+    float *const sums = has_frames(cuda) ? framing.numbers : project.image;
     const int64_t num_sums = has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&cuda->params.model->grid);
     LR_TRY(check(cuda, (int)cudaMemsetAsync(sums, 0, (size_t)num_sums * sizeof(float), cuda->stream),
                  "an image in slices"));
     LR_TRY(take_part(&project));
     LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices") : LR_OK);
-    return end_clock(cuda);
-}
-
-static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part, const lr_vector *values,
-                           const lr_vector *image)
-{
-    float *from = NULL, *to;
-    LR_TRY(values != NULL ? bring(cuda, values, &cuda->values, &from) : LR_OK);
-    LR_TRY(find_room(cuda, image, &cuda->image, &to));
-    LR_TRY(project_back(cuda, part, from, to));
-    return take_back(cuda, image, to);
+    LR_TRY(end_clock(cuda));
+    return take_back(cuda, image, project.image);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
@@ -387,9 +542,14 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return leave(self, back_here(self, part, values, image));
 }
 
+/* Reads the clocks in the order of the projections. */
 static bool know_times(struct listmode_cuda *cuda)
 {
-    return enter(cuda) == LR_OK && leave(cuda, read_clocks(cuda)) == LR_OK;
+    lr_status status = enter(cuda);
+    if (status != LR_OK) return false;
+    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++)
+        status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
+    return leave(cuda, status) == LR_OK;
 }
 
 static double device_seconds(void *self)
@@ -461,68 +621,52 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- life --- */
 
-static void release(struct listmode_cuda *cuda)
-{
-    (void)cudaStreamSynchronize(cuda->stream);
-    lr_cuda_list_stream_finish(&cuda->streaming);
-    lr_cuda_list_pieces_finish(&cuda->pieces);
-    lr_cuda_list_free(&cuda->memory);
-    free_room(&cuda->image);
-    free_room(&cuda->values);
-    free_room(&cuda->map);
-    for (int k = 0; k < 2 * NUM_CLOCKS; k++)
-        if (cuda->clocks[k / 2][k % 2] != NULL) cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
-}
-
 static void destroy(void *self)
 {
     struct listmode_cuda *cuda = self;
     if (enter(cuda) == LR_OK) {
-        release(cuda);
+        (void)cudaStreamSynchronize(cuda->stream);
+        stream_finish(&cuda->streaming);
+        lr_cuda_list_pieces_finish(&cuda->pieces);
+        lr_cuda_list_free(&cuda->memory);
+        free_room(&cuda->image);
+        free_room(&cuda->values);
+        free_room(&cuda->map);
+        for (int k = 0; k < 2 * NUM_CLOCKS; k++)
+            if (cuda->clocks[k / 2][k % 2] != NULL) cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
         (void)leave(cuda, LR_OK);
     }
-    lr_cuda_exact_finish(&cuda->exact);
+    exact_finish(&cuda->exact);
     lr_cuda_list_plan_finish(&cuda->plan);
     lr_cuda_list_order_finish(&cuda->order);
     free(cuda);
 }
 
-/* Of a variable of the environment, for measurements; 0: it is not there, or no number up to `most`. */
+/* A setting of the environment, for tests and measurements: NULL where it is not set, and in builds without tests. */
+static const char *setting(const char *name)
+{
+#ifdef LR_READS_SETTINGS
+    return getenv(name);
+#else
+    (void)name;
+    return NULL;
+#endif
+}
+
+/* 0: the setting is not there, or no number up to `most`. */
 static int number_asked(const char *name, int most)
 {
-    const char *const asked = getenv(name);
+    const char *const asked = setting(name);
     const long number = asked != NULL ? strtol(asked, NULL, 10) : 0;
     return number > 0 && number <= most ? (int)number : 0;
 }
 
 enum { WARP = 32, MOST_JOBS_EACH = 1024 };
 
-static bool may_tile(const struct lr_listmode_model *model)
-{
-    const char *const asked = getenv("LORASTER_LISTMODE_EXACT");
-    return model->kernel != LR_LISTMODE_EXACT || asked == NULL || strcmp(asked, "atomics") != 0;
-}
-
-static int most_threads(const struct lr_listmode_model *model)
-{
-    return model->kernel == LR_LISTMODE_EXACT ? LR_CUDA_EXACT_THREADS : LR_CUDA_LIST_THREADS;
-}
-
-/* What blocks have, of `room` bytes of shared memory at most. */
-static void find_blocks(struct listmode_cuda *cuda, int room, struct lr_cuda_list_plan_params *plan)
-{
-    const struct lr_listmode_model *model = cuda->params.model;
-    const int slab = number_asked("LORASTER_LISTMODE_SLAB", room) / 16 * 16;
-    const int most = most_threads(model);
-    const int threads = number_asked("LORASTER_LISTMODE_THREADS", most);
-    plan->shared_room = !may_tile(model) ? 0 : slab > 0 ? slab : room;
-    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
-    cuda->pass.shared_room = room;
-    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : most;
-}
-
+/* Finds the device's processors and its shared memory, and how blocks use them. */
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
+    const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
     const int device = cuda->params.device;
     int processors = 0, shared = 0;
     cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -530,7 +674,17 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
         error == cudaSuccess ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) : error;
     LR_TRY(check(cuda, (int)error, "a CUDA device"));
     plan->processors = processors;
-    find_blocks(cuda, shared > RESERVED_SHARED ? (shared - RESERVED_SHARED) / 16 * 16 : 0, plan);
+
+    const int room = shared > RESERVED_SHARED ? (shared - RESERVED_SHARED) / 16 * 16 : 0;
+    const int most = is_exact ? LR_CUDA_EXACT_THREADS : LR_CUDA_LIST_THREADS;
+    const int slab = number_asked("LORASTER_LISTMODE_SLAB", room) / 16 * 16;
+    const int threads = number_asked("LORASTER_LISTMODE_THREADS", most);
+    const char *const exact = setting("LORASTER_LISTMODE_EXACT");
+    const bool may_tile = !is_exact || exact == NULL || strcmp(exact, "atomics") != 0;
+    plan->shared_room = !may_tile ? 0 : slab > 0 ? slab : room;
+    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
+    cuda->pass.shared_room = room;
+    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : most;
     return LR_OK;
 }
 
@@ -544,7 +698,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Whether events are streamed, how many at a time, and how many sums launches may have. */
+/* Decides if events are streamed, how many at a time, and how many sums launches may have. */
 static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int64_t count = cuda->params.events->layout.count;
@@ -552,40 +706,13 @@ static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_pa
     plan->most_partial = shares.most_sums;
     cuda->are_streamed = count * EVENT_BYTES > shares.for_events;
     if (cuda->are_streamed) {
-        const int64_t each = shares.for_events / LR_CUDA_LIST_SLOTS / EVENT_BYTES;
+        const int64_t each = shares.for_events / STREAM_SLOTS / EVENT_BYTES;
         const int64_t whole = larger(each, LEAST_BATCH) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE;
         plan->most_events = smaller(whole, MOST_BATCH);
     }
 }
 
-/* Whether what is kept of lines has all that the kernel needs: make_line, exact_line. */
-static bool may_keep_lines(const struct listmode_cuda *cuda)
-{
-    const struct lr_listmode_model *model = cuda->params.model;
-    const char *const asked = getenv("LORASTER_LISTMODE_LINES");
-    const double least = lr_listmode_least_sigma_mm(cuda->params.events);
-    double edge = 0;
-    for (int axis = 0; axis < 3; axis++) edge = fmax(edge, model->grid.voxel_mm[axis]);
-    const bool has_all =
-        model->kernel == LR_LISTMODE_EXACT || (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
-    return has_all && (asked == NULL || strcmp(asked, "found") != 0);
-}
-
-/* Where the budget and the memory that is free have room; bytes: what else is to be there at the same time. */
-static void make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
-{
-    const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
-    const size_t each = is_exact ? sizeof(lr_cuda_list_sight) : sizeof(lr_cuda_list_line);
-    const int64_t more = cuda->params.events->layout.count * (int64_t)each;
-    if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) return;
-    cuda->memory.log = NULL; /* without them lines are found when they are needed */
-    void *const kept = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
-    cuda->memory.log = cuda->params.log;
-    cuda->sights = is_exact ? kept : NULL;
-    cuda->lines = is_exact ? NULL : kept;
-}
-
-/* Of the device, for a while. */
+/* Temporary bytes of the device for ordering. */
 static int64_t ordering_bytes(const struct listmode_cuda *cuda)
 {
     const struct lr_listmode_events *events = cuda->params.events;
@@ -597,47 +724,43 @@ static bool may_order(const struct listmode_cuda *cuda)
     return !cuda->are_streamed && ordering_bytes(cuda) <= lr_cuda_list_budget(&cuda->params);
 }
 
-/* Events that are streamed come from the host, and without an order the plan looks at them: where a device
- * holds them, lr_listmode_cuda_arrange has left room for neither. */
-static lr_status check_held(const struct listmode_cuda *cuda)
-{
-    return cuda->params.events->is_arranged || may_order(cuda)
-               ? LR_OK
-               : lr_error(cuda->params.log, LR_FAILED,
-                          "events are on the CUDA device, which has no memory left to order them: allow more");
-}
-
-/* Where there is memory. */
+/* Orders the events where there is memory. */
 static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
-    const int64_t bytes = ordering_bytes(cuda);
     if (!may_order(cuda)) return LR_OK;
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
-    make_room_for_lines(cuda, bytes + sums);
+
+    /* Lines are stored if they have all that the kernel needs (make_line, exact_line), and budget and free memory have
+     * room for them. */
+    const struct lr_listmode_model *model = cuda->params.model;
+    const bool is_exact = model->kernel == LR_LISTMODE_EXACT;
+    const char *const asked = setting("LORASTER_LISTMODE_LINES");
+    const double least = lr_listmode_least_sigma_mm(cuda->params.events);
+    double edge = 0;
+    for (int axis = 0; axis < 3; axis++) edge = fmax(edge, model->grid.voxel_mm[axis]);
+    const bool has_all = is_exact || (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
+    const size_t each = is_exact ? sizeof(lr_cuda_list_path) : sizeof(lr_cuda_list_line);
+    const int64_t more = cuda->params.events->layout.count * (int64_t)each;
+    if (has_all && (asked == NULL || strcmp(asked, "found") != 0) &&
+        ordering_bytes(cuda) + sums + more <= lr_cuda_list_budget(&cuda->params)) {
+        cuda->memory.log = NULL; /* without them lines are found when they are needed */
+        void *const lines = lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
+        cuda->memory.log = cuda->params.log;
+        cuda->paths = is_exact ? lines : NULL;
+        cuda->lines = is_exact ? NULL : lines;
+    }
     plan->order = &cuda->order;
     return lr_cuda_list_order_init(&cuda->order, &(struct lr_cuda_list_order_params){.backend = &cuda->params,
                                                                                      .pass = &cuda->pass,
                                                                                      .stream = cuda->stream,
                                                                                      .lines = cuda->lines,
-                                                                                     .sights = cuda->sights});
+                                                                                     .paths = cuda->paths});
 }
 
 static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)
 {
     return lr_cuda_list_allocate(&cuda->memory,
                                  &(struct lr_cuda_list_block){what, NULL, count * (int64_t)sizeof(float)});
-}
-
-/* Without, with time of flight. */
-static void find_kinds(const struct lr_listmode_events *events, bool has_events[2])
-{
-    has_events[0] = has_events[1] = false;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            const bool has = events->groups[r][g] < events->groups[r][g + 1];
-            has_events[lr_listmode_group_has_tof(g)] |= has;
-        }
-    }
 }
 
 static lr_status fill_pass(struct listmode_cuda *cuda)
@@ -648,30 +771,20 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->tube = cuda->plan.tube;
     pass->tube.table = cuda->tables.tube;
     pass->events = cuda->tables.events;
-    find_kinds(cuda->params.events, pass->has_events);
+    const struct lr_listmode_events *events = cuda->params.events;
+    pass->has_events[0] = pass->has_events[1] = false; /* without time of flight, and with it */
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            const bool has = events->groups[r][g] < events->groups[r][g + 1];
+            pass->has_events[lr_listmode_group_has_tof(g)] |= has;
+        }
+    }
     pass->is_line = model->kernel != LR_LISTMODE_TUBE;
     pass->as_paper = model->tube.as_paper;
     pass->stream = cuda->stream;
-    LR_TRY(lr_cuda_exact_copy(&pass->exact, &cuda->exact, model->scanner, &cuda->memory));
+    LR_TRY(exact_copy(&pass->exact, &cuda->exact, model->scanner, &cuda->memory));
     pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);
     return pass->numbers != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status deal_out(struct listmode_cuda *cuda, const struct lr_cuda_list_plan_params *plan)
-{
-    lr_cuda_list_pass *pass = &cuda->pass;
-    LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, plan));
-    LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
-    pass->shared_bytes = cuda->plan.shared_bytes;
-    pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
-    return pass->partial != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status open_streaming(struct listmode_cuda *cuda, int64_t most_events)
-{
-    const struct lr_cuda_list_stream_params params = {
-        .events = cuda->params.events, .most_events = most_events, .work = cuda->stream, .log = cuda->params.log};
-    return cuda->are_streamed ? lr_cuda_list_stream_init(&cuda->streaming, &params) : LR_OK;
 }
 
 static lr_status open_here(struct listmode_cuda *cuda)
@@ -679,11 +792,16 @@ static lr_status open_here(struct listmode_cuda *cuda)
     const struct lr_listmode_backend_params *params = &cuda->params;
     struct lr_cuda_list_plan_params plan = {.model = params->model, .events = params->events, .log = params->log};
     LR_TRY(look_at_device(cuda, &plan));
-    LR_TRY(lr_cuda_exact_init(&cuda->exact, params));
+    LR_TRY(exact_init(&cuda->exact, params));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
     share_memory(cuda, &plan);
     if (goes_by_steps(cuda)) cuda->are_streamed = true; /* steps have their own events */
-    LR_TRY(check_held(cuda));
+    /* Events that are streamed come from the host, and without an order the plan looks at them: where a device holds
+     * them, lr_listmode_cuda_arrange has left room for neither. */
+    if (!params->events->is_arranged && !may_order(cuda)) {
+        return lr_error(params->log, LR_FAILED,
+                        "events are on the CUDA device, which has no memory left to order them: allow more");
+    }
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
     if (goes_by_steps(cuda)) {
@@ -692,18 +810,19 @@ static lr_status open_here(struct listmode_cuda *cuda)
         LR_TRY(lr_cuda_list_steps_init(&cuda->steps, &cuda->memory));
     } else {
         LR_TRY(order_events(cuda, &plan));
-        LR_TRY(deal_out(cuda, &plan));
-        LR_TRY(open_streaming(cuda, plan.most_events));
+        lr_cuda_list_pass *pass = &cuda->pass;
+        LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, &plan));
+        LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
+        pass->shared_bytes = cuda->plan.shared_bytes;
+        pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
+        LR_TRY(pass->partial != NULL ? LR_OK : LR_FAILED);
+        const struct stream_params streaming = {
+            .events = params->events, .most_events = plan.most_events, .work = cuda->stream, .log = params->log};
+        LR_TRY(cuda->are_streamed ? stream_init(&cuda->streaming, &streaming) : LR_OK);
     }
     for (int k = 0; k < 2 * NUM_CLOCKS; k++)
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault), "a clock"));
     return LR_OK;
-}
-
-static lr_status open_cuda(struct listmode_cuda *cuda)
-{
-    LR_TRY(enter(cuda));
-    return leave(cuda, open_here(cuda));
 }
 
 static const struct lr_backend_fns backend_fns = {.name = "cuda",
@@ -728,7 +847,8 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
     cuda->params = *params;
     cuda->stream = params->place->cuda_stream;
     cuda->memory = (struct lr_cuda_list_memory){.stream = cuda->stream, .log = params->log};
-    const lr_status status = open_cuda(cuda);
+    lr_status status = enter(cuda);
+    if (status == LR_OK) status = leave(cuda, open_here(cuda));
     if (status != LR_OK) {
         destroy(cuda);
         return status;

@@ -10,7 +10,7 @@
 namespace
 {
 
-/* Of a block; so many blocks of a multiprocessor at once are 14 % faster than three on an H200, and 6 % than
+/* Threads of a block; so many blocks of a multiprocessor at once are 14 % faster than three on an H200, and 6 % than
  * five. Blocks of a warp or two are 1 % slower. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
@@ -20,7 +20,7 @@ struct atomic_add {
     __device__ void operator()(float *to, float number) const { atomicAdd(to, number); }
 };
 
-/* Of num_chunks that begin one after the other, the one that has a warp. */
+/* The chunk of a warp, among num_chunks that begin one after the other. */
 __device__ int chunk_of_warp(const lr_cuda_list_pass &pass, int warp)
 {
     int low = 0, high = pass.num_chunks;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once) back(const __grid_con
 
 /* --- back, in slabs --- */
 
-/* Of the frame's numbers shared memory has some, from one on. */
+/* Part of the frame's numbers, in shared memory. */
 struct slab_of_frame {
     unsigned base; /* where number 0 would be */
     float *image;

@@ -8,7 +8,202 @@
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
 #include "cuda_interop/listmode/angle.cuh"
-#include "cuda_interop/listmode/sight.cuh"
+#include "cuda_interop/listmode/project.cuh"
+
+/* --- the path of an event's line, as exact elements need it (lr_cuda_list_path): found in double, for one thread, from
+ * then on in single precision and whole numbers. It is kept where memory holds it. Written for the processor,
+ * too. Axes are the frame's: along it, and two across. --- */
+
+/* A crystal's face in a frame. */
+struct placed_face {
+    int module;
+    double centre[3], across[3], along[3], normal[3], half_mm[2];
+
+    __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int crystal)
+        : module(pass.exact.module_of[crystal])
+    {
+        const lr_cuda_list_hit &hit = pass.events.hits[crystal];
+        const lr_cuda_list_module &of = pass.exact.modules[module];
+        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
+        for (int c = 0; c < 3; c++) {
+            centre[c] = hit.mm[axes[c]];
+            across[c] = of.across[axes[c]];
+            along[c] = of.along[axes[c]];
+            normal[c] = of.normal[axes[c]];
+        }
+        half_mm[0] = of.across[3];
+        half_mm[1] = of.along[3];
+    }
+
+    /* Half extent of the face along the frame's axis, and beside the line when projected along its direction, given by
+     * these slopes, onto a plane. */
+    __host__ __device__ void reach(const double slopes[2], double mm[3]) const
+    {
+        mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
+        for (int c = 1; c < 3; c++) {
+            mm[c] = half_mm[0] * fabs(across[c] - slopes[c - 1] * across[0]) +
+                    half_mm[1] * fabs(along[c] - slopes[c - 1] * along[0]);
+        }
+    }
+};
+
+__host__ __device__ inline double product_of(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* --- planes --- */
+
+/* Leaves out planes where no point of an axis is within reach of the crossing. */
+__host__ __device__ inline void narrow_planes(lr_cuda_list_path &path, double at, double step, double points,
+                                              double reach)
+{
+    const double first = (double)path.planes[0], last = (double)path.planes[1];
+    const double low = -reach, high = points - 1.0 + reach;
+    if (fabs(step) < 1e-9) {
+        path.planes[1] = at > low - 1.0 && at < high + 1.0 ? path.planes[1] : path.planes[0];
+        return;
+    }
+    const double per_step = 1.0 / step, a = (low - at) * per_step, b = (high - at) * per_step;
+    path.planes[0] = (int32_t)fmin(fmax(floor(fmin(a, b)), first), last);
+    path.planes[1] = (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)path.planes[0]);
+}
+
+/* Planes that the faces and time of flight (as of exact_line) leave. */
+__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid,
+                                            const placed_face faces[2], const double reaches[2][3],
+                                            const double direction[3], const double tof[3], lr_cuda_list_path &path)
+{
+    double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
+    double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
+    if (tof[1] > 0) {
+        const double centre = 0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
+        const double most = (3.0 * tof[1] + 0.5 * tof[2]) * direction[0] + pass.exact.reach_mm;
+        low = fmax(low, centre - most);
+        high = fmin(high, centre + most);
+    }
+    const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
+    const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
+    const double all = (double)grid.points[0];
+    path.planes[0] = (int32_t)fmin(fmax(first, 0.0), all);
+    path.planes[1] = (int32_t)fmin(fmax(last, (double)path.planes[0]), all);
+}
+
+/* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
+ * one reach to the other; which part it is in a plane is known up to `slack`. */
+__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid, const placed_face faces[2],
+                                               const double reaches[2][3], const double slopes[2],
+                                               lr_cuda_list_path &path)
+{
+    const double per_apart = 1.0 / (faces[1].centre[0] - faces[0].centre[0]);
+    const double slack = fmax(reaches[0][0], reaches[1][0]) * per_apart;
+    const double to_first = grid.first_mm[0] - faces[0].centre[0];
+    double at[2], step[2], from[2], most[2], more[2];
+    for (int c = 0; c < 2; c++) {
+        const double per_mm = grid.per_step[1 + c], slope = slopes[c];
+        const double here = reaches[0][1 + c] * per_mm, there = reaches[1][1 + c] * per_mm;
+        step[c] = grid.step_mm[0] * slope * per_mm;
+        at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
+        most[c] = fmax(here, there);
+        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
+        from[c] = slack > 0.25 ? most[c] : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
+        narrow_planes(path, at[c], step[c], grid.points[1 + c], most[c]);
+    }
+    for (int c = 0; c < 2; c++) {
+        constexpr double parts = 4294967296.0;
+        path.at[c] = (int64_t)floor((at[c] + path.planes[0] * step[c]) * parts);
+        path.step[c] = (int64_t)floor(step[c] * parts + 0.5);
+        path.reach[c] = (float)(from[c] + path.planes[0] * more[c]);
+        path.widening[c] = (float)more[c];
+    }
+}
+
+/* --- the line --- */
+
+/* The line of arranged event k between its faces, from the one at the lower end. */
+struct exact_line {
+    bool is_turned;
+    placed_face faces[2];
+    double direction[3], per_along, length_mm; /* per_along: of the direction, along the axis */
+    double slopes[2], reaches[2][3];
+    double tof[3]; /* centre, sigma (0 = none) and width of the bin */
+
+    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
+                                   int64_t k)
+        : is_turned(pass.events.hits[pass.events.crystals[1][k]].mm[frame.axis] <
+                    pass.events.hits[pass.events.crystals[0][k]].mm[frame.axis]),
+          faces{{pass, frame, pass.events.crystals[is_turned ? 1 : 0][k]},
+                {pass, frame, pass.events.crystals[is_turned ? 0 : 1][k]}}
+    {
+        for (int c = 0; c < 3; c++) direction[c] = faces[1].centre[c] - faces[0].centre[c];
+        const double per_length = per_root(product_of(direction, direction));
+        for (int c = 0; c < 3; c++) direction[c] *= per_length;
+        per_along = 1.0 / direction[0];
+        slopes[0] = direction[1] * per_along;
+        slopes[1] = direction[2] * per_along;
+        length_mm = 1.0 / per_length;
+        tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
+        tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
+                                    pass.events.hits[pass.events.crystals[1][k]])
+                         : 0.0;
+        tof[2] = has_tof ? bin_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
+                                  pass.events.hits[pass.events.crystals[1][k]])
+                         : 0.0;
+        faces[0].reach(slopes, reaches[0]);
+        faces[1].reach(slopes, reaches[1]);
+    }
+
+    /* Cosines of a face's axes with the line on its way to it: sign -1 where it comes from the other side. */
+    __host__ __device__ void find_lean(const placed_face &face, double sign, float lean[3]) const
+    {
+        lean[0] = (float)(sign * product_of(face.across, direction));
+        lean[1] = (float)(sign * product_of(face.along, direction));
+        lean[2] = (float)(-sign * product_of(face.normal, direction));
+    }
+
+    __host__ __device__ lr_cuda_list_path path(const lr_cuda_list_pass &pass, const lr_cuda_list_points &grid) const
+    {
+        lr_cuda_list_path path = {};
+        find_planes(pass, grid, faces, reaches, direction, tof, path);
+        find_crossings(grid, faces, reaches, slopes, path);
+        const double first_mm = grid.first_mm[0] + path.planes[0] * grid.step_mm[0];
+        const double way_mm = (first_mm - faces[0].centre[0]) * per_along;
+        path.way_mm = (float)way_mm;
+        path.way_step_mm = (float)(grid.step_mm[0] * per_along);
+        path.length_mm = (float)length_mm;
+        find_lean(faces[0], -1.0, path.low_lean);
+        find_lean(faces[1], 1.0, path.high_lean);
+        for (int end = 0; end < 2; end++) path.modules[end] = faces[end].module;
+        if (faces[0].module == faces[1].module) path.planes[1] = path.planes[0];
+        if (tof[1] > 0) find_time(grid, way_mm - 0.5 * length_mm - tof[0], path);
+        return path;
+    }
+
+    /* place_mm: of the first plane, from the centre. */
+    __host__ __device__ void find_time(const lr_cuda_list_points &grid, double place_mm, lr_cuda_list_path &path) const
+    {
+        const double per_sigma = 1.0 / tof[1];
+        double square = 0;
+        for (int c = 0; c < 3; c++) {
+            const double gain = direction[c] * grid.step_mm[c];
+            path.gain[c] = (float)(gain * per_sigma);
+            square += gain * grid.samples[c] * gain * grid.samples[c];
+        }
+        const double extent = square * per_root(square);
+        path.place = (float)(place_mm * per_sigma);
+        path.place_step = (float)(grid.step_mm[0] * per_along * per_sigma);
+        path.half = (float)(0.5 * extent * per_sigma);
+        path.half_bin = (float)(0.5 * tof[2] * per_sigma);
+    }
+};
+
+/* The line of arranged event k, stored or computed. */
+__host__ __device__ inline lr_cuda_list_path path_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                                     bool has_tof, int64_t k)
+{
+    return pass.events.paths != nullptr ? pass.events.paths[k]
+                                        : exact_line(pass, frame, has_tof, k).path(pass, frame.points);
+}
 
 /* --- faces --- */
 
@@ -41,15 +236,15 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
 
 /* --- a line's way through planes --- */
 
-/* Of a voxel's extent along the line, whose middle is `place` standard deviations from the centre of time of flight
- * in the first plane, and `step` more in the next one. */
+/* Time of flight of a voxel's extent along the line, whose middle is `place` standard deviations from the centre of
+ * time of flight in the first plane, and `step` more in the next one. */
 struct exact_time {
     float place, step, half, half_bin, per_mm, gain[3];
     float whole;   /* middles up to this have their extent within three of them, and it is short */
     float even[4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
 
     __host__ __device__ exact_time() {}
-    __host__ __device__ exact_time(const lr_cuda_list_sight &known, int skipped, float half_of_bin)
+    __host__ __device__ exact_time(const lr_cuda_list_path &known, int skipped, float half_of_bin)
         : place(known.place + (float)skipped * known.place_step), step(known.place_step), half(known.half),
           half_bin(half_of_bin),
           per_mm((float)(0.5 / list_held) * quotient_of(known.place_step, known.way_step_mm * known.half)),
@@ -77,7 +272,7 @@ struct exact_time {
 };
 
 struct exact_walk {
-    int64_t at[2], step[2];      /* as lr_cuda_list_sight has them: of the next plane */
+    int64_t at[2], step[2];      /* as lr_cuda_list_path has them: of the next plane */
     float reach[2], widening[2]; /* of the first plane, here and below */
     float way, way_step;
     int first, plane, last; /* the last one is behind */
@@ -86,20 +281,20 @@ struct exact_walk {
     bool is_turned; /* the face at the lower end is the far one */
 
     /* Through planes begin .. end - 1 of those that it has. */
-    __host__ __device__ exact_walk(const lr_cuda_list_sight &sight, int begin, int end)
-        : first(sight.planes[0] > begin ? sight.planes[0] : begin), last(sight.planes[1] < end ? sight.planes[1] : end),
+    __host__ __device__ exact_walk(const lr_cuda_list_path &path, int begin, int end)
+        : first(path.planes[0] > begin ? path.planes[0] : begin), last(path.planes[1] < end ? path.planes[1] : end),
           is_turned(false)
     {
-        const int skipped = first - sight.planes[0];
+        const int skipped = first - path.planes[0];
         for (int c = 0; c < 2; c++) {
-            at[c] = sight.at[c] + skipped * sight.step[c];
-            step[c] = sight.step[c];
-            reach[c] = sight.reach[c] + (float)skipped * sight.widening[c];
-            widening[c] = sight.widening[c];
+            at[c] = path.at[c] + skipped * path.step[c];
+            step[c] = path.step[c];
+            reach[c] = path.reach[c] + (float)skipped * path.widening[c];
+            widening[c] = path.widening[c];
             point[c] = low[c] = high[c] = 0;
         }
-        way = sight.way_mm + (float)skipped * sight.way_step_mm;
-        way_step = sight.way_step_mm;
+        way = path.way_mm + (float)skipped * path.way_step_mm;
+        way_step = path.way_step_mm;
         plane = first - 1;
     }
 };
@@ -145,13 +340,13 @@ __host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_l
     return steps;
 }
 
-/* Of the frame's slices. How many points of a plane there are: `wide` is 0 where one step of two by two holds
- * them, 1 along one axis, 2. */
+/* Extent in the frame's slices. Points of a plane: `wide` is 0 where one step of two by two holds them, 1 along one
+ * axis, 2. */
 __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                     bool has_tof, int64_t k)
 {
     const lr_cuda_list_points &grid = frame.points;
-    const exact_walk walk(sight_of(pass, frame, has_tof, k), 0, grid.points[0]);
+    const exact_walk walk(path_of(pass, frame, has_tof, k), 0, grid.points[0]);
     list_extent extent = {};
     extent.slices[0] = walk.first / grid.samples[0];
     extent.slices[1] = walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : extent.slices[0];
@@ -222,51 +417,51 @@ struct exact_reader {
     }
 };
 
-/* What two by two points have of the direction in which columns go. */
+/* Two by two points along the direction in which columns go. */
 struct exact_rows {
     float v[2], along[2], middles[2];
     bool has_two;
 };
 
-/* Of an event in some of its frame's slices. */
+/* The elements of an event in some of its frame's slices. */
 template <bool Leaning, list_times Times> struct exact_event {
     const lr_cuda_list_points &grid;
     int origin; /* number of the frame's first voxel */
-    angle_sight<Leaning> sight;
+    angle_view<Leaning> view;
     exact_walk walk;
     exact_time time;
 
     __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    const lr_cuda_list_sight &known, const int32_t slices[2])
+                                    const lr_cuda_list_path &known, const int32_t slices[2])
         : grid(frame.points), origin((frame.window[0] - 1) * frame.pitch + frame.window[1] - 1),
           walk(known, slices[0] * grid.samples[0], slices[1] * grid.samples[0])
     {
         if (is_empty()) return;
-        open_sight(pass, frame, known);
+        open_view(pass, frame, known);
         if constexpr (Times != NO_TIMES)
             time = exact_time(known, walk.first - known.planes[0], Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
     }
 
     __host__ __device__ bool is_empty() const { return walk.first >= walk.last; }
 
-    __host__ __device__ void open_sight(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                        const lr_cuda_list_sight &known)
+    __host__ __device__ void open_view(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                       const lr_cuda_list_path &known)
     {
         const lr_cuda_list_module &low = pass.exact.modules[known.modules[0]];
         const lr_cuda_list_module &high = pass.exact.modules[known.modules[1]];
         const float per_piece = quotient_of(2.0f / exact_half, known.length_mm);
-        sight.near_face = face_seen(low, frame, known.low_lean, per_piece);
-        sight.far_face = face_seen(high, frame, known.high_lean, per_piece);
-        sight.length_mm = known.length_mm;
-        sight.across_across = (float)product_of(low.across, high.across);
-        sight.normal_across = (float)product_of(low.normal, high.across);
-        sight.across_normal = (float)product_of(low.across, high.normal);
+        view.near_face = face_seen(low, frame, known.low_lean, per_piece);
+        view.far_face = face_seen(high, frame, known.high_lean, per_piece);
+        view.length_mm = known.length_mm;
+        view.across_across = (float)product_of(low.across, high.across);
+        view.normal_across = (float)product_of(low.normal, high.across);
+        view.across_normal = (float)product_of(low.across, high.normal);
         if constexpr (Leaning) {
-            sight.along_along = (float)product_of(low.along, high.along);
-            sight.across_along = (float)product_of(low.across, high.along);
-            sight.along_across = (float)product_of(low.along, high.across);
-            sight.normal_along = (float)product_of(low.normal, high.along);
-            sight.along_normal = (float)product_of(low.along, high.normal);
+            view.along_along = (float)product_of(low.along, high.along);
+            view.across_along = (float)product_of(low.across, high.along);
+            view.along_across = (float)product_of(low.along, high.across);
+            view.normal_along = (float)product_of(low.normal, high.along);
+            view.along_normal = (float)product_of(low.along, high.normal);
         }
     }
 
@@ -275,14 +470,14 @@ template <bool Leaning, list_times Times> struct exact_event {
         const float planes = (float)(walk.plane - walk.first);
         open_window(walk, grid, planes);
         walk.way_mm = walk.way + planes * walk.way_step;
-        const bool turns = !walk.is_turned && walk.way_mm > 0.5f * sight.length_mm;
+        const bool turns = !walk.is_turned && walk.way_mm > 0.5f * view.length_mm;
         if (any_lane_of(turns) && turns) { /* by a branch: rarely, and it is long */
-            sight.turn_round();
+            view.turn_round();
             walk.is_turned = true;
         }
     }
 
-    /* To the next `step` by `step` points of a plane, of which walk.point is the lowest one; false: there are
+    /* Moves to the next `step` by `step` points of a plane, of which walk.point is the lowest one; false: there are
      * none. */
     __host__ __device__ bool walk_on(int step)
     {
@@ -310,8 +505,8 @@ template <bool Leaning, list_times Times> struct exact_event {
         return (float)(point - walk.whole[c]) - walk.part[c];
     }
 
-    /* How far a voxel's middle is from the centre, in standard deviations: of its plane, and along u and v of a
-     * point `off` beside the line. */
+    /* Distance of a voxel's middle from the centre, in standard deviations: of its plane, and along u and v of a point
+     * `off` beside the line. */
     __host__ __device__ float middle_of_plane(float voxel) const
     {
         return time.place + (float)(walk.plane - walk.first) * time.step +
@@ -354,7 +549,7 @@ template <bool Leaning, list_times Times> struct exact_event {
     /* Ways along the line to the near face, and to the far one. */
     __host__ __device__ void find_ways(float ways[2]) const
     {
-        const float rest = sight.length_mm - walk.way_mm;
+        const float rest = view.length_mm - walk.way_mm;
         ways[0] = walk.is_turned ? rest : walk.way_mm;
         ways[1] = walk.is_turned ? walk.way_mm : rest;
     }
@@ -365,7 +560,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         return (int)plane * frame.plane + origin;
     }
 
-    /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
+    /* Calls each(number, element) with the shares of points, each with its voxel's number in the frame. */
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, lane_group lanes, Each &&each)
     {
@@ -378,12 +573,12 @@ template <bool Leaning, list_times Times> struct exact_event {
     __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
         bool has_columns = false;
-        if constexpr (!Leaning) has_columns = !is_empty() && sight.has_columns();
+        if constexpr (!Leaning) has_columns = !is_empty() && view.has_columns();
         const lane_group by_columns = lanes.where(has_columns);
         const lane_group by_points = lanes.where(!is_empty() && !has_columns);
         if (has_columns) {
-            by_columns.any(!sight.are_small()) ? give_columns<false>(frame, by_columns, taker)
-                                               : give_columns<true>(frame, by_columns, taker);
+            by_columns.any(!view.are_small()) ? give_columns<false>(frame, by_columns, taker)
+                                              : give_columns<true>(frame, by_columns, taker);
         } else if (!is_empty()) {
             give_points(frame, by_points, taker);
         }
@@ -406,7 +601,7 @@ template <bool Leaning, list_times Times> struct exact_event {
         const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
         float ways[2];
         find_ways(ways);
-        float element = sight.angle(off, ways);
+        float element = view.angle(off, ways);
         if (element > 0.0f) {
             const float plane = voxel_along(0, walk.plane);
             const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
@@ -419,9 +614,9 @@ template <bool Leaning, list_times Times> struct exact_event {
         }
     }
 
-    /* The same, two by two points at once. Lines alike have about as many planes with elements, and those have
-     * one or two points along either axis: lanes of a warp then do the same. Where there is no second point,
-     * its number is that of a voxel or of the margin. */
+    /* The same, two by two points at once. Similar lines have about as many planes with elements, and those have one or
+     * two points along either axis: lanes of a warp then do the same. Where there is no second point, its number is
+     * that of a voxel or of the margin. */
     template <bool AreSmall, class Taker>
     __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes, Taker &taker)
     {
@@ -467,7 +662,7 @@ template <bool Leaning, list_times Times> struct exact_event {
             const int point = walk.point[1] + j;
             const float off = off_along(1, point);
             rows.v[j] = voxel_along(2, point);
-            rows.along[j] = sight.near_face.along[1] * off;
+            rows.along[j] = view.near_face.along[1] * off;
             rows.middles[j] =
                 Times != NO_TIMES ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off) : 0.0f;
         }
@@ -480,11 +675,11 @@ template <bool Leaning, list_times Times> struct exact_event {
     {
         const int point = walk.point[0] + i;
         const float off = off_along(0, point);
-        const angle_column column = sight.column(off, ways);
+        const angle_column column = view.column(off, ways);
         const bool is_there = point < walk.high[0] && column.width > 0.0f;
         const float middle = Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
         float angles[2];
-        column.template find_angles<AreSmall>(rows.along, sight.far_face.half_mm[1], angles);
+        column.template find_angles<AreSmall>(rows.along, view.far_face.half_mm[1], angles);
 #pragma unroll
         for (int j = 0; j < 2; j++) {
             four.elements[2 * i + j] = is_there && (j == 0 || rows.has_two) ? angles[j] : 0.0f;
@@ -510,19 +705,20 @@ template <bool Leaning, list_times Times> struct exact_event {
 
 /* --- projections --- */
 
-/* Of an event whose value is asked for. lanes, here and below: all that come here with an event. */
+/* Value of an event. lanes, here and below: all that come here with an event. */
 template <bool Leaning, list_times Times>
 __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                                        lane_group lanes)
 {
     const int32_t all[2] = {0, frame.slices};
     exact_reader reader = {held_address(pass.numbers + frame.begin), 0.0f, {0.0f, 0.0f}};
-    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k), all);
+    exact_event<Leaning, Times> event(pass, frame, path_of(pass, frame, Times != NO_TIMES, k), all);
     event.give_elements(frame, lanes, reader);
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
 
-/* Of an event whose value is not 0. Points of a voxel that come one after the other are added as one. */
+/* Adds the elements of an event whose value is not 0. Points of a voxel that come one after the other are added as
+ * one. */
 template <bool Leaning, list_times Times, class Add>
 __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                                     lane_group lanes, Add &&add)
@@ -531,7 +727,7 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     const float value = value_at(pass, k);
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
-    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k), all);
+    exact_event<Leaning, Times> event(pass, frame, path_of(pass, frame, Times != NO_TIMES, k), all);
     event.each_element(frame, lanes, [&](int at, float element) {
         if (at != held) {
             if (sum != 0.0f) add(numbers + held, sum * value);
@@ -545,16 +741,16 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- back, in slabs --- */
 
-/* How much an event adds to a voxel at most, about: a point sees one of the faces from half of the line's
- * length or more, but for what a face is wide. Nothing is known of faces that are next to each other. */
+/* Approximate bound of what an event adds to a voxel: a point sees one of the faces from half of the line's length or
+ * more, less the face's width. There is no bound for faces next to each other. */
 struct exact_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
         const int64_t k = block.chunk.begin + event;
         const bool has_tof = block.chunk.has_tof != 0;
         float length_mm, per_sigma;
-        if (pass.events.sights != nullptr) {
-            const lr_cuda_list_sight &known = pass.events.sights[k];
+        if (pass.events.paths != nullptr) {
+            const lr_cuda_list_path &known = pass.events.paths[k];
             length_mm = known.length_mm;
             per_sigma = known.place_step / known.way_step_mm;
         } else {
@@ -582,8 +778,8 @@ struct exact_sizes {
     }
 };
 
-/* What values of a block are multiplied by, a power of two: the largest elements of events of the usual size
- * are whole numbers of 26 bits then. */
+/* Factor of the values of a block, a power of two: the largest elements of events of the usual size are whole numbers
+ * of 26 bits then. */
 struct exact_unit {
     float scale, unit;
 
@@ -649,7 +845,7 @@ template <class Slab> struct exact_sums {
         const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
         return ((before ^ after) & (term ^ after)) < 0;
     }
-    /* Whether something is left to be added. */
+    /* True if something is left to be added. */
     __host__ __device__ static bool is_open(float number, int32_t term, int32_t before)
     {
         return (term == 0 && number != 0.0f) || is_beyond(term, before);
@@ -665,9 +861,8 @@ template <class Slab> struct exact_sums {
 
 constexpr float least_exact = 16384.0f;
 
-/* Of an event whose value is not 0, in the block's slices; numbers are counted from the frame's first one. sums
- * are without the value, which is left as it is where its product with the scale is not a number with all
- * digits. */
+/* Adds an event whose value is not 0 in the block's slices; numbers are counted from the frame's first one. sums are
+ * without the value, which is left as it is where its product with the scale is not a number with all digits. */
 template <bool Leaning, list_times Times, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block, int64_t k,
                                          lane_group lanes, exact_sums<Slab> sums)
@@ -680,7 +875,7 @@ __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const li
         sums.unit = 1.0f;
         sums.least = INFINITY;
     }
-    exact_event<Leaning, Times> event(pass, block.frame, sight_of(pass, block.frame, Times != NO_TIMES, k),
+    exact_event<Leaning, Times> event(pass, block.frame, path_of(pass, block.frame, Times != NO_TIMES, k),
                                       block.job.slices);
     event.give_elements(block.frame, lanes, sums);
 }

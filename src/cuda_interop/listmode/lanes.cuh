@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What threads of a device have instructions for, and what stands for it on the processor. */
+ * Instructions of a device's threads, and their equivalents on the processor. */
 #ifndef LR_CUDA_LISTMODE_LANES_CUH
 #define LR_CUDA_LISTMODE_LANES_CUH
 
 #include <cmath>
 #include <cstdint>
 
-/* To a few units in the last place; 0 below the normal numbers. */
+/* 2^x to a few units in the last place; 0 below the normal numbers. */
 __host__ __device__ inline float power_of_two(float x)
 {
 #ifdef __CUDA_ARCH__
@@ -39,7 +39,7 @@ __host__ __device__ inline double per_root(double x)
 #endif
 }
 
-/* To two units in the last place, where b is neither huge nor next to nothing. */
+/* a / b to two units in the last place, if b is neither huge nor next to nothing. */
 __host__ __device__ inline float quotient_of(float a, float b)
 {
 #ifdef __CUDA_ARCH__
@@ -99,7 +99,7 @@ template <class Number> __host__ __device__ inline Number *held_address(Number *
 struct lane_group {
     uint32_t lanes;
 
-    /* Whether it is so for any of them: all of them ask. */
+    /* True if `is_so` for any lane of the group: all of them call. */
     __host__ __device__ bool any(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -109,7 +109,7 @@ struct lane_group {
 #endif
     }
 
-    /* Those for which it is so, who alone may go on with them: all of them ask. */
+    /* The lanes with `is_so`, the only ones that may use the result: all of them call. */
     __host__ __device__ lane_group where(bool is_so) const
     {
 #ifdef __CUDA_ARCH__
@@ -126,7 +126,7 @@ __host__ __device__ inline lane_group whole_warp()
     return {0xffffffffu};
 }
 
-/* Whether it is so for any of the lanes of a warp that come here together. */
+/* True if `is_so` for any of the lanes of a warp that come here together. */
 __host__ __device__ inline bool any_lane_of(bool is_so)
 {
 #ifdef __CUDA_ARCH__

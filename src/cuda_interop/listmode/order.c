@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cuda_interop/listmode/order.h"
+#include "cuda_interop/listmode/tables.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/listmode/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an event: two keys, two numbers, and the arrays that are gathered. */
+/* Bytes of an event: two keys, two numbers, and the arrays that are gathered. */
 enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
 
 struct ordering {
@@ -67,18 +66,6 @@ static lr_status open_ordering(struct ordering *ordering)
     return has_all && sort->room != NULL && ordering->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
-/* The pass with a group's events alone. */
-static lr_cuda_list_pass pass_of_group(const struct ordering *ordering, int64_t begin)
-{
-    lr_cuda_list_pass pass = *ordering->params->pass;
-    pass.events.crystals[0] += begin;
-    pass.events.crystals[1] += begin;
-    pass.events.tof_mm += begin;
-    pass.events.number += begin;
-    pass.stream = ordering->params->stream;
-    return pass;
-}
-
 /* Takes the events in the order of the sorted numbers. */
 static lr_status gather(const struct ordering *ordering, const lr_cuda_list_ordering *group)
 {
@@ -102,7 +89,13 @@ static lr_status gather(const struct ordering *ordering, const lr_cuda_list_orde
 static lr_status order_group(struct ordering *ordering, int64_t r, int g)
 {
     const int64_t *ends = &ordering->params->backend->events->groups[r][g];
-    lr_cuda_list_ordering group = {.pass = pass_of_group(ordering, ends[0]),
+    lr_cuda_list_pass pass = *ordering->params->pass; /* with the group's events alone */
+    pass.events.crystals[0] += ends[0];
+    pass.events.crystals[1] += ends[0];
+    pass.events.tof_mm += ends[0];
+    pass.events.number += ends[0];
+    pass.stream = ordering->params->stream;
+    lr_cuda_list_ordering group = {.pass = pass,
                                    .axis = lr_listmode_group_axis(g),
                                    .has_tof = lr_listmode_group_has_tof(g),
                                    .count = (int32_t)(ends[1] - ends[0]),
@@ -121,32 +114,10 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                       cudaMemcpyDefault, ordering->params->stream)));
     LR_TRY(gather(ordering, &group));
     const struct lr_cuda_list_order_params *params = ordering->params;
-    if (params->lines == NULL && params->sights == NULL) return LR_OK;
+    if (params->lines == NULL && params->paths == NULL) return LR_OK;
     group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
-    group.sights = params->sights != NULL ? params->sights + ends[0] : NULL;
+    group.paths = params->paths != NULL ? params->paths + ends[0] : NULL;
     return check(ordering, lr_cuda_launch_list_lines(&group));
-}
-
-static lr_status order_all(struct ordering *ordering)
-{
-    for (int64_t r = 0; r < ordering->params->backend->events->layout.num_pairs; r++)
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) LR_TRY(order_group(ordering, r, g));
-    return LR_OK;
-}
-
-static lr_status count_pieces(struct lr_cuda_list_order *order, const struct lr_listmode_events *events,
-                              const lr_log *log)
-{
-    const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
-    int64_t pieces = 0;
-    order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
-    for (int64_t k = 0; order->first != NULL && k < groups; k++) {
-        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
-        order->first[k] = pieces;
-        pieces += pieces_of(ends[1] - ends[0]);
-    }
-    order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
-    return order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct lr_cuda_list_order_params *params)
@@ -154,9 +125,20 @@ lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order, const struct
     const lr_log *log = params->backend->log;
     struct ordering ordering = {.params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
     *order = (struct lr_cuda_list_order){0};
-    lr_status status = count_pieces(order, params->backend->events, log);
+    const int64_t groups = params->backend->events->layout.num_pairs * LR_LISTMODE_GROUPS;
+    int64_t pieces = 0;
+    order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
+    for (int64_t k = 0; order->first != NULL && k < groups; k++) {
+        const int64_t *ends = &params->backend->events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
+        order->first[k] = pieces;
+        pieces += pieces_of(ends[1] - ends[0]);
+    }
+    order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
+    lr_status status = order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
+
     status = status == LR_OK ? open_ordering(&ordering) : status;
-    status = status == LR_OK ? order_all(&ordering) : status;
+    for (int64_t r = 0; r < params->backend->events->layout.num_pairs; r++)
+        for (int g = 0; status == LR_OK && g < LR_LISTMODE_GROUPS; g++) status = order_group(&ordering, r, g);
     const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->stream));
     lr_cuda_list_free(&ordering.memory);
     return status == LR_OK ? waited : status;

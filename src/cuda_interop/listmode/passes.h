@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the CUDA passes of the family `listmode` are told, and their launches. Addresses are the device's.
+ * Parameters of the CUDA passes of the family `listmode`, and their launches. Addresses are the device's.
  * Launches return a cudaError_t; none waits for the device. */
 #ifndef LR_CUDA_LISTMODE_PASSES_H
 #define LR_CUDA_LISTMODE_PASSES_H
@@ -79,7 +79,7 @@ typedef struct lr_cuda_list_module {
     double across[4], along[4], normal[4];
 } lr_cuda_list_module;
 
-/* What exact elements need of the scanner and the grid. */
+/* The scanner and the grid as exact elements need them. */
 typedef struct lr_cuda_list_exact {
     const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
     const int32_t *module_of;           /* of crystals */
@@ -100,9 +100,9 @@ typedef struct lr_cuda_list_line {
     int32_t slices[2];
 } lr_cuda_list_line;
 
-/* What exact elements need to know of an event's line, which goes from one crystal's face, at the lower end of the
- * frame's axis, to the other's, through planes of sample points. One cache line. */
-typedef struct lr_cuda_list_sight {
+/* An event's line as exact elements need it. It goes from one crystal's face, at the lower end of the frame's axis, to
+ * the other's, through planes of sample points. One cache line. */
+typedef struct lr_cuda_list_path {
     int64_t at[2], step[2];          /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
     float reach[2], widening[2];     /* where beside it there may be elements: of the first plane, and more */
     int32_t planes[2];               /* first, and behind the last; as many where it has none */
@@ -111,15 +111,15 @@ typedef struct lr_cuda_list_sight {
     int32_t modules[2];              /* of these */
     float length_mm;
     float place, place_step, half, half_bin, gain[3]; /* of exact_time, where it has time of flight */
-} lr_cuda_list_sight;
+} lr_cuda_list_path;
 
-/* As lr_listmode_events has them, from a batch's first event on. */
+/* Events as in lr_listmode_events, from a batch's first event on. */
 typedef struct lr_cuda_list_events {
     const int32_t *crystals[2];
     const float *tof_mm;
     const int32_t *number;
-    const lr_cuda_list_line *lines;   /* NULL = they are found when they are needed */
-    const lr_cuda_list_sight *sights; /* of exact elements; likewise */
+    const lr_cuda_list_line *lines; /* NULL = they are found when they are needed */
+    const lr_cuda_list_path *paths; /* of exact elements, as lines */
     const lr_cuda_list_hit *hits;
     const double *sigma_mm;
     const double *bin_mm; /* NULL = there are no bins of time of flight */
@@ -144,7 +144,7 @@ typedef struct lr_cuda_list_job {
     int64_t work;      /* about: slices that lines meet, or steps of exact elements */
 } lr_cuda_list_job;
 
-/* Where values of a range's events stand: struct lr_listmode_places. */
+/* Places of the values of a range's events: struct lr_listmode_places. */
 typedef struct lr_cuda_list_places {
     int64_t position, count, first;
     const int32_t *map; /* NULL = none */
@@ -197,7 +197,7 @@ typedef struct lr_cuda_list_gather {
 
 int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 
-/* What lines of some events meet. */
+/* The slices that the lines of some events meet. */
 typedef struct lr_cuda_list_piece {
     int32_t slices[2]; /* first, and behind the last */
     int32_t visits;    /* of all lines: slices, or steps of exact elements where they are more */
@@ -207,21 +207,21 @@ typedef struct lr_cuda_list_piece {
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
-    uint32_t *keys;             /* [count] list_keys in order.cuh */
+    uint32_t *keys;             /* [count] list_keys in order.cu */
     int32_t *numbers;           /* [count] 0, 1, ... */
     lr_cuda_list_piece *pieces; /* of LR_CUDA_LIST_PIECE events, in their order */
     lr_cuda_list_line *lines;   /* [count]; NULL = none are kept */
-    lr_cuda_list_sight *sights; /* likewise */
+    lr_cuda_list_path *paths;   /* of exact elements */
 } lr_cuda_list_ordering;
 
-/* Lines or sights of a group, whose events are in their order. */
+/* Lines or paths of a group, whose events are in their order. */
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
 
 /* keys and numbers; after sorting, pieces from keys. */
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);
 int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering);
 
-/* What lr_place and lr_coincidence_masks have of a pair of modules i and j. */
+/* A pair of modules i and j, with its mask of lr_coincidence_masks. */
 typedef struct lr_cuda_list_pair {
     int64_t begin;      /* its first LOR */
     int32_t first[2];   /* crystals of i and j */
@@ -264,7 +264,7 @@ typedef struct lr_cuda_list_arranging {
 int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging);
 int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging);
 
-/* Between an image in the grid's order and the frames that have events. */
+/* A transfer between an image in the grid's order and the frames that have events. */
 typedef struct lr_cuda_list_framing {
     lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
     int32_t size[3];
@@ -311,9 +311,15 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 /* Adds to numbers. */
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
-/* By exact elements: values, and adding to numbers, by jobs where frames are tiled, else by chunks. */
+/* Passes of exact elements: values, and sums added to numbers, by jobs where frames are tiled, else by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
+
+struct lr_listmode_visitor; /* listmode/rows.h */
+
+/* Visits the elements of the one event of a chunk; what the pass names is on the host. size: the grid's. */
+void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3], const lr_cuda_list_chunk *event,
+                        const struct lr_listmode_visitor *visitor);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/listmode/order.h"
+#include "cuda_interop/listmode/tables.h"
 #include "listmode/tube.h"
 
 #include <limits.h>
@@ -31,12 +31,6 @@ enum {
 static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
-
-static int32_t least_slices(const struct lr_listmode_model *model, int axis)
-{
-    return model->kernel == LR_LISTMODE_EXACT ? (LEAST_PLANES + model->samples[axis] - 1) / model->samples[axis]
-                                              : LEAST_SLICES;
-}
 
 /* Voxels that the shares of any line span at most along an axis. */
 static int widest(const struct lr_listmode_model *model, int axis)
@@ -146,18 +140,14 @@ static lr_status init_frames(struct lr_cuda_list_plan *plan, const struct lr_cud
         init_frame(params, axis, frame);
         LR_TRY(lay_out_frame(frame, plan->num_numbers, params->log));
         const int32_t slices = slices_of_slab(frame, params->shared_room);
-        frame->is_tiled = slices >= least_slices(params->model, axis) || slices == frame->slices;
+        frame->is_tiled =
+            slices >= (params->model->kernel == LR_LISTMODE_EXACT
+                           ? (LEAST_PLANES + params->model->samples[axis] - 1) / params->model->samples[axis]
+                           : LEAST_SLICES) ||
+            slices == frame->slices;
         if (frame->has_events) plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
     }
     return LR_OK;
-}
-
-/* What distances across a frame's axis are, in the tube's unit. */
-static void init_shape(lr_cuda_list_frame *frame, double unit)
-{
-    frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
-    frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
-    frame->vv = unit * frame->voxel_mm[2] * frame->voxel_mm[2];
 }
 
 static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
@@ -172,7 +162,14 @@ static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_m
                                      .half = (float)(half * half * unit),
                                      .rim = (float)((double)fall * unit * rim),
                                      .fall = fall};
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) init_shape(&plan->frames[axis], unit);
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        /* Distances across a frame's axis, in the tube's unit. */
+        lr_cuda_list_frame *frame = &plan->frames[axis];
+        frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
+        frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
+        frame->vv = unit * frame->voxel_mm[2] * frame->voxel_mm[2];
+    }
+
     if (tube->table != NULL) {
         plan->tube.last = tube->table_count - 1;
         plan->tube.entries = (float)(plan->tube.last / half);
@@ -202,9 +199,9 @@ static int64_t jobs_of(const struct lr_cuda_list_plan_params *params)
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
-    int64_t chunk_events; /* of the range at hand */
+    int64_t chunk_events; /* of the current range */
     int64_t launch_work;  /* of each of its launches, where the device has an order of its own */
-    int64_t dealt_work;   /* of the launch at hand */
+    int64_t dealt_work;   /* of the current launch */
 };
 
 /* Events of a group that are to be a chunk. */
@@ -280,19 +277,6 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     return sums;
 }
 
-/* Whole pieces, so many that a launch has work for all processors. */
-static int64_t find_chunk_events(const struct planning *planning, int64_t r)
-{
-    const int64_t *offsets = planning->params->events->offsets;
-    const int64_t jobs = jobs_of(planning->params);
-    const int64_t most = planning->params->most_events, all = offsets[r + 1] - offsets[r];
-    const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
-    const int64_t events = count_sums(planning, r) / launches / jobs + 1;
-    const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
-    const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
-    return smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
-}
-
 static lr_status open_batch(struct planning *planning, int64_t begin)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
@@ -351,23 +335,6 @@ static lr_status add_jobs(struct planning *planning, const struct portion *porti
     return LR_OK;
 }
 
-/* What a launch with these jobs needs. */
-static void take_needs(struct planning *planning, const lr_cuda_list_frame *frame, const lr_cuda_list_chunk *chunk,
-                       int32_t slices)
-{
-    struct lr_cuda_list_plan *plan = planning->plan;
-    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
-    const int64_t most = (slices + chunk->slabs - 1) / chunk->slabs;
-    const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
-    plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
-    batch->num_chunks++;
-    batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk->count);
-    batch->num_warps += (chunk->count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
-    batch->num_partial += (int64_t)chunk->slabs * chunk->count;
-    batch->num_events += chunk->count;
-    plan->most_partial = larger(plan->most_partial, batch->num_partial);
-}
-
 static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
@@ -375,7 +342,7 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &plan->frames[axis];
     const int32_t slices = portion->slices[1] - portion->slices[0];
-    const struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
+    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
     const int32_t slabs = slabs_for(planning, frame, slices);
     const lr_cuda_list_chunk chunk = {.begin = portion->events[0] - batch->begin,
                                       .count = (int32_t)(portion->events[1] - portion->events[0]),
@@ -387,21 +354,23 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
     LR_TRY(add_jobs(planning, portion, slabs));
     plan->chunks[plan->num_chunks++] = chunk;
-    take_needs(planning, frame, &chunk, slices);
+
+    /* The launch has to have room for these jobs, too. */
+    const int64_t most = (slices + slabs - 1) / slabs;
+    const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
+    plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
+    batch->num_chunks++;
+    batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk.count);
+    batch->num_warps += (chunk.count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
+    batch->num_partial += (int64_t)slabs * chunk.count;
+    batch->num_events += chunk.count;
+    plan->most_partial = larger(plan->most_partial, batch->num_partial);
     return LR_OK;
 }
 
 static int64_t most_sums(const struct lr_cuda_list_plan_params *params)
 {
     return params->most_partial > 0 ? params->most_partial : usual_partial;
-}
-
-static bool is_full(const struct planning *planning, int64_t more)
-{
-    const struct lr_cuda_list_batch *batch = &planning->plan->batches[planning->plan->num_batches - 1];
-    const int64_t most_events = planning->params->most_events;
-    return batch->num_partial > most_sums(planning->params) ||
-           (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events);
 }
 
 /* The next events of a group, as many as all chunks have. */
@@ -413,7 +382,7 @@ static struct portion next_portion(const struct planning *planning, int group, i
     return portion;
 }
 
-/* With one more piece. */
+/* The portion with one more piece. */
 static struct portion widen(const struct portion *portion, int64_t end)
 {
     const int64_t count = portion->events[1] - portion->events[0];
@@ -432,7 +401,7 @@ static int64_t all_work(const struct portion *portion)
     return work_of(portion, (const int32_t[2]){0, INT32_MAX});
 }
 
-/* Of the next job. All are alike where their number is asked for; else they become shorter: the first ones are
+/* Work of the next job. All jobs have the same if their number is given; else they become shorter: the first ones are
  * few, as each slab takes a while to begin and to end, and the last ones keep no processor waiting. */
 static int64_t find_job_work(const struct planning *planning)
 {
@@ -483,7 +452,13 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
         const struct portion portion = planning->params->order != NULL ? next_ordered(planning, r, group, first)
                                                                        : next_portion(planning, group, first, ends[1]);
         first = portion.events[1];
-        if (is_full(planning, portion.events[1] - portion.events[0])) LR_TRY(open_batch(planning, portion.events[0]));
+        const int64_t more = portion.events[1] - portion.events[0];
+        const struct lr_cuda_list_batch *batch = &planning->plan->batches[planning->plan->num_batches - 1];
+        const int64_t most_events = planning->params->most_events;
+
+        if (batch->num_partial > most_sums(planning->params) ||
+            (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events))
+            LR_TRY(open_batch(planning, portion.events[0]));
         LR_TRY(add_chunk(planning, group, &portion));
         planning->dealt_work += portion.pieces != NULL ? all_work(&portion) : 0;
     }
@@ -498,21 +473,7 @@ static int compare_jobs(const void *a, const void *b)
     return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1) : left->slab - right->slab;
 }
 
-static void sort_jobs(struct lr_cuda_list_plan *plan, int64_t first_batch)
-{
-    for (int64_t k = first_batch; k < plan->num_batches; k++) {
-        const struct lr_cuda_list_batch *batch = &plan->batches[k];
-        qsort(plan->jobs + batch->job, (size_t)batch->num_jobs, sizeof(*plan->jobs), compare_jobs);
-    }
-}
-
-static int64_t count_launches(const struct planning *planning, int64_t r)
-{
-    const int64_t most = most_sums(planning->params);
-    return (count_sums(planning, r) + most - 1) / most;
-}
-
-/* Of each launch, about, where the device has an order of its own. */
+/* Approximate work of each launch, if the device has an order of its own. */
 static int64_t find_launch_work(const struct planning *planning, int64_t r)
 {
     const struct lr_cuda_list_order *order = planning->params->order;
@@ -524,7 +485,8 @@ static int64_t find_launch_work(const struct planning *planning, int64_t r)
                                     .line_work = line_work(planning)};
         work += all_work(&all);
     }
-    return work / count_launches(planning, r);
+    const int64_t most = most_sums(planning->params);
+    return work / ((count_sums(planning, r) + most - 1) / most);
 }
 
 static lr_status plan_range(struct planning *planning, int64_t r)
@@ -532,11 +494,25 @@ static lr_status plan_range(struct planning *planning, int64_t r)
     const int64_t *groups = planning->params->events->groups[r];
     planning->plan->range_batches[r] = planning->plan->num_batches;
     if (groups[0] == groups[LR_LISTMODE_GROUPS]) return LR_OK;
-    planning->chunk_events = find_chunk_events(planning, r);
+    /* Whole pieces, so many that a launch has work for all processors. */
+    const int64_t *offsets = planning->params->events->offsets;
+    const int64_t jobs = jobs_of(planning->params);
+    const int64_t most = planning->params->most_events, all = offsets[r + 1] - offsets[r];
+    const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
+    const int64_t events = count_sums(planning, r) / launches / jobs + 1;
+    const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
+    const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+    planning->chunk_events = smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
+
     planning->launch_work = find_launch_work(planning, r);
     LR_TRY(open_batch(planning, groups[0]));
     for (int group = 0; group < LR_LISTMODE_GROUPS; group++) LR_TRY(plan_group(planning, r, group));
-    sort_jobs(planning->plan, planning->plan->range_batches[r]);
+    struct lr_cuda_list_plan *plan = planning->plan;
+    for (int64_t k = planning->plan->range_batches[r]; k < plan->num_batches; k++) {
+        const struct lr_cuda_list_batch *batch = &plan->batches[k];
+        qsort(plan->jobs + batch->job, (size_t)batch->num_jobs, sizeof(*plan->jobs), compare_jobs);
+    }
+
     return LR_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How the events of each range are dealt out to blocks: chunks of arranged events, times slabs of the
+ * The division of the events of each range among blocks: chunks of arranged events, times slabs of the
  * slices that they may meet. No CUDA in it. */
 #ifndef LR_CUDA_LISTMODE_PLAN_H
 #define LR_CUDA_LISTMODE_PLAN_H
@@ -21,7 +21,7 @@ struct lr_cuda_list_plan_params {
     const lr_log *log;
 };
 
-/* What one launch has. Jobs count their chunks from the batch's first one. */
+/* The work of one launch. Jobs count their chunks from the batch's first one. */
 struct lr_cuda_list_batch {
     int64_t begin;      /* its first event */
     int64_t chunk, job; /* the first ones */
@@ -52,7 +52,7 @@ int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 /* Frames and the tube. Finish the plan in any case. errors: LR_USAGE for an image of too many voxels. */
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 
-/* After that, chunks, jobs and batches. errors: LR_FAILED without memory. */
+/* Deals out chunks, jobs and batches, after the init. errors: LR_FAILED without memory. */
 lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan, const struct lr_cuda_list_plan_params *params);
 void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
 

@@ -104,7 +104,7 @@ __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &bl
         if (first + lane < count) project_back<Sharer, Lines>(pass, block, first + lane, taking, tile);
 }
 
-/* Those that are not taken with the others, to the image itself. */
+/* Adds the events that the tile left out to the image itself. */
 template <class Sharer, list_lines Lines, class Tile>
 __device__ void write_others(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
 {

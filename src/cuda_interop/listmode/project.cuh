@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What a block does of a projection, thread by thread; and the passes around it. Written for the
+ * A block's part of a projection, thread by thread, and the passes around it. Written for the
  * processor, too. */
 #ifndef LR_CUDA_LISTMODE_PROJECT_CUH
 #define LR_CUDA_LISTMODE_PROJECT_CUH
@@ -40,7 +40,7 @@ struct list_block {
     }
 };
 
-/* Where the value of arranged event k stands; -1: it is not selected. */
+/* Place of the value of arranged event k; -1: it is not selected. */
 __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
 {
     const lr_cuda_list_places &places = pass.places;
@@ -95,7 +95,7 @@ __host__ __device__ inline void put_value(const lr_cuda_list_pass &pass, const l
 
 /* --- back --- */
 
-/* Of arranged event k; 0: it is not selected. */
+/* Value of arranged event k; 0: it is not selected. */
 __host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t k)
 {
     const int64_t place = place_of(pass, k);
@@ -107,7 +107,7 @@ __host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const l
     return value_at(pass, block.chunk.begin + event);
 }
 
-/* How large an event is among those of a block: its value. */
+/* Size of an event among those of a block: its value. */
 struct list_sizes {
     __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block, int event)
     {
@@ -115,7 +115,7 @@ struct list_sizes {
     }
 };
 
-/* Which values are taken, by their sizes, and what they are multiplied by on their way to the tile. */
+/* The values that are taken, by their sizes, and their factor on the way to the tile. */
 struct list_taking {
     float low, high, scale;
 
@@ -140,7 +140,7 @@ __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_
 /* Sums of whole numbers of this size at most fit 32 bits, with what rounding adds. */
 constexpr double largest_fixed = 2.14e9;
 
-/* What values are multiplied by to be added as whole numbers; total: of their magnitudes. */
+/* Factor by which values are added as whole numbers; total: of their magnitudes. */
 __host__ __device__ inline float fixed_scale(const list_block &block, double total)
 {
     const double most = total * (double)block.frame.most[block.chunk.has_tof];
@@ -162,7 +162,7 @@ __host__ __device__ inline list_taking take_usual(double mean_log2)
     return {(float)exp2(mean_log2 - spread_log2), (float)exp2(mean_log2 + spread_log2), 1.0f};
 }
 
-/* All values, as they are. */
+/* Takes all values as they are. */
 __host__ __device__ inline list_taking take_all()
 {
     return {0.0f, INFINITY, 1.0f};
@@ -174,7 +174,7 @@ constexpr int most_others = 160;
 
 /* --- images and frames --- */
 
-/* Of a frame's number its voxel in the grid's order; -1: it is of a margin. */
+/* The voxel of a frame's number in the grid's order; -1: the number is of a margin. */
 __host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing, const lr_cuda_list_frame &frame,
                                             int64_t number)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * How a slice's factor is shared among its voxels, for one thread. Written for the processor, too. Who takes the elements comes as a type with
+ * The shares of a slice's voxels in its factor, for one thread. Written for the processor, too. Who takes the elements comes as a type with
  *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
  *   void take_one(element, at), where it is not one that reads numbers to add them up (line_reader) */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
@@ -84,7 +84,7 @@ template <class Share, class Taker> struct tube_sharer {
         return voxels < frame.window[c] ? voxels : frame.window[c];
     }
 
-    /* What `each` does with the shares of a row of a window, and their places in the plane. */
+    /* Calls `each` with the shares of a row of a window, and their places in the plane. */
     template <class Each> __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
         const int rows = voxels_of(window, 0), columns = voxels_of(window, 1);
@@ -153,7 +153,7 @@ template <class Taker> struct line_sharer {
 
 /* --- slice by slice --- */
 
-/* Where a line crosses slices in turn, in parts of 2^32 of a voxel, margins included: added up without
+/* Crossings of a line with one slice after the other, in parts of 2^32 of a voxel, margins included: added up without
  * rounding, so that places are as good as floats between 0 and 1. */
 struct crossings {
     int64_t at[2], step[2];
@@ -233,7 +233,7 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* --- lines that are kept --- */
 
-/* Without the paper's values, and where slices are short against a standard deviation. */
+/* Not for the paper's values, and only if slices are short against a standard deviation. */
 __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof,
                                           int64_t k, lr_cuda_list_line &line)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What blocks of a device have in shared memory: a slab of the image, the sums that events add to it, and
+ * The shared memory of a block: a slab of the image, the sums that events add to it, and
  * which events are next. Sums are whole numbers, as which shared memory adds about six times as fast as it
  * does floats. For one kernel at a time: each file that includes it has its own. */
 #ifndef LR_CUDA_LISTMODE_SLABS_CUH
@@ -18,8 +18,8 @@ extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
-/* Where a block's numbers begin in shared memory, in a register: found anew for each use, which compilers
- * like to do, it takes longer than what it is used for. After the barrier behind which they are there. */
+/* The begin of a block's numbers in shared memory, in a register: found anew for each use, which compilers like to do,
+ * it takes longer than what it is used for. After the barrier behind which they are there. */
 __device__ unsigned shared_begin()
 {
     unsigned begin;
@@ -131,13 +131,13 @@ __device__ double add_values(const lr_cuda_list_pass &pass, const list_block &bl
     return sum_of_block(total);
 }
 
-/* What a block adds up: whole numbers, or floats. */
+/* The sums of a block: whole numbers, or floats. */
 struct slab_sums {
     list_taking taking;
     bool are_floats;
 };
 
-/* To be cleared behind the next barrier. */
+/* Clears a slab; it is clear after the next barrier. */
 __device__ void clear_slab(const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
@@ -149,7 +149,7 @@ __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &
 {
     clear_slab(block);
     if (threadIdx.x == 0) num_others = 0;
-    /* Behind its barriers all is cleared. */
+    /* Everything is clear behind its barriers. */
     list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
     const double total = add_values(pass, block, taking);
     taking.scale = fixed_scale(block, total);

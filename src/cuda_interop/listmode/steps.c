@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cuda_interop/listmode/steps.h"
+#include "cuda_interop/listmode/tables.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,13 +21,6 @@ struct ordering {
     int64_t *numbers; /* [longest range] which arranged event has a number */
 };
 
-static int group_at(const int64_t *groups, int64_t k)
-{
-    int group = 0;
-    while (k >= groups[group + 1]) group++;
-    return group;
-}
-
 /* The caller's order, or that within each group. */
 static void order_range(struct ordering *ordering, int64_t r)
 {
@@ -38,33 +31,14 @@ static void order_range(struct ordering *ordering, int64_t r)
     for (int64_t k = begin; k < end; k++) ordering->numbers[events->number[k]] = k;
     for (int64_t k = begin; k < end; k++) {
         const int64_t from = ordering->numbers[k - begin];
-        const int64_t to = ordering->variant == LR_LISTMODE_PARTITIONED ? next[group_at(events->groups[r], from)]++ : k;
+        int group = 0;
+        while (from >= events->groups[r][group + 1]) group++;
+        const int64_t to = ordering->variant == LR_LISTMODE_PARTITIONED ? next[group]++ : k;
         ordering->order[to] = from;
     }
 }
 
-static void order_all(struct ordering *ordering)
-{
-    for (int64_t r = 0; r < ordering->events->layout.num_pairs; r++)
-        if (ordering->variant < LR_LISTMODE_SORTED) order_range(ordering, r);
-    for (int64_t k = 0; ordering->variant >= LR_LISTMODE_SORTED && k < ordering->events->layout.count; k++)
-        ordering->order[k] = k;
-}
-
 /* --- on the device --- */
-
-static lr_cuda_list_record *make_records(const struct ordering *ordering, const lr_log *log)
-{
-    const struct lr_listmode_events *events = ordering->events;
-    const int64_t count = events->layout.count;
-    lr_cuda_list_record *records = lr_alloc(count, sizeof(*records), "events", log);
-    for (int64_t k = 0; records != NULL && k < count; k++) {
-        const int64_t from = ordering->order[k];
-        records[k] = (lr_cuda_list_record){events->crystals[0][from], events->crystals[1][from], events->tof_mm[from],
-                                           events->number[from]};
-    }
-    return records;
-}
 
 static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_t bytes)
 {
@@ -86,11 +60,18 @@ static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_lis
 static lr_status upload_events(struct lr_cuda_list_steps *steps, const struct ordering *ordering,
                                struct lr_cuda_list_memory *memory)
 {
-    lr_cuda_list_record *records = make_records(ordering, memory->log);
+    const struct lr_listmode_events *from = ordering->events;
+    const int64_t count = from->layout.count;
+    lr_cuda_list_record *records = lr_alloc(count, sizeof(*records), "events", memory->log);
+    for (int64_t k = 0; records != NULL && k < count; k++) {
+        const int64_t at = ordering->order[k];
+        records[k] =
+            (lr_cuda_list_record){from->crystals[0][at], from->crystals[1][at], from->tof_mm[at], from->number[at]};
+    }
     lr_cuda_list_events *events = &steps->events;
     bool has_all = records != NULL;
     if (has_all && ordering->variant == LR_LISTMODE_SIMPLE) {
-        steps->records = upload(memory, records, ordering->events->layout.count * (int64_t)sizeof(*records));
+        steps->records = upload(memory, records, count * (int64_t)sizeof(*records));
         has_all = steps->records != NULL;
     } else if (has_all) {
         events->crystals[0] = upload_member(memory, records, offsetof(lr_cuda_list_record, a), ordering);
@@ -103,25 +84,16 @@ static lr_status upload_events(struct lr_cuda_list_steps *steps, const struct or
     return has_all ? LR_OK : LR_FAILED;
 }
 
-static int64_t longest_range(const struct lr_listmode_events *events)
-{
-    int64_t longest = 0;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        const int64_t count = events->offsets[r + 1] - events->offsets[r];
-        longest = count > longest ? count : longest;
-    }
-    return longest;
-}
-
 static lr_status check_rows(const struct lr_cuda_list_steps *steps)
 {
     for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
         const int64_t bytes = steps->pass->frames[axis].pitch * (int64_t)sizeof(float);
+        const int most = (int)steps->tile_bytes;
         if (lr_cuda_list_steps_are_cached(steps->params->variant) && bytes > steps->tile_bytes) {
             return lr_error(steps->params->log, LR_USAGE,
                             "a row of the image across axis %c takes %lld bytes of shared memory, "
                             "and a block has %d: take a smaller grid, or name no variant",
-                            "xyz"[axis], (long long)bytes, (int)steps -> tile_bytes);
+                            "xyz"[axis], (long long)bytes, most);
         }
     }
     return LR_OK;
@@ -140,14 +112,22 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
                         "paper's variants have all of them: take fewer, or name no variant",
                         (long long)count, (double)lr_cuda_list_budget(params) / 0x1p20);
     }
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t in_range = events->offsets[r + 1] - events->offsets[r];
+        longest = in_range > longest ? in_range : longest;
+    }
     struct ordering ordering = {
         .events = events,
         .variant = params->variant,
         .order = lr_alloc(count, sizeof(*ordering.order), "events in another order", params->log),
-        .numbers = lr_alloc(longest_range(events), sizeof(*ordering.numbers), "events in another order", params->log)};
+        .numbers = lr_alloc(longest, sizeof(*ordering.numbers), "events in another order", params->log)};
     lr_status status = ordering.order != NULL && ordering.numbers != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        order_all(&ordering);
+        for (int64_t r = 0; r < events->layout.num_pairs; r++)
+            if (params->variant < LR_LISTMODE_SORTED) order_range(&ordering, r);
+        for (int64_t k = 0; params->variant >= LR_LISTMODE_SORTED && k < count; k++) ordering.order[k] = k;
+
         status = upload_events(steps, &ordering, memory);
     }
     free(ordering.order);
@@ -157,7 +137,7 @@ lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps, struct lr_cu
 
 /* --- projections --- */
 
-/* With the events from the first one of some on. */
+/* A pass over events from a given first one on. */
 static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps, const lr_cuda_list_pass *pass, int64_t begin)
 {
     const lr_listmode_variant variant = steps->params->variant;

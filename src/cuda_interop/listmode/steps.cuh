@@ -78,7 +78,7 @@ struct step_line {
     __host__ __device__ bool meets(int slice) const { return slice >= walk.slices[0] && slice < walk.slices[1]; }
 };
 
-/* What a line has for all slices. */
+/* Values of a line that hold for all slices. */
 struct step_way {
     slice_factors<true> factors;
     crossings first; /* in the walk's first slice */
@@ -98,7 +98,7 @@ template <class Math> struct step_gaussian {
     }
 };
 
-/* What `each` does with the shares of a slice's voxels, and with their rows and columns. */
+/* Calls `each` with the shares of a slice's voxels, and their rows and columns. */
 template <class Share> struct tube_footprint {
     static constexpr bool is_tube = true;
 
@@ -197,7 +197,7 @@ struct tile_span {
         count = (all - first < rows ? all - first : rows) * frame.pitch;
     }
 
-    /* Of a number of the slice its place in the tile; -1: it has none. */
+    /* The place of a number of the slice in the tile; -1: it has none. */
     __host__ __device__ int find(const lr_cuda_list_frame &frame, int row, int column) const
     {
         const int at = row * frame.pitch + column - begin;

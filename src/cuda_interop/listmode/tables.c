@@ -12,15 +12,6 @@
 
 /* --- memory --- */
 
-static lr_status report_memory(const struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block)
-{
-    (void)cudaGetLastError();
-    return lr_error(memory->log, LR_FAILED,
-                    "%s: no memory for %.4g MiB on the CUDA device: take fewer events or a smaller "
-                    "image, or close other programs that use it",
-                    block->what, (double)block->bytes / 0x1p20);
-}
-
 static lr_status fill_block(const struct lr_cuda_list_memory *memory, const struct lr_cuda_list_block *block,
                             void *address)
 {
@@ -35,7 +26,12 @@ void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory, const struct lr_
     void **address = &memory->blocks[memory->count];
     const cudaError_t error = cudaMalloc(address, block->bytes > 0 ? (size_t)block->bytes : sizeof(double));
     if (error == cudaErrorMemoryAllocation) {
-        (void)report_memory(memory, block);
+        (void)cudaGetLastError();
+        (void)(lr_error(memory->log, LR_FAILED,
+                        "%s: no memory for %.4g MiB on the CUDA device: take fewer events or a smaller "
+                        "image, or close other programs that use it",
+                        block->what, (double)block->bytes / 0x1p20));
+
         return NULL;
     }
     if (lr_cuda_check((int)error, block->what, memory->log) != LR_OK) return NULL;
@@ -140,13 +136,6 @@ lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables, const str
     return tables->chunks != NULL && tables->jobs != NULL ? status : LR_FAILED;
 }
 
-static bool copy_tube(struct lr_cuda_list_tables *tables, const float *table, int count,
-                      struct lr_cuda_list_memory *memory)
-{
-    tables->tube = copy(memory, table, count, sizeof(*table));
-    return tables->tube != NULL;
-}
-
 lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory)
 {
@@ -160,7 +149,12 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables, const str
         tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
         has_all = tables->events.hits != NULL;
     }
-    if (has_all && table != NULL) has_all = copy_tube(tables, table, tube->table_count + 1, memory);
+    if (has_all && table != NULL) {
+        const int count = tube->table_count + 1;
+        tables->tube = copy(memory, table, count, sizeof(*table));
+        has_all = tables->tube != NULL;
+    }
+
     const lr_status status = lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", params->log);
     free(hits);
     free(table);
@@ -183,4 +177,75 @@ struct lr_cuda_list_shares lr_cuda_list_share_memory(const struct lr_listmode_ba
     const int64_t sums = bytes / SHARE_OF_SUMS / size;
     const int64_t most_sums = sums < 1 ? 1 : sums < MOST_SUMS ? sums : MOST_SUMS;
     return (struct lr_cuda_list_shares){most_sums, bytes - most_sums * size};
+}
+
+/* Events of a piece, at most: page-locking more memory takes longer than it gains. */
+enum { MOST_ROOM = 1 << 20 };
+
+static bool make(struct lr_cuda_list_pieces *pieces, int k, int64_t room)
+{
+    void *memory;
+    if (cudaEventCreateWithFlags(&pieces->list[k].sent, cudaEventDisableTiming) != cudaSuccess ||
+        cudaMallocHost(&memory, (size_t)room * LR_CUDA_LIST_SENT * sizeof(int32_t)) != cudaSuccess) {
+        (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+        return false;
+    }
+    for (int array = 0; array < LR_CUDA_LIST_SENT; array++)
+        pieces->list[k].arrays[array] = (int32_t *)memory + array * room;
+    return true;
+}
+
+bool lr_cuda_list_pieces_ensure(struct lr_cuda_list_pieces *pieces, int64_t most)
+{
+    const int64_t room = most < MOST_ROOM ? most : MOST_ROOM;
+    bool has_all = true;
+    if (pieces->room >= room) return true;
+    lr_cuda_list_pieces_finish(pieces);
+    for (int k = 0; k < LR_CUDA_LIST_PIECES && has_all; k++) has_all = make(pieces, k, room);
+    pieces->room = has_all ? room : 0;
+    return has_all;
+}
+
+void lr_cuda_list_pieces_finish(struct lr_cuda_list_pieces *pieces)
+{
+    for (int k = 0; k < LR_CUDA_LIST_PIECES; k++) {
+        if (pieces->list[k].arrays[0] != NULL) cudaFreeHost(pieces->list[k].arrays[0]);
+        if (pieces->list[k].sent != NULL) cudaEventDestroy(pieces->list[k].sent);
+    }
+    *pieces = (struct lr_cuda_list_pieces){0};
+}
+
+static lr_status check(const struct lr_cuda_list_sending *sending, cudaError_t error)
+{
+    return lr_cuda_check((int)error, "events on their way", sending->log);
+}
+
+static lr_status send_piece(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending,
+                            int64_t begin, int64_t end)
+{
+    const int k = pieces->next;
+    int32_t *const *arrays = pieces->list[k].arrays;
+    pieces->next = (k + 1) % LR_CUDA_LIST_PIECES;
+    LR_TRY(check(sending, cudaEventSynchronize(pieces->list[k].sent)));
+    const struct lr_listmode_piece piece = {.begin = begin,
+                                            .end = end,
+                                            .threads = sending->threads,
+                                            .crystals = {arrays[0], arrays[1]},
+                                            .tof_mm = (float *)(void *)arrays[2]};
+    LR_TRY(lr_listmode_events_take(sending->events, &piece, sending->log));
+    const size_t bytes = (size_t)(end - begin) * sizeof(int32_t);
+    for (int array = 0; array < LR_CUDA_LIST_SENT; array++) {
+        LR_TRY(check(sending, cudaMemcpyAsync(sending->to[array] + (begin - sending->begin), arrays[array], bytes,
+                                              cudaMemcpyDefault, sending->stream)));
+    }
+    return check(sending, cudaEventRecord(pieces->list[k].sent, sending->stream));
+}
+
+lr_status lr_cuda_list_pieces_send(struct lr_cuda_list_pieces *pieces, const struct lr_cuda_list_sending *sending)
+{
+    for (int64_t begin = sending->begin; begin < sending->end; begin += pieces->room) {
+        const int64_t left = sending->end - begin;
+        LR_TRY(send_piece(pieces, sending, begin, begin + (left < pieces->room ? left : pieces->room)));
+    }
+    return LR_OK;
 }

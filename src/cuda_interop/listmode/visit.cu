@@ -3,8 +3,12 @@
  *
  * The elements of an event, as kernels find them, one by one on the host. */
 #include "cuda_interop/listmode/exact.cuh"
+#include "cuda_interop/listmode/passes.h"
 #include "cuda_interop/listmode/project.cuh"
-#include "cuda_interop/listmode/visit.h"
+
+extern "C" {
+#include "listmode/rows.h"
+}
 
 namespace
 {
@@ -44,7 +48,7 @@ template <bool Leaning, list_times Times>
 void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k, visiting &taker)
 {
     const int32_t all[2] = {0, frame.slices};
-    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k), all);
+    exact_event<Leaning, Times> event(pass, frame, path_of(pass, frame, Times != NO_TIMES, k), all);
     event.each_element(frame, whole_warp(), taking{&taker});
 }
 

@@ -47,7 +47,7 @@ __host__ __device__ inline void narrow_slices(int slices[2], float position, flo
     slices[1] = (int)fmaxf(fminf(to, (float)slices[1]), (float)slices[0]);
 }
 
-/* Between its ends, and where time of flight lets it. */
+/* Limits the walk to the line's ends, and to the reach of time of flight. */
 __host__ __device__ inline void limit_walk(double half_mm, double tof, double sigma, double bin, line_walk &walk)
 {
     walk.begin = -half_mm;
@@ -85,7 +85,7 @@ __host__ __device__ inline void find_shape(const lr_cuda_list_pass &pass, const 
     walk.half[1] = radius * (float)frame.per_voxel[2] * sqrtf((float)(1.0 - u * u));
 }
 
-/* What walks need of an event. */
+/* An event as walks need it. */
 struct list_event {
     int a, b; /* crystals */
     float tof_mm;
@@ -127,7 +127,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass, c
     return walk;
 }
 
-/* That of arranged event k. */
+/* The walk of arranged event k. */
 __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                                bool has_tof, int64_t k, const int32_t limits[2])
 {
@@ -138,8 +138,8 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass, co
 
 /* --- factors of slices --- */
 
-/* Between 0 and 3 the integral of the normal distribution from 0 on is z times this of the square of z, to
- * 1.2e-9: interpolated at the roots of a Chebyshev polynomial. */
+/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, is z times this function of z^2, to 1.2e-9:
+ * interpolated at the roots of a Chebyshev polynomial. */
 __host__ __device__ inline double normal_over_z(double y)
 {
     double sum = 7.265240938010537e-13;
@@ -163,7 +163,7 @@ __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &e
     return !has_tof ? NO_TIMES : events.bin_mm == nullptr ? TIMES : TIMES_IN_BINS;
 }
 
-/* What of the Gaussian three standard deviations hold, and the normal distribution's density at 0. */
+/* The part of the Gaussian within three standard deviations, and the normal distribution's density at 0. */
 constexpr double list_held = 0.99730020393673981;
 constexpr double list_density = 0.39894228040143268;
 
@@ -250,7 +250,7 @@ template <bool InBins> struct slice_factors {
         return peak * Math::power(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
     }
 
-    /* Of a slice that is cut. */
+    /* Factor of a slice that is cut. */
     template <class Math>
     __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk, int slice) const
     {
@@ -262,7 +262,7 @@ template <bool InBins> struct slice_factors {
         return fmaxf((float)held, 0.0f);
     }
 
-    /* What is left of the slice whose middle this is. */
+    /* Factor of the part of the slice with this middle that lies within the walk. */
     template <class Math> __host__ __device__ float of_part(const line_walk &walk, float middle) const
     {
         const float begin = (float)((walk.begin - walk.tof) * walk.per_sigma);

@@ -1,28 +1,449 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"): the same bits
+ * The native backend of the family `listmode` (docs/method/listmode.md, "Backend native"), axis by axis: the same bits
  * for any number of threads. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "native/listmode/project.h"
+#include "base/parallel.h"
+#include "listmode/rows.h"
+#include "listmode/tube.h"
+#include "model/lors/selection.h"
+#include "native/listmode/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* --- frames: images slice by slice across an axis --- */
+
+/* The farthest that shares of any line lie from a crossing, in voxels along an axis. */
+static double share_reach(const struct lr_listmode_model *model, int axis)
+{
+    return model->kernel != LR_LISTMODE_TUBE ? 1.0
+                                             : sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
+}
+
+/* Voxels that stand behind the image for shares that begin at its last one. */
+static int behind(const struct lr_listmode_model *model, int axis)
+{
+    const int width = (int)(2.0 * share_reach(model, axis)) + 1;
+    return model->kernel != LR_LISTMODE_TUBE ? 2 : 2 + width;
+}
+
+static void frame_init(struct lr_native_frame *frame, const struct lr_listmode_model *model, int axis)
+{
+    const int across[2] = {axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    int64_t length[2];
+    for (int k = 0; k < 2; k++) {
+        const double reach = share_reach(model, across[k]);
+        frame->across[k] = across[k];
+        frame->size[k] = model->grid.size[across[k]];
+        frame->border[k] = (int)(2.0 * (reach + LR_NATIVE_LISTMODE_SLACK));
+        length[k] = frame->border[k] + frame->size[k] + behind(model, across[k]);
+    }
+    frame->axis = axis;
+    frame->slices = model->grid.size[axis];
+    frame->row = length[0];
+    frame->plane = length[0] * length[1];
+}
+
+/* An image of the grid and numbers of a frame. */
+struct framing {
+    const struct lr_native_frame *frame;
+    const lr_grid *grid;
+    int threads;
+};
+
+/* One row of voxels along across[0]: where it begins in the grid's order and in the frame. */
+struct row {
+    int64_t voxel, step, number;
+};
+
+static struct row row_at(const struct framing *framing, int64_t index)
+{
+    const struct lr_native_frame *frame = framing->frame;
+    const int *size = framing->grid->size;
+    const int64_t steps[3] = {1, size[0], (int64_t)size[0] * size[1]};
+    const int64_t slice = index / frame->size[1], v = index % frame->size[1];
+    return (struct row){.voxel = slice * steps[frame->axis] + v * steps[frame->across[1]],
+                        .step = steps[frame->across[0]],
+                        .number = slice * frame->plane + (v + frame->border[1]) * frame->row + frame->border[0]};
+}
+
+struct transfer {
+    const struct framing *framing;
+    const float *image;
+    float *numbers;
+    const double *sums;
+    double *total;
+};
+
+static void fill_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    const struct transfer *transfer = user;
+    const int count = transfer->framing->frame->size[0];
+    for (int64_t index = begin; index < end; index++) {
+        const struct row row = row_at(transfer->framing, index);
+        for (int u = 0; u < count; u++) transfer->numbers[row.number + u] = transfer->image[row.voxel + u * row.step];
+    }
+}
+
+static void add_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    const struct transfer *transfer = user;
+    const int count = transfer->framing->frame->size[0];
+    for (int64_t index = begin; index < end; index++) {
+        const struct row row = row_at(transfer->framing, index);
+        for (int u = 0; u < count; u++) transfer->total[row.voxel + u * row.step] += transfer->sums[row.number + u];
+    }
+}
+
+static void each_row(struct transfer *transfer, lr_parallel_body *body)
+{
+    const struct lr_native_frame *frame = transfer->framing->frame;
+    lr_parallel_for(transfer->framing->threads, (int64_t)frame->slices * frame->size[1], 256, body, transfer);
+}
+
+/* --- tubes --- */
+
+/* Entries for a Gaussian: linear in between they are good to 1e-6 of its peak for cylinders of up to 9
+ * FWHM. */
+enum { GAUSSIAN_ENTRIES = 4096 };
+
+/* Shares of a slice at most, whichever two axes are across. */
+static int64_t most_shares(const struct lr_listmode_model *model)
+{
+    int64_t most = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t shares = 1;
+        for (int k = 0; k < 3; k++) shares *= k != axis ? (int64_t)(2.0 * share_reach(model, k)) + 1 : 1;
+        most = shares > most ? shares : most;
+    }
+    return most + LR_NATIVE_LISTMODE_LANES;
+}
+
+/* errors: LR_FAILED without memory. For other kernels than tubes it stays zero. */
+static lr_status tube_init(struct lr_native_tube *tube, const struct lr_listmode_model *model, const lr_log *log)
+{
+    *tube = (struct lr_native_tube){0};
+    if (model->kernel != LR_LISTMODE_TUBE) return LR_OK;
+    const double half = 0.5 * model->tube.width_mm;
+    tube->last = (model->tube.table != NULL ? model->tube.table_count : GAUSSIAN_ENTRIES) - 1;
+    tube->rim = (float)lr_listmode_rim(&model->tube);
+    tube->fall = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * lr_listmode_rim(&model->tube)));
+    tube->scale = (float)(tube->last / half);
+    tube->capacity = most_shares(model);
+    tube->table = lr_alloc((int64_t)tube->last + 2, sizeof(*tube->table), "the tube's table", log);
+    if (tube->table == NULL) return LR_FAILED;
+    for (int k = 0; k <= tube->last + 1; k++)
+        tube->table[k] = (float)lr_listmode_tube_value(&model->tube, half * k / tube->last);
+    return LR_OK;
+}
+
+/* --- some events at a time --- */
+
+/* Events between two reports of progress, and those that a thread takes forward at a time. Of thin lines
+ * with time of flight many, which cover more slabs than each of them reaches. */
+enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
+
+/* Arranged events of one group, some at a time. */
+struct chunk {
+    const struct lr_native_listmode *native;
+    const struct lr_native_listmode_job *job;
+    int64_t begin, end;
+    bool has_tof;
+};
+
+static float *memory_of(const struct lr_native_listmode *native, int worker)
+{
+    return native->memory + worker * 5 * native->tube.capacity;
+}
+
+struct project {
+    const struct lr_native_listmode *native;
+    const lr_selection *part;
+    const char *what;
+    void (*take)(const struct chunk *chunk);
+    struct lr_native_frame frame; /* of the current axis */
+    struct lr_native_listmode_job job;
+    double done, total; /* selected events */
+};
+
+static struct project begin(const struct lr_native_listmode *native, const lr_selection *part)
+{
+    return (struct project){
+        .native = native,
+        .part = part,
+        .total = (double)lr_selection_count(&native->params.events->layout, part),
+        .job = {.model = native->params.model, .events = native->params.events, .tube = &native->tube}};
+}
+
+static struct framing framing_of(const struct project *project)
+{
+    return (struct framing){&project->frame, &project->native->params.model->grid, project->native->params.threads};
+}
+
+/* True if any event has this axis. */
+static bool has_events(const struct project *project, int axis)
+{
+    const struct lr_listmode_events *events = project->native->params.events;
+    bool has = false;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++)
+        has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
+    return has;
+}
+
+static lr_status take_group(struct project *project, int64_t r, int group)
+{
+    const struct lr_listmode_backend_params *params = &project->native->params;
+    const int64_t *ends = &params->events->groups[r][group];
+    const int64_t most = params->model->kernel == LR_LISTMODE_LINE   ? LINES
+                         : params->model->kernel == LR_LISTMODE_TUBE ? TUBES
+                                                                     : EXACT;
+    for (int64_t first = ends[0]; first < ends[1]; first += most) {
+        const struct chunk chunk = {.native = project->native,
+                                    .job = &project->job,
+                                    .begin = first,
+                                    .end = first + most < ends[1] ? first + most : ends[1],
+                                    .has_tof = lr_listmode_group_has_tof(group)};
+        LR_TRY(lr_progress_report(params->progress, project->what, project->done, project->total));
+        project->take(&chunk);
+        project->done += project->job.places->share * (double)(chunk.end - chunk.begin);
+    }
+    return LR_OK;
+}
+
+/* The selected events of an axis. */
+static lr_status take_axis(struct project *project)
+{
+    const struct lr_listmode_backend_params *params = &project->native->params;
+    struct lr_listmode_places places = {0};
+    lr_status status = LR_OK;
+    project->job.frame = &project->frame;
+    project->job.places = &places;
+    for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
+        status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
+        for (int side = 0; status == LR_OK && places.count > 0 && side < 2; side++)
+            status = take_group(project, r, 2 * project->frame.axis + side);
+    }
+    lr_listmode_places_finish(&places);
+    return status;
+}
+
+/* --- forward --- */
+
+static void forward_events(void *user, int64_t first, int64_t last, int worker)
+{
+    const struct chunk *chunk = user;
+    const int64_t range[2] = {chunk->begin + first, chunk->begin + last};
+    chunk->native->kernels->forward(chunk->job, range, memory_of(chunk->native, worker));
+}
+
+static void take_forward(const struct chunk *chunk)
+{
+    const bool is_exact = chunk->job->model->kernel == LR_LISTMODE_EXACT;
+    lr_parallel_for(chunk->native->params.threads, chunk->end - chunk->begin, is_exact ? EXACT_GRAIN : GRAIN,
+                    forward_events, (void *)(uintptr_t)chunk);
+}
+
+static lr_status forward_axis(struct project *project, int axis, const float *image)
+{
+    const struct framing framing = framing_of(project);
+    frame_init(&project->frame, project->job.model, axis);
+    float *numbers = lr_alloc(project->frame.slices * project->frame.plane, sizeof(*numbers), "an image in slices",
+                              project->native->params.log);
+    if (numbers == NULL) return LR_FAILED;
+    /* The borders of `numbers` are left as they are. */
+    struct transfer transfer = {.framing = &framing, .image = image, .numbers = numbers};
+    each_row(&transfer, fill_rows);
+
+    project->job.image = numbers;
+    const lr_status status = take_axis(project);
+    free(numbers);
+    return status;
+}
 
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image, lr_vector *values)
 {
-    return lr_native_listmode_forward(self, part, image->values, values->values);
+    struct project project = begin(self, part);
+    project.what = "projecting";
+    project.take = take_forward;
+    project.job.to = values->values;
+    for (int axis = 0; axis < 3; axis++)
+        if (has_events(&project, axis)) LR_TRY(forward_axis(&project, axis, image->values));
+    return LR_OK;
+}
+
+/* --- back --- */
+
+/* More slabs than threads, so that no thread waits long for another. */
+enum { SLABS_PER_THREAD = 2 };
+
+struct slabs {
+    const struct chunk *chunk;
+    int slices[2]; /* that the chunk's events may meet */
+    int num;
+};
+
+/* The slice in which time of flight puts an event; it may be beyond the grid. */
+static double centre_slice(const struct lr_native_listmode_job *job, int64_t k)
+{
+    const int axis = job->frame->axis;
+    const lr_grid *grid = &job->model->grid;
+    struct lr_listmode_line line;
+    lr_listmode_line_of(job->events, k, axis, &line);
+    const double centre = line.middle[axis] + line.tof_mm * line.direction[axis];
+    return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
+}
+
+/* Slices from its centre in which an event may have elements, with one for rounding. */
+static double event_reach(const struct lr_native_listmode_job *job)
+{
+    const double longest = job->events->reach_mm + job->model->reach_mm;
+    return longest / job->model->grid.voxel_mm[job->frame->axis] + 1.5;
+}
+
+/* The first event of the chunk whose centre is not below a slice; they ascend. */
+static int64_t first_from(const struct chunk *chunk, double slice)
+{
+    int64_t low = chunk->begin, high = chunk->end;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (centre_slice(chunk->job, middle) < slice)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void find_slices(struct slabs *slabs)
+{
+    const struct chunk *chunk = slabs->chunk;
+    const int size = chunk->job->frame->slices;
+    slabs->slices[0] = 0;
+    slabs->slices[1] = size;
+    if (chunk->has_tof) {
+        const double low = floor(centre_slice(chunk->job, chunk->begin) - event_reach(chunk->job));
+        const double high = ceil(centre_slice(chunk->job, chunk->end - 1) + event_reach(chunk->job));
+        slabs->slices[0] = (int)fmin(fmax(low, 0.0), size);
+        slabs->slices[1] = (int)fmax(fmin(high, size), slabs->slices[0]);
+    }
+}
+
+static int slab_begin(const struct slabs *slabs, int64_t slab)
+{
+    const int64_t size = slabs->slices[1] - slabs->slices[0];
+    return slabs->slices[0] + (int)(size * slab / slabs->num);
+}
+
+static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct slabs *slabs = user;
+    const struct chunk *chunk = slabs->chunk;
+    for (int64_t k = begin; k < end; k++) {
+        const int slab[2] = {slab_begin(slabs, k), slab_begin(slabs, k + 1)};
+        int64_t range[2] = {chunk->begin, chunk->end};
+        if (chunk->has_tof) {
+            range[0] = first_from(chunk, slab[0] - event_reach(chunk->job));
+            range[1] = first_from(chunk, slab[1] + event_reach(chunk->job));
+        }
+        chunk->native->kernels->back(chunk->job, range, slab, memory_of(chunk->native, worker));
+    }
+}
+
+/* Adds the elements of a chunk to job->sums, slab of slices by slab: each voxel takes the events in order. */
+static void take_back(const struct chunk *chunk)
+{
+    const int threads = chunk->native->params.threads;
+    struct slabs slabs = {.chunk = chunk, .num = threads > 1 ? SLABS_PER_THREAD * threads : 1};
+    find_slices(&slabs);
+    lr_parallel_for(threads, slabs.num, 1, work_slabs, &slabs);
+}
+
+static lr_status back_axis(struct project *project, int axis, double *total)
+{
+    const struct framing framing = framing_of(project);
+    frame_init(&project->frame, project->job.model, axis);
+    double *sums = lr_alloc(project->frame.slices * project->frame.plane, sizeof(*sums), "an image in slices",
+                            project->native->params.log);
+    if (sums == NULL) return LR_FAILED;
+    project->job.sums = sums;
+    const lr_status status = take_axis(project);
+    /* Adds numbers to a total in the grid's order. */
+    struct transfer transfer = {.framing = &framing, .sums = sums, .total = total};
+    each_row(&transfer, add_rows);
+
+    free(sums);
+    return status;
+}
+
+static lr_status back_all(struct project *project, double *total, float *image)
+{
+    for (int axis = 0; axis < 3; axis++)
+        if (has_events(project, axis)) LR_TRY(back_axis(project, axis, total));
+    const int64_t count = lr_grid_num_voxels(&project->job.model->grid);
+    for (int64_t k = 0; k < count; k++) image[k] = (float)total[k];
+    return LR_OK;
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values, lr_vector *image)
 {
-    return lr_native_listmode_back(self, part, values != NULL ? values->values : NULL, image->values);
+    const struct lr_native_listmode *native = self;
+    struct project project = begin(native, part);
+    project.what = "back-projecting";
+    project.take = take_back;
+    project.job.from = values != NULL ? values->values : NULL;
+    double *total =
+        lr_alloc(lr_grid_num_voxels(&native->params.model->grid), sizeof(*total), "an image", native->params.log);
+    const lr_status status = total != NULL ? back_all(&project, total, image->values) : LR_FAILED;
+    free(total);
+    return status;
+}
+
+/* --- rows --- */
+
+struct source {
+    const struct lr_native_listmode *native;
+    struct lr_native_frame frames[3];
+};
+
+static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
+{
+    const struct source *source = self;
+    const struct lr_native_listmode *native = source->native;
+    const struct lr_native_listmode_job job = {.model = native->params.model,
+                                               .events = native->params.events,
+                                               .frame = &source->frames[axis],
+                                               .tube = &native->tube};
+    native->kernels->list(&job, k, visitor, memory_of(native, 0));
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    return lr_native_listmode_rows(self, wanted, sink);
+    const struct lr_native_listmode *native = self;
+    struct source source = {.native = native};
+    for (int axis = 0; axis < 3; axis++) frame_init(&source.frames[axis], native->params.model, axis);
+    const struct lr_listmode_row_source rows_of = {.events = native->params.events,
+                                                   .visit = visit,
+                                                   .self = &source,
+                                                   .log = native->params.log,
+                                                   .progress = native->params.progress};
+    return lr_listmode_rows(&rows_of, wanted, sink);
+}
+
+/* --- life --- */
+
+const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index)
+{
+#ifdef LR_NATIVE_AVX2
+    if (__builtin_cpu_supports("avx2"))
+        return index == 0 ? &lr_native_listmode_avx2 : index == 1 ? &lr_native_listmode_baseline : NULL;
+#endif
+    return index == 0 ? &lr_native_listmode_baseline : NULL;
 }
 
 static void destroy(void *self)
@@ -38,7 +459,7 @@ static lr_status init(struct lr_native_listmode *native, const struct lr_listmod
     native->params = *params;
     native->kernels =
         params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact : lr_native_listmode_kernels_at(0);
-    LR_TRY(lr_native_tube_init(&native->tube, params->model, params->log));
+    LR_TRY(tube_init(&native->tube, params->model, params->log));
     native->memory =
         lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory), "shares of tubes", params->log);
     return native->memory != NULL ? LR_OK : LR_FAILED;

@@ -147,17 +147,6 @@ struct place {
     double at[2][3];
 };
 
-static bool find_place(const struct pair *pair, const double point[3], struct place *place)
-{
-    for (int f = 0; f < 2; f++) {
-        const struct lr_listmode_face *face = &pair->hull.faces[f];
-        double from[3];
-        vec_sub(point, face->centre, from);
-        for (int j = 0; j < 3; j++) place->at[f][j] = vec_dot(face->axis[j], from);
-    }
-    return place->at[0][2] > 0 && place->at[1][2] > 0;
-}
-
 /* The part of face `far` that is seen through the other one, around the foot of the point. A ray from the
  * point to (x, y) of that plane leaves the other face's plane at -t ray, t = height / (normal . ray);
  * that it meets the face is four linear conditions on the ray once multiplied by the denominator. */
@@ -193,7 +182,14 @@ static double element(const struct pair *pair, const double point[3])
 {
     struct place place;
     struct polygon overlap;
-    if (!find_place(pair, point, &place)) return 0.0;
+    for (int f = 0; f < 2; f++) {
+        const struct lr_listmode_face *face = &pair->hull.faces[f];
+        double from[3];
+        vec_sub(point, face->centre, from);
+        for (int j = 0; j < 3; j++) place.at[f][j] = vec_dot(face->axis[j], from);
+    }
+
+    if (!(place.at[0][2] > 0 && place.at[1][2] > 0)) return 0.0;
     const int far = place.at[0][2] >= place.at[1][2] ? 0 : 1;
     const double *half = pair->hull.faces[far].half_mm, *foot = place.at[far];
     find_overlap(pair, &place, far, &overlap);
@@ -223,10 +219,10 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
     return held > 0 ? held / (LR_LISTMODE_HELD * hull->extent_mm) : 0.0;
 }
 
-/* Planes of sample points in a slice whose bounds are held; of more the slice's bounds serve. */
+/* Most planes of sample points in a slice with bounds of their own; with more, the slice's bounds serve all. */
 enum { MOST_PLANES = 32 };
 
-/* Where in a slice there may be elements: in all, and plane by plane. */
+/* Sample points of a slice that may have elements: all together, and plane by plane. */
 struct bounds {
     int samples[3][2];
     int planes[MOST_PLANES][3][2];
@@ -241,7 +237,7 @@ static void find_bounds(const struct lr_listmode_hull *hull, int slice, struct b
     for (int k = 0; k < bounds->num_planes; k++) lr_listmode_hull_plane(hull, slice * num + k, bounds->planes[k]);
 }
 
-/* Of those of a voxel's sample points that `samples` name. */
+/* Sum over the voxel's sample points that lie within `samples`. */
 static double sum_samples(const struct pair *pair, const int samples[3][2], const int voxel[3])
 {
     const struct lr_listmode_model *model = pair->hull.model;
@@ -273,7 +269,7 @@ static double voxel_element(const struct pair *pair, const struct bounds *bounds
     return sum / ((double)num[0] * num[1] * num[2]);
 }
 
-/* What is done with the elements of an event; at: slice, and voxels across. */
+/* Receives the elements of an event. at: slice, and voxels across. */
 struct taker {
     void (*take)(struct taker *taker, const int at[3], double element);
     const struct lr_native_listmode_job *job;

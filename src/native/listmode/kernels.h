@@ -19,8 +19,8 @@ enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
 /* --- time of flight --- */
 
-/* Between 0 and 3 the integral of the normal distribution from 0 on is z times this of the square of
- * z, to 1.2e-9: interpolated at the roots of a Chebyshev polynomial. */
+/* The integral of the normal distribution from 0 to z, 0 <= z <= 3, is z times this function of z^2, to 1.2e-9:
+ * interpolated at the roots of a Chebyshev polynomial. */
 static inline double lr_native_normal_over_z(double y)
 {
     double sum = 7.265240938010537e-13;
@@ -79,7 +79,7 @@ struct lr_native_frame {
     int64_t row, plane;
 };
 
-/* What kernels need of a tube. */
+/* A tube as the kernels read it. */
 struct lr_native_tube {
     float rim;        /* the square of the largest distance */
     float fall;       /* of shares between half the width and the rim, per mm^2 */
@@ -97,7 +97,7 @@ struct lr_native_listmode_job {
     const struct lr_native_frame *frame;
     const struct lr_native_tube *tube;
     const float *image; /* forward: of the frame */
-    double *sums;       /* back: likewise */
+    double *sums;       /* back: of the frame */
     float *to;          /* forward */
     const float *from;  /* back; NULL: 1 */
 };
@@ -106,7 +106,7 @@ struct lr_native_listmode_kernels {
     const char *name;
     /* Events range[0] .. range[1] - 1. memory: [5][tube->capacity], to work with. */
     void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory);
-    /* Of their elements those in slices slab[0] .. slab[1] - 1. */
+    /* Takes only elements in slices slab[0] .. slab[1] - 1. */
     void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2], const int slab[2], float *memory);
     /* Visits the elements of event k, slice by slice. */
     void (*list)(const struct lr_native_listmode_job *job, int64_t k, const struct lr_listmode_visitor *visitor,
@@ -116,10 +116,19 @@ struct lr_native_listmode_kernels {
 extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;
 extern const struct lr_native_listmode_kernels lr_native_listmode_avx2; /* where LR_NATIVE_AVX2 is */
 
-/* Those of the exact kernel, in double; they need no memory. */
+/* The exact kernel, in double; it needs no memory. */
 extern const struct lr_native_listmode_kernels lr_native_listmode_exact;
 
-/* Those that this processor runs, the best first; NULL behind the last. */
+/* --- the backend --- */
+
+struct lr_native_listmode {
+    struct lr_listmode_backend_params params;
+    const struct lr_native_listmode_kernels *kernels;
+    struct lr_native_tube tube;
+    float *memory; /* [threads][5][tube.capacity] to work with */
+};
+
+/* The kernels that this processor runs, the best first; NULL behind the last. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
 
 #endif

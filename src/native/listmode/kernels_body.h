@@ -145,7 +145,7 @@ static void take_steps(const struct lr_native_listmode_job *job, const struct wa
 
 /* --- thin lines --- */
 
-/* Of the four voxels around the crossing, the corner first. */
+/* Shares of the four voxels around the crossing, the corner first. */
 static inline void line_shares(const struct steps *steps, int j, float shares[4])
 {
     const float low[2] = {1.0f + steps->off[0][j], 1.0f + steps->off[1][j]};
@@ -196,8 +196,8 @@ struct rectangle {
     int count;      /* filled up to a multiple of LANES */
     float *mm[2];   /* [count] places from the corner; beyond any tube where it is filled up */
     int32_t *place; /* [count] in the plane, from the corner */
-    float *shares;  /* [count] of the slice at hand */
-    float *entries; /* [count] likewise: places in the table */
+    float *shares;  /* [count] of the current slice */
+    float *entries; /* [count] their places in the table */
 };
 
 static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way, float *memory)
@@ -228,8 +228,7 @@ static inline float sum_lanes(const float lanes[LANES])
     return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
 }
 
-/* Where in the table the voxels of slice j find their values, and what these are multiplied by beyond half
- * the width. */
+/* Table entries of the voxels of slice j, and the factors that shares have beyond half the width. */
 static void find_entries(const struct lr_native_listmode_job *job, const struct way *way, const float corner[2],
                          const struct rectangle *box)
 {
@@ -366,8 +365,8 @@ struct fetched {
     struct lr_listmode_line line[FETCHED];
 };
 
-/* Of events begin .. end - 1, at most FETCHED, those that are selected and have a value; forward all
- * have one. */
+/* Fetches the events among begin .. end - 1, at most FETCHED, that are selected and have a value. Forward all have
+ * one. */
 static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end, struct fetched *fetched)
 {
     int64_t event[FETCHED];

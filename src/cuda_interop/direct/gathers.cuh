@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The gathers of the family `direct` (lr/direct.h, figures 2 and 3 of paper 1) for one thread each.
+ * Written for the device, and for the processor too, where tests run them thread by thread:
+ * nothing here names a launch, and images and LORmap come as types with
+ *   float4 load(q, x, y), void store(q, x, y, texel), void store_slice(q, x, y, slice, value)
+ *   int    operator()(x, y)
+ * A texel (q, x, y) has slices 4 q .. 4 q + 3 of a column; q, x, y count from the grid's first, and
+ * images have zeros around it (render/direct/image.h). */
+#ifndef LR_CUDA_DIRECT_GATHERS_CUH
+#define LR_CUDA_DIRECT_GATHERS_CUH
+
+#include "cuda_interop/direct/passes.h"
+
+__device__ inline int floor_div(int number, int by)
+{
+    return number >= 0 ? number / by : -((by - 1 - number) / by);
+}
+
+__device__ inline float slice_of(const float4 &texel, int slice)
+{
+    return slice == 0 ? texel.x : slice == 1 ? texel.y : slice == 2 ? texel.z : texel.w;
+}
+
+/* Column (l, r) of the lattice that a pass has: its place in images, or -1 outside the grid. */
+template <class Pass> __device__ inline int column_at(const Pass &pass, int l, int r)
+{
+    const lr_cuda_layout &layout = pass.layout;
+    const int x = l * pass.next[0] + r * pass.across[0];
+    const int y = l * pass.next[1] + r * pass.across[1];
+    return x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]
+               ? x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])
+               : -1;
+}
+
+/* Row of mSRval: a kernel's own, or the only one. The kernel is that of the target on the way back, of
+ * the source on the way forward. */
+__device__ inline int row_of(int num_rows, int kernel)
+{
+    return kernel < num_rows ? kernel : num_rows - 1;
+}
+
+/* --- (a) thread level: a voxel a thread --- */
+
+template <bool Forward, class Images, class Map>
+__device__ void gather_voxel(const lr_cuda_gather &pass, const Images &images, const Map &map, int64_t thread)
+{
+    const int z = (int)(thread % pass.layout.size[2]);
+    const int x = (int)(thread / pass.layout.size[2] % pass.layout.size[0]);
+    const int y = (int)(thread / pass.layout.size[2] / pass.layout.size[0]);
+    if (y >= pass.layout.size[1]) return;
+    const int own_row = row_of(pass.num_rows, map(x, y));
+    float sum = 0;
+    for (int i = 0; i < pass.num_offsets; i++) {
+        const int4 d = pass.offsets[i];
+        const int slice = z + d.z, quad = floor_div(slice, 4);
+        const int row = Forward ? row_of(pass.num_rows, map(x + d.x, y + d.y)) : own_row;
+        const int offset = Forward ? pass.num_offsets - 1 - i : i;
+        sum += pass.values[(int64_t)offset * pass.num_rows + row] *
+               slice_of(images.load(quad, x + d.x, y + d.y), slice - 4 * quad);
+    }
+    images.store_slice(z / 4, x, y, z % 4, sum);
+}
+
+/* --- (b) instruction level: the four voxels of a texel a thread --- */
+
+/* Slices shift .. shift + 3 of two texels that lie above each other. */
+__device__ inline float4 shifted(const float4 &low, const float4 &high, int shift)
+{
+    return shift == 0   ? low
+           : shift == 1 ? make_float4(low.y, low.z, low.w, high.x)
+           : shift == 2 ? make_float4(low.z, low.w, high.x, high.y)
+                        : make_float4(low.w, high.x, high.y, high.z);
+}
+
+__device__ inline void add(float4 &sum, float weight, const float4 &texel)
+{
+    sum.x += weight * texel.x;
+    sum.y += weight * texel.y;
+    sum.z += weight * texel.z;
+    sum.w += weight * texel.w;
+}
+
+/* A texel without what lies beyond the last slice, where images stay zero. */
+__device__ inline float4 within_grid(const lr_cuda_layout &layout, const float4 &texel, int quad)
+{
+    const int left = layout.size[2] - 4 * quad;
+    return make_float4(left > 0 ? texel.x : 0, left > 1 ? texel.y : 0, left > 2 ? texel.z : 0, left > 3 ? texel.w : 0);
+}
+
+template <bool Forward, class Images, class Map>
+__device__ void gather_texel(const lr_cuda_gather &pass, const Images &images, const Map &map, int64_t thread)
+{
+    const int q = (int)(thread % pass.layout.quads);
+    const int x = (int)(thread / pass.layout.quads % pass.layout.size[0]);
+    const int y = (int)(thread / pass.layout.quads / pass.layout.size[0]);
+    if (y >= pass.layout.size[1]) return;
+    const int own_row = row_of(pass.num_rows, map(x, y));
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (int i = 0; i < pass.num_offsets; i++) {
+        const int4 d = pass.offsets[i];
+        const int quad = floor_div(d.z, 4), shift = d.z - 4 * quad;
+        const float4 low = images.load(q + quad, x + d.x, y + d.y);
+        const float4 high = shift == 0 ? low : images.load(q + quad + 1, x + d.x, y + d.y);
+        const int row = Forward ? row_of(pass.num_rows, map(x + d.x, y + d.y)) : own_row;
+        const int offset = Forward ? pass.num_offsets - 1 - i : i;
+        add(sum, pass.values[(int64_t)offset * pass.num_rows + row], shifted(low, high, shift));
+    }
+    images.store(q, x, y, within_grid(pass.layout, sum, q));
+}
+
+/* --- the gathers of paper 2 of lr/direct.h: voxels list by list along the line of response
+ * (section II.A there), a cloud sorted along it, values as products of tables for time of flight,
+ * axial distance and distance across (II.B), sources from the texture's cache or from shared memory
+ * (II.C, figure 3). Images and LORmap are the types above --- */
+
+/* A place of a list as a column of the grid. */
+__device__ inline void column_of(const lr_cuda_cloud &pass, int place, int list, int (&column)[2])
+{
+    const int across = list + pass.shift[place + pass.layout.margin[1 + pass.along]];
+    column[0] = pass.along == 0 ? place : across;
+    column[1] = pass.along == 0 ? across : place;
+}
+
+__device__ inline bool is_within(const lr_cuda_cloud &pass, const int (&column)[2])
+{
+    return column[0] >= 0 && column[0] < pass.layout.size[0] && column[1] >= 0 && column[1] < pass.layout.size[1];
+}
+
+/* Value of point i: the profile is that of the target on the way back; on the way forward that of
+ * the source, seen from the other side. */
+template <bool Forward> __device__ inline float value_of(const lr_cuda_cloud &pass, int i, int number, int row)
+{
+    const int column = Forward ? pass.num_columns - 1 - number : number;
+    return pass.factors[i] * pass.profiles[(int64_t)row * pass.num_columns + column];
+}
+
+/* --- (d) sources by texture fetches --- */
+
+template <bool Forward, class Images, class Map>
+__device__ void gather_cloud(const lr_cuda_cloud &pass, const Images &images, const Map &map, int64_t thread)
+{
+    const int q = (int)(thread % pass.layout.quads);
+    const int64_t next = thread / pass.layout.quads;
+    const int places = pass.layout.size[pass.along];
+    const int list = (int)(next / places);
+    int at[2];
+    if (list >= pass.num_lists) return;
+    column_of(pass, (int)(next % places), pass.least_list + list, at);
+    if (!is_within(pass, at)) return;
+    const int own_row = row_of(pass.num_rows, map(at[0], at[1]));
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (int i = 0; i < pass.num_points; i++) {
+        const int4 d = pass.points[i];
+        const int quad = floor_div(d.z, 4), shift = d.z - 4 * quad;
+        const float4 low = images.load(q + quad, at[0] + d.x, at[1] + d.y);
+        const float4 high = shift == 0 ? low : images.load(q + quad + 1, at[0] + d.x, at[1] + d.y);
+        const int row = Forward ? row_of(pass.num_rows, map(at[0] + d.x, at[1] + d.y)) : own_row;
+        add(sum, value_of<Forward>(pass, i, d.w, row), shifted(low, high, shift));
+    }
+    images.store(q, at[0], at[1], within_grid(pass.layout, sum, q));
+}
+
+/* --- (c) sources in shared memory --- */
+
+/* A block's outputs begin at (place, list, quad); its sources reach further by pass.reach. */
+struct cloud_tile {
+    int first[3];
+};
+
+/* Texels of shared memory that a block takes: quads fastest, then places, then lists. */
+__device__ __host__ inline int tile_extent(const lr_cuda_cloud &pass, int axis)
+{
+    const int outputs = axis == 0 ? LR_CUDA_TILE_PLACES : axis == 1 ? LR_CUDA_TILE_LISTS : LR_CUDA_TILE_QUADS;
+    return outputs + 2 * pass.reach[axis];
+}
+
+__device__ __host__ inline int64_t tile_texels(const lr_cuda_cloud &pass)
+{
+    return (int64_t)tile_extent(pass, 0) * tile_extent(pass, 1) * tile_extent(pass, 2);
+}
+
+/* True if images have a texel there, margins included. */
+__device__ inline bool has_texel(const lr_cuda_cloud &pass, int quad, const int (&column)[2])
+{
+    const lr_cuda_layout &layout = pass.layout;
+    const int at[3] = {quad + layout.margin[0], column[0] + layout.margin[1], column[1] + layout.margin[2]};
+    return at[0] >= 0 && at[0] < layout.extent[0] && at[1] >= 0 && at[1] < layout.extent[1] && at[2] >= 0 &&
+           at[2] < layout.extent[2];
+}
+
+/* First half of a block's work, for one of its threads; all threads wait before the second. */
+template <class Images>
+__device__ void stage_tile(const lr_cuda_cloud &pass, const Images &images, const cloud_tile &tile, float4 *shared,
+                           int thread, int threads)
+{
+    const int quads = tile_extent(pass, 2), places = tile_extent(pass, 0);
+    for (int64_t k = thread; k < tile_texels(pass); k += threads) {
+        const int quad = (int)(k % quads) + tile.first[2] - pass.reach[2];
+        const int place = (int)(k / quads % places) + tile.first[0] - pass.reach[0];
+        const int list = (int)(k / quads / places) + tile.first[1] - pass.reach[1];
+        const int margin = pass.layout.margin[1 + pass.along];
+        int column[2] = {-1, -1};
+        bool is_there = place >= -margin && place < pass.layout.size[pass.along] + margin;
+        if (is_there) {
+            column_of(pass, place, list, column);
+            is_there = has_texel(pass, quad, column);
+        }
+        shared[k] = is_there ? images.load(quad, column[0], column[1]) : make_float4(0, 0, 0, 0);
+    }
+}
+
+template <bool Forward, class Images, class Map>
+__device__ void gather_tile(const lr_cuda_cloud &pass, const Images &images, const Map &map, const cloud_tile &tile,
+                            const float4 *shared, int thread)
+{
+    const int quads = tile_extent(pass, 2), places = tile_extent(pass, 0);
+    const int q = thread % LR_CUDA_TILE_QUADS, p = thread / LR_CUDA_TILE_QUADS % LR_CUDA_TILE_PLACES;
+    const int l = thread / LR_CUDA_TILE_QUADS / LR_CUDA_TILE_PLACES;
+    const int place = tile.first[0] + p, quad = tile.first[2] + q;
+    int at[2];
+    if (place >= pass.layout.size[pass.along] || quad >= pass.layout.quads) return;
+    column_of(pass, place, tile.first[1] + l, at);
+    if (!is_within(pass, at)) return;
+    const int margin = pass.layout.margin[1 + pass.along];
+    const int own_row = row_of(pass.num_rows, map(at[0], at[1]));
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (int i = 0; i < pass.num_points; i++) {
+        const int4 d = pass.points[i];
+        const int along = pass.along == 0 ? d.x : d.y, across = pass.along == 0 ? d.y : d.x;
+        const int list = across - pass.shift[place + along + margin] + pass.shift[place + margin];
+        const int up = floor_div(d.z, 4), shift = d.z - 4 * up;
+        const float4 *texel =
+            shared + q + up + pass.reach[2] + quads * (p + along + pass.reach[0] + places * (l + list + pass.reach[1]));
+        const int row = Forward ? row_of(pass.num_rows, map(at[0] + d.x, at[1] + d.y)) : own_row;
+        add(sum, value_of<Forward>(pass, i, d.w, row), shifted(texel[0], shift == 0 ? texel[0] : texel[1], shift));
+    }
+    images.store(quad, at[0], at[1], within_grid(pass.layout, sum, quad));
+}
+
+/* --- the gather by columns (direct/lattice.h): four neighbouring columns of outputs, twelve
+ * slices of each. A source column's slices are read once, into registers, and serve all outputs and
+ * all offsets along the column. Every index of a local array is a constant, so that the compiler
+ * keeps it in registers --- */
+
+/* A thread on its way through the steps. */
+struct columns_thread {
+    const float4 *source; /* at the first output's first slice */
+    const uint16_t *map;  /* at the first output */
+    int row[LR_CUDA_OUTPUTS];
+    float sums[LR_CUDA_OUTPUTS][LR_CUDA_SLICES];
+};
+
+/* Taps of one step for one output. */
+template <int Taps>
+__device__ inline void load_weights(const lr_cuda_columns &pass, const lr_cuda_column_step &step, int place,
+                                    float (&taps)[4])
+{
+    const float4 *weights = pass.weights + step.weights;
+    if (Taps == 1) {
+        taps[0] = __ldg(reinterpret_cast<const float *>(weights) + place);
+    } else {
+        const float4 all = __ldg(weights + place);
+        taps[0] = all.x;
+        taps[1] = all.y;
+        taps[2] = all.z;
+        taps[3] = all.w;
+    }
+}
+
+template <int Shift, int Taps, bool All>
+__device__ inline void take_step(const lr_cuda_columns &pass, const lr_cuda_column_step &step, columns_thread &thread)
+{
+    constexpr int quads = (Shift + LR_CUDA_SLICES + Taps - 1 + 3) / 4;
+    float window[4 * quads];
+#pragma unroll
+    for (int q = 0; q < quads; q++) {
+        const float4 texel = __ldg(thread.source + step.source + q);
+        window[4 * q] = texel.x;
+        window[4 * q + 1] = texel.y;
+        window[4 * q + 2] = texel.z;
+        window[4 * q + 3] = texel.w;
+    }
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        if (!All && (step.mask >> j & 1) == 0) continue;
+        float taps[4];
+        load_weights<Taps>(pass, step, j * pass.num_rows + thread.row[j], taps);
+#pragma unroll
+        for (int r = 0; r < Taps; r++) {
+#pragma unroll
+            for (int z = 0; z < LR_CUDA_SLICES; z++) thread.sums[j][z] += taps[r] * window[Shift + r + z];
+        }
+    }
+}
+
+template <bool Forward, int Shift, int Taps, bool All>
+__device__ inline void take_class(const lr_cuda_columns &pass, columns_thread &thread)
+{
+    constexpr int number = 8 * (Taps == 1 ? 0 : Taps - 2) + 2 * Shift + All;
+#pragma unroll 1
+    for (int k = pass.first[number]; k < pass.first[number + 1]; k++) {
+        const lr_cuda_column_step step = pass.steps[k];
+        if (Forward) {
+            const int row = row_of(pass.num_rows, __ldg(thread.map + step.map));
+#pragma unroll
+            for (int j = 0; j < LR_CUDA_OUTPUTS; j++) thread.row[j] = row;
+        }
+        take_step<Shift, Taps, All>(pass, step, thread);
+    }
+}
+
+template <bool Forward, int Taps> __device__ inline void take_shape(const lr_cuda_columns &pass, columns_thread &thread)
+{
+    take_class<Forward, 0, Taps, false>(pass, thread);
+    take_class<Forward, 0, Taps, true>(pass, thread);
+    take_class<Forward, 1, Taps, false>(pass, thread);
+    take_class<Forward, 1, Taps, true>(pass, thread);
+    take_class<Forward, 2, Taps, false>(pass, thread);
+    take_class<Forward, 2, Taps, true>(pass, thread);
+    take_class<Forward, 3, Taps, false>(pass, thread);
+    take_class<Forward, 3, Taps, true>(pass, thread);
+}
+
+/* The grid's columns among a thread's outputs, and the slices that the grid has. */
+__device__ inline void store_sums(const lr_cuda_columns &pass, const columns_thread &thread, const int (&at)[3],
+                                  float4 *target)
+{
+    const lr_cuda_layout &layout = pass.layout;
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        const int x = at[0] + j * pass.next[0], y = at[1] + j * pass.next[1];
+        if (x < 0 || x >= layout.size[0] || y < 0 || y >= layout.size[1]) continue;
+        float4 *column =
+            target + layout.margin[0] +
+            (int64_t)layout.extent[0] * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
+#pragma unroll
+        for (int q = 0; q < LR_CUDA_SLICES / 4; q++) {
+            const int quad = at[2] / 4 + q;
+            const float *sums = &thread.sums[j][4 * q];
+            if (quad < layout.quads)
+                column[quad] = within_grid(layout, make_float4(sums[0], sums[1], sums[2], sums[3]), quad);
+        }
+    }
+}
+
+/* The thread of outputs (p, q) of the lattice, counted from pass.least, and of slices from
+ * `slice` on. source, target: whole images with margins. */
+template <bool Forward>
+__device__ inline void gather_columns(const lr_cuda_columns &pass, const int (&place)[3], const float4 *source,
+                                      float4 *target)
+{
+    const lr_cuda_layout &layout = pass.layout;
+    const int p = (pass.least[0] + place[0]) * LR_CUDA_OUTPUTS, q = pass.least[1] + place[1];
+    const int at[3] = {p * pass.next[0] + q * pass.across[0], p * pass.next[1] + q * pass.across[1], place[2]};
+    bool is_needed = false;
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        const int x = at[0] + j * pass.next[0], y = at[1] + j * pass.next[1];
+        is_needed = is_needed || (x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]);
+    }
+    if (!is_needed) return;
+    const int64_t column = at[0] + layout.margin[1] + (int64_t)layout.extent[1] * (at[1] + layout.margin[2]);
+    columns_thread thread;
+    thread.source = source + layout.margin[0] + layout.extent[0] * column + at[2] / 4;
+    thread.map = pass.map + column;
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        thread.row[j] =
+            Forward ? 0 : row_of(pass.num_rows, thread.map[j * pass.next[0] + j * pass.next[1] * layout.extent[1]]);
+#pragma unroll
+        for (int z = 0; z < LR_CUDA_SLICES; z++) thread.sums[j][z] = 0;
+    }
+    take_shape<Forward, 1>(pass, thread);
+    take_shape<Forward, 3>(pass, thread);
+    take_shape<Forward, 4>(pass, thread);
+    store_sums(pass, thread, at, target);
+}
+
+/* Weights of one step, output and row: entry `thread` of [steps][outputs][rows]. indices: [steps]
+ * [outputs][4], in mSR, -1 = none. */
+template <bool Forward>
+__device__ inline void fill_weights(const lr_cuda_columns &pass, const lr_cuda_gather &tables, const int32_t *indices,
+                                    int64_t thread)
+{
+    const int rows = pass.num_rows;
+    const int row = (int)(thread % rows);
+    const int64_t output = thread / rows;
+    const int step = (int)(output / LR_CUDA_OUTPUTS), j = (int)(output % LR_CUDA_OUTPUTS);
+    if (step >= pass.first[LR_CUDA_CLASSES]) return;
+    float taps[4];
+    for (int r = 0; r < 4; r++) {
+        const int index = indices[4 * output + r];
+        const int offset = Forward ? tables.num_offsets - 1 - index : index;
+        taps[r] = index < 0 ? 0 : tables.values[(int64_t)offset * rows + row];
+    }
+    float4 *weights = const_cast<float4 *>(pass.weights) + pass.steps[step].weights;
+    if (step < pass.first[8]) /* of one tap */
+        reinterpret_cast<float *>(weights)[j * rows + row] = taps[0];
+    else
+        weights[j * rows + row] = make_float4(taps[0], taps[1], taps[2], taps[3]);
+}
+
+#endif
